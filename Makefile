@@ -1,0 +1,36 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test bench lint clean
+
+# The two commands: `make demo` shows what LASS does, `make test` checks everything.
+
+demo: $(VENV)/ready
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/ready
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+bench: $(VENV)/bench
+	$(BIN)/python benchmarks/solvers.py
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/update.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,amg]"
+	touch $@
+
+$(VENV)/bench: $(VENV)/ready
+	$(BIN)/pip install --quiet --constraint constraints.txt --group bench
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,272 @@
+"""The few compiled loops that every solver calls, for dense rows on a CPU.
+
+Each kernel works on the rows ``low <= n < high`` and touches no other row of
+what it writes, so :func:`lass.backends.threads.over_rows` can give slices to
+threads (the kernels release the GIL). Signatures are spelled out: importing
+this module compiles everything once, later imports read Numba's cache.
+
+Letters: ``A = diag(a) - W`` (CSR arrays ``pointers, columns, weights``), ``H``
+the linear term (CSR arrays ``starts, where, values``), ``b`` one number a
+category that is added to every row of ``H``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+#: sums may be reordered (so that they use vector instructions); NaN and infinity keep their meaning
+_options: dict[str, Any] = {
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz"},
+}
+_compiled = njit(**_options)
+
+
+def _signed(signature: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return njit(signature, **_options)  # type: ignore[no-any-return]
+
+
+@_compiled
+def _to_simplex(V, n):  # type: ignore[no-untyped-def]
+    """Replace row ``n`` of ``V`` by its Euclidean projection onto the simplex.
+
+    Only entries within one of the largest can stay positive, so the values
+    summed lie in (-1, 0] whatever the scale of the input. Michelot's passes
+    stop as soon as the count does not shrink: at most K of them, ties included.
+    """
+    size = V.shape[1]
+    top = V[n, 0]
+    for k in range(1, size):
+        top = max(top, V[n, k])
+    total, count = 0.0, 0.0
+    for k in range(size):
+        V[n, k] -= top
+        kept = 1.0 if V[n, k] > -1.0 else 0.0
+        total += kept * max(V[n, k], -1.0)
+        count += kept
+    threshold = (total - 1.0) / count
+    while True:
+        total, left = 0.0, 0.0
+        for k in range(size):
+            kept = 1.0 if V[n, k] > threshold else 0.0
+            total += kept * max(V[n, k], -1.0)
+            left += kept
+        if left >= count:
+            break
+        count = left
+        threshold = (total - 1.0) / count
+    total = 0.0
+    for k in range(size):
+        V[n, k] = max(V[n, k] - threshold, 0.0)
+        total += V[n, k]
+    scale = 1.0 / total
+    for k in range(size):
+        V[n, k] *= scale
+
+
+@_signed("void(int64, int64, float64[:, ::1])")
+def project(low, high, V):  # type: ignore[no-untyped-def]
+    """Each row of V becomes its projection onto the simplex."""
+    for n in range(low, high):
+        _to_simplex(V, n)
+
+
+@_signed(
+    "void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1],"
+    " float64[:, ::1], float64[:, ::1])"
+)
+def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-untyped-def]
+    """out_n = a_n z_n - sum_m w_nm z_m."""
+    size = Z.shape[1]
+    for n in range(low, high):
+        for k in range(size):
+            out[n, k] = a[n] * Z[n, k]
+        for j in range(pointers[n], pointers[n + 1]):
+            m, weight = columns[j], weights[j]
+            for k in range(size):
+                out[n, k] -= weight * Z[m, k]
+
+
+@_signed(
+    "UniTuple(float64, 3)(int64, int64, int64[::1], int32[::1], float64[::1],"
+    " float64[::1], float64[:, ::1], float64[:, ::1])"
+)
+def certify(low, high, starts, where, values, b, AZ, Z):  # type: ignore[no-untyped-def]
+    """Sums over rows of the gap, of <z, (AZ)> and of <h, z>."""
+    size = Z.shape[1]
+    gradient = np.empty(size)
+    gap, quadratic, linear = 0.0, 0.0, 0.0
+    for n in range(low, high):
+        for k in range(size):
+            gradient[k] = AZ[n, k] - b[k]
+            quadratic += AZ[n, k] * Z[n, k]
+        for j in range(starts[n], starts[n + 1]):
+            gradient[where[j]] -= values[j]
+            linear += values[j] * Z[n, where[j]]
+        least = gradient[0]
+        for k in range(1, size):
+            least = min(least, gradient[k])
+        for k in range(size):
+            gap += (gradient[k] - least) * Z[n, k]
+    return gap, quadratic, linear
+
+
+@_signed(
+    "float64(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1],"
+    " float64[::1], float64, float64[:, ::1], float64[:, ::1], float64[:, ::1])"
+)
+def descend(low, high, starts, where, values, b, inverse, momentum, AY, Y, Z):  # type: ignore[no-untyped-def]
+    """One accelerated projected-gradient step from Y: Z and Y move on in place.
+
+    Returns sum_n <y - z_new, z_new - z_old> / inverse_n; positive means that
+    the momentum points uphill and should be dropped.
+    """
+    size = Z.shape[1]
+    old = np.empty(size)
+    uphill = 0.0
+    for n in range(low, high):
+        for k in range(size):
+            old[k] = Z[n, k]
+            Z[n, k] = Y[n, k] - inverse[n] * (AY[n, k] - b[k])
+        for j in range(starts[n], starts[n + 1]):
+            Z[n, where[j]] += inverse[n] * values[j]
+        _to_simplex(Z, n)
+        score = 0.0
+        for k in range(size):
+            change = Z[n, k] - old[k]
+            score += (Y[n, k] - Z[n, k]) * change
+            Y[n, k] = Z[n, k] + momentum * change
+        uphill += score / inverse[n]
+    return uphill
+
+
+@_compiled
+def _to_face(V, Z, n):  # type: ignore[no-untyped-def]
+    """Project row ``n`` of ``V`` onto the directions that stay on the face of z_n."""
+    size = Z.shape[1]
+    total, count = 0.0, 0.0
+    for k in range(size):
+        kept = 1.0 if Z[n, k] > 0.0 else 0.0
+        total += kept * V[n, k]
+        count += kept
+    mean = total / count
+    for k in range(size):
+        kept = 1.0 if Z[n, k] > 0.0 else 0.0
+        V[n, k] = kept * (V[n, k] - mean)
+
+
+@_signed(
+    "float64(int64, int64, int64[::1], int32[::1], float64[::1], boolean[::1],"
+    " float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
+    " float64[:, ::1])"
+)
+def face_start(low, high, starts, where, values, free, inverse, AZ, Z, X, R, P):  # type: ignore[no-untyped-def]
+    """Begin conjugate gradients on the face of Z: X = 0, R, P; returns <R, P>."""
+    size = Z.shape[1]
+    product = 0.0
+    for n in range(low, high):
+        for k in range(size):
+            R[n, k] = -AZ[n, k]
+        for j in range(starts[n], starts[n + 1]):
+            R[n, where[j]] += values[j]
+        if not free[n]:
+            _to_face(R, Z, n)
+        for k in range(size):
+            X[n, k] = 0.0
+            P[n, k] = inverse[n] * R[n, k]
+            product += R[n, k] * P[n, k]
+    return product
+
+
+@_signed("float64(int64, int64, boolean[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
+def face_curvature(low, high, free, Z, P, Q):  # type: ignore[no-untyped-def]
+    """Project Q = A P onto the face of Z, in place; returns <P, Q>.
+
+    Free rows of Q sum to zero already, because all rows of P do.
+    """
+    size = Z.shape[1]
+    product = 0.0
+    for n in range(low, high):
+        if not free[n]:
+            _to_face(Q, Z, n)
+        for k in range(size):
+            product += P[n, k] * Q[n, k]
+    return product
+
+
+@_signed(
+    "UniTuple(float64, 4)(int64, int64, float64, float64[::1], float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
+)
+def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-untyped-def]
+    """X += step P, R -= step Q.
+
+    Returns sums over rows: inverse_n |r_n|^2; the range of r_n; how far z_n + x_n
+    lies below zero; how far x_n moves.
+    """
+    size = X.shape[1]
+    product, spread, below, moved = 0.0, 0.0, 0.0, 0.0
+    for n in range(low, high):
+        square, least, most = 0.0, 0.0, 0.0
+        for k in range(size):
+            x = X[n, k] + step * P[n, k]
+            X[n, k] = x
+            r = R[n, k] - step * Q[n, k]
+            R[n, k] = r
+            square += r * r
+            least = min(least, r)
+            most = max(most, r)
+            below += max(0.0, -x - Z[n, k])
+            moved += abs(x)
+        product += inverse[n] * square
+        spread += most - least
+    return product, spread, below, moved
+
+
+@_signed(
+    "void(int64, int64, float64, float64[::1], float64[:, ::1], float64[:, ::1])"
+)
+def face_turn(low, high, beta, inverse, R, P):  # type: ignore[no-untyped-def]
+    """P = inverse R + beta P."""
+    size = P.shape[1]
+    for n in range(low, high):
+        for k in range(size):
+            P[n, k] = inverse[n] * R[n, k] + beta * P[n, k]
+
+
+@_signed(
+    "float64(int64, int64, float64[::1], float64[::1], float64[:, ::1], float64[:, ::1],"
+    " float64[::1], float64[:, ::1])"
+)
+def shift(low, high, b, scale, V, out, masses, slope):  # type: ignore[no-untyped-def]
+    """out_n = projection of v_n + b / scale_n; adds its column sums and their slope in b.
+
+    ``slope`` is the generalised Jacobian sum_n (diag(s) - s s'/|s|) / scale_n, s
+    the support of out_n. Returns the dual value sum_n scale_n/2 |out_n - v_n|^2 - <b, out_n>.
+    Cost: O(N (K + |s|^2)). Not for several threads at once (shared sums).
+    """
+    size = V.shape[1]
+    support = np.empty(size, np.int64)
+    value = 0.0
+    for n in range(low, high):
+        for k in range(size):
+            out[n, k] = V[n, k] + b[k] / scale[n]
+        _to_simplex(out, n)
+        count = 0
+        for k in range(size):
+            if out[n, k] > 0.0:
+                support[count] = k
+                count += 1
+                masses[k] += out[n, k]
+            value += 0.5 * scale[n] * (out[n, k] - V[n, k]) ** 2 - b[k] * out[n, k]
+        for i in range(count):
+            slope[support[i], support[i]] += 1.0 / scale[n]
+            for j in range(count):
+                slope[support[i], support[j]] -= 1.0 / (scale[n] * count)
+    return value

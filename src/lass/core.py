@@ -1,0 +1,173 @@
+"""The quadratic program that is left when everything known has been taken out.
+
+    minimise  1/2 <Z, A Z + Z C> - <H, Z>    subject to  Z 1 = 1,  Z >= 0  (and  Z'1 = masses)
+
+``A = diag(a) - W`` is the Laplacian of the free rows, ``H`` the affinities over
+``2 lam`` with the pull of the fixed rows added, ``C`` the Laplacian of the
+categories. Objective and gap are those of the model divided by ``2 lam``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.backends.threads import kernels, over_rows
+
+Array = NDArray[np.float64]
+
+
+class Operator(Protocol):
+    """A symmetric matrix that acts on the rows of Z."""
+
+    diagonal: Array  # about the diagonal of the matrix: what conjugate gradients divide by
+    majorizer: Array  # matrix <= diag(majorizer): what gradient steps divide by
+
+    def apply(self, Z: Array, out: Array) -> Array: ...
+
+
+class GraphOperator:
+    """``diag(a) - W`` with sparse, symmetric W."""
+
+    def __init__(self, W: sp.csr_array, diagonal: Array) -> None:
+        self.W = W
+        self.diagonal = diagonal
+        self.majorizer = diagonal + np.asarray(abs(W).sum(axis=1)).ravel()
+        self._graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
+
+    def apply(self, Z: Array, out: Array) -> Array:
+        """out = A Z; O(nnz(W) K)."""
+        work = (self.W.nnz + len(Z)) * Z.shape[1]
+        over_rows(kernels().apply, len(Z), work, *self._graph, Z, out)
+        return out
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What one gradient proves: ``objective - optimum <= gap``, in units of the core."""
+
+    gap: float
+    objective: float
+
+
+@dataclass
+class Core:
+    """One quadratic program, ready for any solver."""
+
+    operator: Operator
+    H: sp.csr_array
+    C: Array | None = None
+    masses: Array | None = None
+    #: rows without a word of their own: harmonic, so that no bound ever binds them
+    harmonic: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
+    convex: bool = True
+    #: dual variables that a solver can start from, and leaves behind
+    duals: dict[str, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.shape = self.H.shape
+        if not len(self.harmonic):
+            self.harmonic = np.zeros(self.shape[0], bool)
+        self.linear = (self.H.indptr.astype(np.int64), self.H.indices, self.H.data)
+        self.no_shift = np.zeros(self.shape[1])
+        self.shift = self.no_shift  # multipliers of the masses, once a solver has found them
+
+    @cached_property
+    def majorizer(self) -> Array:
+        """Positive numbers m with A + C <= diag(m) (any number will do where A is zero)."""
+        bound = self.operator.majorizer
+        if self.C is not None:
+            bound = bound + np.linalg.norm(self.C, 2)
+        typical = bound[bound > 0].mean() if (bound > 0).any() else 1.0
+        return np.where(bound > 0, bound, typical)
+
+    @cached_property
+    def preconditioner(self) -> Array:
+        """Positive numbers about the size of the diagonal of A + C."""
+        bound = self.operator.diagonal
+        if self.C is not None:
+            bound = bound + np.trace(self.C) / len(self.C)
+        return np.where(bound > 0, bound, 1.0)
+
+    @cached_property
+    def stake(self) -> float:
+        """sum_n (max_k h_nk - min_k h_nk): what the words could be worth at most."""
+        return float(row_ranges(self.H).sum())
+
+    @cached_property
+    def slides(self) -> Array | None:
+        """The column sums of H if adding 1 p' to Z moves the linear term alone, else None."""
+        if self.C is not None or self.masses is not None:
+            return None
+        excess = 2.0 * self.operator.diagonal - self.operator.majorizer
+        if np.abs(excess).max() > 1e-12 * self.operator.diagonal.max():
+            return None
+        return np.asarray(self.H.sum(axis=0)).ravel()
+
+    def apply(self, Z: Array, out: Array) -> Array:
+        """out = A Z + Z C."""
+        self.operator.apply(Z, out)
+        if self.C is not None:
+            out += Z @ self.C
+        return out
+
+    def rows(self, kernel: str, *arguments: object) -> object:
+        """Run a kernel over all rows, on as many threads as pay."""
+        rows, K = self.shape
+        return over_rows(getattr(kernels(), kernel), rows, rows * K, *arguments)
+
+    def add_linear(self, V: Array, weights: Array) -> None:
+        """V += diag(weights) H, in place."""
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.H.indptr))
+        V[rows, self.H.indices] += weights[rows] * self.H.data
+
+    def certify(self, Z: Array, AZ: Array, shift: Array | None = None) -> Certificate:
+        """The certificate at Z, given A Z; ``shift`` holds the multipliers of the masses."""
+        b = self.no_shift if shift is None else shift
+        gap, quadratic, linear = self.rows("certify", *self.linear, b, AZ, Z)  # type: ignore[misc]
+        if self.masses is not None:
+            gap += float(b @ (Z.sum(axis=0) - self.masses))
+        return Certificate(gap, 0.5 * quadratic - linear)
+
+    def vertex(self) -> Array:
+        """Each row at its largest affinity (ties shared); rows without a word at the centre."""
+        N, K = self.shape
+        Z = np.full((N, K), 1.0 / K)
+        for rows in informed_blocks(self.H):
+            block = self.H[rows].toarray()
+            best = block == block.max(axis=1, keepdims=True)
+            Z[rows] = best / best.sum(axis=1, keepdims=True)
+        Z[self.harmonic] = 1.0 / K
+        return Z
+
+
+def row_extremes(H: sp.csr_array) -> tuple[Array, Array]:
+    """Smallest and largest entry of each row, zeros counted; O(nnz)."""
+    N, K = H.shape
+    least, most = np.zeros(N), np.zeros(N)
+    filled = np.flatnonzero(np.diff(H.indptr))
+    if len(filled):
+        starts = H.indptr[filled]
+        full = np.diff(H.indptr)[filled] == K
+        low, high = np.minimum.reduceat(H.data, starts), np.maximum.reduceat(H.data, starts)
+        least[filled] = np.where(full, low, np.minimum(low, 0.0))
+        most[filled] = np.where(full, high, np.maximum(high, 0.0))
+    return least, most
+
+
+def row_ranges(H: sp.csr_array) -> Array:
+    """max - min of each row, zeros counted."""
+    least, most = row_extremes(H)
+    return most - least
+
+
+def informed_blocks(H: sp.csr_array, numbers: int = 2**22) -> list[NDArray[np.intp]]:
+    """Rows of H that say something, in blocks that are small when made dense."""
+    rows = np.flatnonzero(np.diff(H.indptr))
+    step = max(1, numbers // H.shape[1])
+    return [rows[i : i + step] for i in range(0, len(rows), step)]

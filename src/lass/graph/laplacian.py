@@ -1,0 +1,129 @@
+"""A weight matrix made fit for use, its Laplacian, its components and its depth."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse import csgraph
+
+Kind = Literal["plain", "normalized"]
+
+
+def as_sparse(matrix: Any, name: str) -> sp.csr_array:
+    """A canonical float64 CSR copy of ``matrix`` (or itself, if it is that), checked for finite numbers."""
+    try:
+        result = sp.csr_array(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a two-dimensional array or SciPy sparse matrix of numbers ({error})"
+        ) from None
+    if result.ndim != 2 or 0 in result.shape:
+        raise ValueError(
+            f"{name} must be a two-dimensional matrix with rows and columns; found shape {result.shape}"
+        )
+    bad = ~np.isfinite(result.data)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(result.indptr, at, side="right")) - 1
+        raise ValueError(
+            f"{name} must be finite; found {result.data[at]} at row {row}, column {result.indices[at]}. "
+            "Replace or drop it"
+        )
+    if not result.has_canonical_format or not result.data.all():
+        if result.data is getattr(matrix, "data", None):
+            result = result.copy()
+        result.sum_duplicates()
+        result.eliminate_zeros()
+    if result.indices.dtype != np.int32:
+        result.indices = result.indices.astype(np.int32)
+    return result
+
+
+def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.csr_array:
+    """``W`` as a symmetric CSR matrix of weights >= 0 with an empty diagonal.
+
+    Raises ``ValueError`` for anything else, naming an entry at fault. Self-loops
+    say nothing about other items and are dropped. O(nnz).
+    """
+    W = as_sparse(W, name)
+    if W.shape[0] != W.shape[1]:
+        raise ValueError(f"{name} must be square, one row and column an item; found shape {W.shape}")
+    if not allow_negative and W.nnz and W.data.min() < 0:
+        at = int(W.data.argmin())
+        row = int(np.searchsorted(W.indptr, at, side="right")) - 1
+        raise ValueError(
+            f"{name} must hold weights >= 0; found {W.data[at]:g} at row {row}, column {W.indices[at]}. "
+            "Drop it, or pass negative_weights=True for a stationary point without a certificate"
+        )
+    if W.diagonal().any():
+        W = W.copy()
+        W.setdiag(0.0)
+        W.eliminate_zeros()
+    mirror = W.T.tocsr()
+    same = np.array_equal(W.indptr, mirror.indptr) and np.array_equal(W.indices, mirror.indices)
+    if same and np.array_equal(W.data, mirror.data):
+        return W
+    difference = abs(W - mirror).tocoo()
+    worst = int(difference.data.argmax())
+    i, j = int(difference.coords[0][worst]), int(difference.coords[1][worst])
+    if difference.data[worst] > 1e-10 * abs(W.data).max():
+        raise ValueError(
+            f"{name} must be symmetric; found {name}[{i}, {j}] = {W[i, j]:g} but "
+            f"{name}[{j}, {i}] = {W[j, i]:g}. Symmetrise it, for example ({name} + {name}.T) / 2"
+        )
+    return as_sparse((W + mirror) / 2, name)
+
+
+def laplacian(W: Any, kind: Kind = "plain") -> sp.csr_array:
+    """The graph Laplacian of ``W``: ``D - W``, or ``I - D^(-1/2) W D^(-1/2)``.
+
+    Examples
+    --------
+    >>> from lass.graph import laplacian
+    >>> laplacian([[0, 2], [2, 0]]).toarray()
+    array([[ 2., -2.],
+           [-2.,  2.]])
+    """
+    weights, diagonal = split_laplacian(as_weights(W), kind)
+    return sp.csr_array(sp.diags_array(diagonal) - weights)
+
+
+def split_laplacian(W: sp.csr_array, kind: Kind) -> tuple[sp.csr_array, NDArray[np.float64]]:
+    """Off-diagonal weights and diagonal ``a`` of a Laplacian ``diag(a) - weights``."""
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    if kind == "plain":
+        return W, degree
+    if kind == "normalized":
+        root = np.sqrt(np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0))
+        scaled = sp.diags_array(root) @ W @ sp.diags_array(root)
+        return as_sparse((scaled + scaled.T) / 2, "W"), (degree > 0).astype(float)
+    raise ValueError(f"laplacian must be 'plain' or 'normalized'; found {kind!r}")
+
+
+def components(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
+    """How many connected components the symmetric graph ``W`` has, and the one each item is in."""
+    return csgraph.connected_components(W, directed=True, connection="strong")
+
+
+def depth(W: sp.csr_array, start: int = 0) -> int:
+    """Number of breadth-first levels from an item at the rim of the component of ``start``.
+
+    Low-dimensional graphs (pixels, maps, curves) are deep, graphs of many
+    dimensions are shallow. The mean level, N / depth, is the size of a vertex
+    separator, which is what fills up a sparse factorisation. O(nnz).
+    """
+    levels = 1
+    for _ in range(2):
+        order, before = csgraph.breadth_first_order(W, start, directed=True)
+        position = np.empty(W.shape[0], np.int64)
+        position[order] = np.arange(len(order))
+        parent = position[before[order[1:]]]
+        levels, end = 1, 1
+        while end < len(order):
+            end = 1 + int(np.searchsorted(parent, end))
+            levels += 1
+        start = int(order[-1])
+    return levels

@@ -1,0 +1,81 @@
+"""Category masses Z'1 = m: projection, exact repair, and the two linear programs at lam = 0 and inf."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from lass.backends.threads import kernels
+from lass.core import Array
+
+
+def mass_projection(
+    V: Array, scale: Array, masses: Array, shift: Array, out: Array, tol: float = 1e-11
+) -> Array:
+    """Project V onto {rows on the simplex, column sums = masses} in the metric of ``scale``.
+
+    ``out_n = Proj(v_n + b / scale_n)`` with the K numbers b that make the sums
+    right, found by a semismooth Newton method from ``shift``. Returns b, the
+    multipliers of the masses. A step costs O(N (K + |support|^2) + K^3).
+    """
+    b = shift.copy()
+    size = len(masses)
+
+    def evaluate(b: Array) -> tuple[float, Array, Array]:
+        sums, slope = np.zeros(size), np.zeros((size, size))
+        value = kernels().shift(0, len(V), b, scale, V, out, sums, slope)
+        return value + float(b @ masses), masses - sums, slope
+
+    value, short, slope = evaluate(b)
+    for _ in range(200):
+        if np.abs(short).sum() <= tol * len(V):
+            break
+        damping = 1e-12 * np.trace(slope) / size + 1e-10 / scale.max()
+        direction = np.linalg.solve(slope + damping * np.eye(size), short)
+        step = 1.0
+        while step > 1e-10:
+            trial = evaluate(b + step * direction)
+            if trial[0] >= value + 1e-4 * step * float(direction @ short) - 1e-13 * abs(value):
+                break
+            step /= 2.0
+        b = b + step * direction
+        value, short, slope = trial
+    return b
+
+
+def mass_multipliers(V: Array, scale: Array, masses: Array) -> Array:
+    """The multipliers alone, from a cold start."""
+    V = np.ascontiguousarray(V)
+    return mass_projection(V, scale, masses, np.zeros(len(masses)), np.empty_like(V))
+
+
+def repair(Z: Array, masses: Array) -> Array:
+    """Make column sums exact without leaving the simplex: shrink what is over, spread what is short."""
+    sums = Z.sum(axis=0)
+    kept = np.divide(masses, sums, out=np.ones_like(sums), where=sums > masses)
+    Z = Z * kept
+    missing = 1.0 - Z.sum(axis=1)
+    wanted = masses - Z.sum(axis=0)
+    total = wanted.sum()
+    if total > 0:
+        Z += np.maximum(missing, 0.0)[:, None] * (np.maximum(wanted, 0.0) / total)
+    return Z
+
+
+def transport(sizes: Array, affinities: Array, masses: Array) -> Array:
+    """Rows on the simplex that maximise <affinities, Z> with sum_n sizes_n z_n = masses.
+
+    A linear program in len(sizes) * K variables, by HiGHS.
+    """
+    groups, K = affinities.shape
+    if groups == 0:
+        return np.zeros((0, K))
+    rows = sp.kron(sp.eye_array(groups), np.ones((1, K)))
+    columns = sp.kron(sizes[None, :], sp.eye_array(K))
+    right = np.concatenate([np.ones(groups), masses * (sizes.sum() / masses.sum())])
+    result = linprog(-affinities.ravel(), A_eq=sp.vstack([rows, columns]), b_eq=right, method="highs")
+    if result.x is None:
+        raise ValueError(f"prior cannot be met: {result.message}")
+    Z = np.maximum(result.x.reshape(groups, K), 0.0)
+    return Z / Z.sum(axis=1, keepdims=True)

@@ -1,0 +1,371 @@
+"""The model: what is given, its objective, its gradient, and the gap that certifies a solution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from lass.core import Array, Core, GraphOperator, row_ranges
+from lass.graph.laplacian import Kind, as_sparse, as_weights, split_laplacian
+from lass.masses import mass_multipliers
+
+
+class Problem:
+    """Soft assignments of N items to K categories from a graph and from affinities.
+
+        minimise over Z   lam * tr(Z' L Z) - tr(G' Z)     subject to   Z 1 = 1,  Z >= 0
+
+    Parameters
+    ----------
+    W : array or sparse matrix of shape (N, N)
+        Similarity of items: symmetric, >= 0. The diagonal is ignored.
+    G : array or sparse matrix of shape (N, K)
+        Affinity of items to categories, of any sign; 0 means that nobody said.
+    lam : float
+        Weight of the graph, from 0 (the expert alone) to infinity (the crowd alone).
+    fixed : mapping {item: assignment} or pair (items, assignments), optional
+        Rows of Z that are known. An assignment is a row on the simplex or the number of a category.
+    prior : array of shape (K,), optional
+        Shares of the categories: demands ``Z' 1 = N * prior``. Sums to one.
+    ridge : float
+        Adds ``lam * ridge * |Z|^2``, a pull towards the even assignment.
+    laplacian : {"plain", "normalized"}
+        ``D - W``, or ``I - D^(-1/2) W D^(-1/2)``.
+    category_graph : array of shape (K, K), optional
+        Similarity of categories, as W for items: adds ``lam * tr(Z L_C Z')``.
+    negative_weights : bool
+        Allows weights < 0 in W, "these two are different". The problem is then not
+        convex: :func:`lass.solve` finds a stationary point and certifies nothing.
+
+    Examples
+    --------
+    >>> import lass
+    >>> problem = lass.Problem([[0, 1], [1, 0]], [[1, 0], [0, 0]], lam=1.0)
+    >>> problem.gap([[1.0, 0.0], [0.5, 0.5]])
+    1.0
+    >>> problem.gap([[1.0, 0.0], [1.0, 0.0]])
+    0.0
+    """
+
+    def __init__(
+        self,
+        W: Any,
+        G: Any,
+        lam: float = 1.0,
+        *,
+        fixed: Any = None,
+        prior: ArrayLike | None = None,
+        ridge: float = 0.0,
+        laplacian: Kind = "plain",
+        category_graph: Any = None,
+        negative_weights: bool = False,
+    ) -> None:
+        self.W, degree = split_laplacian(
+            as_weights(W, allow_negative=negative_weights), laplacian
+        )
+        #: diag(a) - W is positive semidefinite, and the problem convex
+        self.convex = not (self.W.nnz and self.W.data.min() < 0)
+        if not self.convex and laplacian != "plain":
+            raise ValueError("laplacian='normalized' needs weights >= 0; found negative ones in W")
+        self._complete(degree, G, lam, fixed, prior, ridge, category_graph)
+        if laplacian == "normalized" and math.isinf(self.lam):
+            raise ValueError(
+                "lam = inf has a meaning for laplacian='plain' only; use a large number instead"
+            )
+
+    @classmethod
+    def from_laplacian(cls, L: Any, G: Any, lam: float = 1.0, **options: Any) -> Problem:
+        """The same problem for a given Laplacian: symmetric, off-diagonal <= 0, positive semidefinite.
+
+        ``options`` are ``fixed``, ``prior``, ``ridge`` and ``category_graph`` as in the class.
+        """
+        known = {"fixed": None, "prior": None, "ridge": 0.0, "category_graph": None}
+        if unknown := set(options) - set(known):
+            raise ValueError(f"from_laplacian does not take {', '.join(sorted(unknown))}")
+        L = as_sparse(L, "L")
+        if L.shape[0] != L.shape[1]:
+            raise ValueError(f"L must be square, one row and column an item; found shape {L.shape}")
+        diagonal = L.diagonal()
+        off = sp.csr_array(sp.diags_array(diagonal) - L)
+        if off.nnz and off.data.min() < 0:
+            raise ValueError(
+                f"L must have off-diagonal entries <= 0; found {-off.data.min():g}. "
+                "Is it a weight matrix? Then use Problem(W, G)"
+            )
+        self = cls.__new__(cls)
+        self.W, self.convex = as_weights(off, "L"), True
+        excess = diagonal - np.asarray(self.W.sum(axis=1)).ravel()
+        if excess.min(initial=0.0) < -1e-9 * diagonal.max(initial=1.0):
+            from scipy.sparse.linalg import eigsh
+
+            least = (
+                eigsh(L, 1, which="SA", return_eigenvectors=False, tol=1e-4)[0]
+                if L.shape[0] > 2
+                else np.linalg.eigvalsh(L.toarray())[0]
+            )
+            if least < -1e-6 * abs(diagonal).max():
+                raise ValueError(
+                    f"L must be positive semidefinite; found an eigenvalue of {least:g}. "
+                    "Raise its diagonal, or pass ridge="
+                )
+            if math.isinf(lam):
+                raise ValueError("lam = inf needs a Laplacian with row sums >= 0; use a large number")
+        self._complete(diagonal, G, lam, **{**known, **options})
+        return self
+
+    def _complete(
+        self, diagonal: Array, G: Any, lam: float, fixed: Any, prior: Any, ridge: float,
+        category_graph: Any,
+    ) -> None:  # fmt: skip
+        self.G = as_sparse(G, "G")
+        self.N, self.K = self.G.shape
+        if self.N != self.W.shape[0]:
+            raise ValueError(
+                f"W and G must have one row an item; found {self.W.shape[0]} and {self.N} rows"
+            )
+        self.lam = _number(lam, "lam", infinite=True)
+        self.ridge = _number(ridge, "ridge")
+        self.diagonal = diagonal + self.ridge
+        self.fixed_rows, self.fixed_Z = _fixed(fixed, self.N, self.K)
+        self.free = np.ones(self.N, bool)
+        self.free[self.fixed_rows] = False
+        self.C = None
+        if category_graph is not None:
+            weights = as_weights(category_graph, "category_graph")
+            if weights.shape[0] != self.K:
+                raise ValueError(
+                    f"category_graph must have one row a category, {self.K}; found {weights.shape[0]}"
+                )
+            self.C = np.diag(weights.sum(axis=1)) - weights.toarray()
+        self.masses = None if prior is None else self._masses(prior)
+
+    def changed(self, *, G: Any = None, lam: float | None = None, fixed: Any = None) -> Problem:
+        """A copy with other affinities (all, or a mapping {(item, category): affinity}), lam or fixed rows."""
+        other = Problem.__new__(Problem)
+        other.__dict__.update(self.__dict__)
+        if lam is not None:
+            other.lam = _number(lam, "lam", infinite=True)
+        if isinstance(G, Mapping):
+            other.G = _replaced(self.G, G)
+        elif G is not None:
+            other.G = as_sparse(G, "G")
+            if other.G.shape != self.G.shape:
+                raise ValueError(f"G must keep its shape {self.G.shape}; found {other.G.shape}")
+        if fixed is not None:
+            if self.masses is not None:
+                raise ValueError("fixed cannot change under a prior; build a new Problem")
+            other.fixed_rows, other.fixed_Z = _fixed(fixed, self.N, self.K)
+            other.free = np.ones(self.N, bool)
+            other.free[other.fixed_rows] = False
+        return other
+
+    @classmethod
+    def restore(cls, W: sp.csr_array, G: sp.csr_array, data: Mapping[str, Any]) -> Problem:
+        """Rebuild a problem from the arrays of a saved solution, with every check."""
+        self = cls.__new__(cls)
+        self.convex = bool(data["convex"])
+        self.W = as_weights(W, allow_negative=not self.convex)
+        diagonal = np.asarray(data["diagonal"], float)
+        if diagonal.shape != (W.shape[0],) or not np.isfinite(diagonal).all():
+            raise ValueError("the diagonal does not fit the graph")
+        ridge = float(data["ridge"])
+        fixed = (data["fixed_rows"].tolist(), data["fixed_Z"])
+        self._complete(diagonal - ridge, G, float(data["lam"]), fixed, None, ridge, None)
+        self.C, self.masses = data.get("C"), data.get("masses")
+        return self
+
+    def _masses(self, prior: Any) -> Array:
+        """Mass left to the free rows in each category."""
+        shares = np.asarray(prior, dtype=float)
+        if shares.shape != (self.K,):
+            raise ValueError(f"prior must have one share a category, {self.K}; found shape {shares.shape}")
+        if not np.isfinite(shares).all() or (shares < 0).any() or abs(shares.sum() - 1.0) > 1e-9:
+            raise ValueError(
+                f"prior must be shares >= 0 that sum to one; found a sum of {shares.sum():g} and a "
+                f"least share of {shares.min():g}. Divide it by its sum"
+            )
+        masses = self.N * shares / shares.sum() - self.fixed_Z.sum(axis=0)
+        if masses.min() < -1e-9 * self.N:
+            k = int(masses.argmin())
+            raise ValueError(
+                f"prior leaves category {k} a mass of {self.N * shares[k]:g}, but the fixed rows "
+                f"already hold {self.fixed_Z[:, k].sum():g}. Raise prior[{k}] or fix fewer rows"
+            )
+        return np.maximum(masses, 0.0)
+
+    @property
+    def stake(self) -> float:
+        """What all words are worth at most: sum_n (max_k g_nk - min_k g_nk), G with the fixed rows' pull.
+
+        A relative gap is a gap over this number; it has the invariances of the problem.
+        """
+        return float(row_ranges(self.pull()).sum())
+
+    def pull(self) -> sp.csr_array:
+        """Affinities of the free rows, with the pull of fixed neighbours: G_f + 2 lam W_fl Z_l."""
+        G = self.G if self.free.all() else self.G[self.free]
+        if not len(self.fixed_rows) or math.isinf(self.lam) or self.lam == 0:
+            return G
+        ties = self.W[self.free][:, self.fixed_rows]
+        return as_sparse(G + 2.0 * self.lam * (ties @ sp.csr_array(self.fixed_Z)), "G")
+
+    def core(self) -> Core:
+        """The quadratic program in the free rows, divided by 2 lam (finite, > 0)."""
+        if self.free.all():
+            W, diagonal = self.W, self.diagonal
+        else:
+            W = as_sparse(self.W[self.free][:, self.free], "W")
+            diagonal = self.diagonal[self.free]
+        excess = self.diagonal - np.asarray(self.W.sum(axis=1)).ravel()
+        harmonic = (row_ranges(self.G) == 0) & (excess >= -1e-12 * self.diagonal)
+        if self.masses is not None or not self.convex:
+            harmonic[:] = False
+        H = self.pull()
+        H = sp.csr_array((H.data / (2.0 * self.lam), H.indices, H.indptr), shape=H.shape)
+        return Core(
+            GraphOperator(W, diagonal), H, self.C, self.masses, harmonic[self.free], self.convex
+        )
+
+    def _given(self, Z: ArrayLike) -> Array:
+        Z = np.ascontiguousarray(Z, dtype=np.float64)
+        if Z.shape != (self.N, self.K):
+            raise ValueError(f"Z must have shape {(self.N, self.K)}; found {Z.shape}")
+        return Z
+
+    def _finite(self, what: str) -> None:
+        if math.isinf(self.lam):
+            raise ValueError(f"the {what} is not defined at lam = inf; use a finite lam")
+
+    def smoothness(self, Z: Array) -> Array:
+        """(L Z + Z L_C), the half gradient of what lam weighs; O(nnz(W) K)."""
+        out = GraphOperator(self.W, self.diagonal).apply(Z, np.empty_like(Z))
+        return out if self.C is None else out + Z @ self.C
+
+    def objective(self, Z: ArrayLike) -> float:
+        """lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""
+        self._finite("objective")
+        Z = self._given(Z)
+        return float(self.lam * np.vdot(Z, self.smoothness(Z)) - self.G.multiply(Z).sum())
+
+    def gradient(self, Z: ArrayLike) -> Array:
+        """2 lam L Z - G, dense."""
+        self._finite("gradient")
+        Z = self._given(Z)
+        result = self.smoothness(Z)
+        result *= 2.0 * self.lam
+        rows = np.repeat(np.arange(self.N), np.diff(self.G.indptr))
+        result[rows, self.G.indices] -= self.G.data
+        return result
+
+    def gap(self, Z: ArrayLike, shift: Array | None = None) -> float:
+        """How far a feasible Z can be from the optimum at most, in units of the objective.
+
+        ``F(Z) - F* <= sum_n ( <grad_n, z_n> - min_k grad_nk )`` over the free rows.
+        With a prior, any number a category may be added to the gradient
+        (``shift``, the multipliers of the masses); by default a good one is found.
+        """
+        self._finite("gap")
+        if not self.convex:
+            raise ValueError("there is no gap with negative weights; stationarity(Z) measures the rest")
+        return self.stationarity(Z, shift)
+
+    def stationarity(self, Z: ArrayLike, shift: Array | None = None) -> float:
+        """The number that :meth:`gap` certifies with; without convexity it only vanishes where Z is stationary."""
+        self._finite("gap")
+        Z = self._given(Z)
+        gradient = self.gradient(Z)[self.free]
+        Z = Z[self.free]
+        if self.masses is not None:
+            if shift is None:
+                curvature = 2.0 * self.lam * self.core().majorizer
+                shift = mass_multipliers(Z - gradient / curvature[:, None], curvature, self.masses)
+            gradient -= shift
+        rows = np.einsum("nk,nk->n", gradient, Z) - gradient.min(axis=1, initial=np.inf)
+        total = float(rows.sum())
+        if self.masses is not None and shift is not None:
+            total += float(shift @ (Z.sum(axis=0) - self.masses))
+        return total
+
+    def __repr__(self) -> str:
+        return (
+            f"Problem({self.N} items, {self.K} categories, {self.W.nnz // 2} ties, "
+            f"{self.G.nnz} affinities, lam={self.lam:g})"
+        )
+
+
+def _replaced(G: sp.csr_array, changes: Mapping[tuple[int, int], float]) -> sp.csr_array:
+    """G with some entries replaced; O(nnz)."""
+    N, K = G.shape
+    rows, columns, values = [], [], []
+    for key, value in changes.items():
+        try:
+            n, k = key
+            inside = 0 <= n < N and 0 <= k < K
+        except (TypeError, ValueError):
+            inside = False
+        if not inside:
+            raise ValueError(f"G must name (item, category) within {G.shape}; found {key!r}")
+        if not math.isfinite(value):
+            raise ValueError(f"G must be finite; found {value} for {key!r}")
+        rows.append(n)
+        columns.append(k)
+        values.append(float(value) - G[n, k])
+    return as_sparse(G + sp.csr_array((values, (rows, columns)), shape=G.shape), "G")
+
+
+def _number(value: Any, name: str, *, infinite: bool = False) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number; found {value!r}") from None
+    if math.isnan(number) or number < 0 or (math.isinf(number) and not infinite):
+        limits = "from 0 to infinity" if infinite else ">= 0 and finite"
+        raise ValueError(f"{name} must be a number {limits}; found {number:g}")
+    return number
+
+
+def _fixed(fixed: Any, N: int, K: int) -> tuple[np.ndarray, Array]:
+    """Rows and their assignments, checked."""
+    if fixed is None:
+        return np.zeros(0, np.intp), np.zeros((0, K))
+    if isinstance(fixed, Mapping):
+        rows, given = list(fixed.keys()), list(fixed.values())
+    else:
+        try:
+            rows, given = fixed
+        except (TypeError, ValueError):
+            raise ValueError(
+                "fixed must be a mapping {item: assignment} or a pair (items, assignments)"
+            ) from None
+    items = np.atleast_1d(np.asarray(rows, dtype=object)).ravel()
+    if len(items) != len(given):
+        raise ValueError(f"fixed names {len(items)} items but gives {len(given)} assignments")
+    if not all(isinstance(n, int | np.integer) and 0 <= n < N for n in items):
+        bad = next(n for n in items if not (isinstance(n, int | np.integer) and 0 <= n < N))
+        raise ValueError(f"fixed must name items by numbers from 0 to {N - 1}; found {bad!r}")
+    index = items.astype(np.intp)
+    if len(np.unique(index)) < len(index):
+        raise ValueError("fixed names an item twice; give each item one assignment")
+    Z = np.zeros((len(index), K))
+    for i, value in enumerate(given):
+        if np.ndim(value) == 0:
+            if not (isinstance(value, int | np.integer) and 0 <= value < K):
+                raise ValueError(
+                    f"fixed[{index[i]}] must be a row of {K} numbers or a category from 0 to {K - 1}; "
+                    f"found {value!r}"
+                )
+            Z[i, value] = 1.0
+            continue
+        row = np.asarray(value, dtype=float).ravel()
+        if row.shape != (K,) or not np.isfinite(row).all() or row.min() < 0 or abs(row.sum() - 1) > 1e-6:
+            raise ValueError(
+                f"fixed[{index[i]}] must be {K} numbers >= 0 that sum to one; found {value!r}"
+            )
+        Z[i] = row / row.sum()
+    order = np.argsort(index)
+    return index[order], Z[order]

@@ -1,0 +1,377 @@
+"""`solve`, and the solution with its certificate."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from lass.core import Array
+from lass.graph.laplacian import components
+from lass.problem import Problem
+from lass.reduction import Piece, reduce
+from lass.solvers import Callback, Solver, Step, Watch, named, pick
+from lass.uniqueness import Uniqueness, examine
+
+
+class ConvergenceWarning(UserWarning):
+    """The answer is feasible and its gap is right, but the gap is larger than asked for."""
+
+
+def solve(
+    W: Any,
+    G: Any = None,
+    lam: float = 1.0,
+    *,
+    fixed: Any = None,
+    prior: ArrayLike | None = None,
+    method: str | Solver = "auto",
+    tol: float = 1e-5,
+    max_iter: int | None = None,
+    start: Solution | ArrayLike | None = None,
+    callback: Callback | None = None,
+    **options: Any,
+) -> Solution:
+    """Find the assignments, with a proof of how close they are to the optimum.
+
+    Parameters
+    ----------
+    W : array, sparse matrix or Problem
+        The graph of items, or a :class:`lass.Problem` that holds everything.
+    G : array or sparse matrix of shape (N, K)
+        Affinities of items to categories.
+    lam, fixed, prior
+        As in :class:`lass.Problem`, which also takes the ``options`` ``ridge``,
+        ``laplacian``, ``category_graph`` and ``negative_weights``.
+    method : str or solver
+        ``"auto"``, ``"face"``, ``"gradient"``, ``"reduced"``, ``"admm"``, or a
+        solver with its own settings such as ``lass.solvers.ADMM(rho=0.1)``.
+    tol : float
+        Relative gap to stop at.
+    max_iter : int, optional
+        Iterations at most; running out gives the best answer so far, a warning and ``converged=False``.
+    start : Solution or array of shape (N, K), optional
+        Where to start; an earlier solution of a similar problem saves most of the work.
+    callback : callable, optional
+        Called with a :class:`lass.solvers.Step` (iteration, seconds, gap); return True to stop.
+
+    Returns
+    -------
+    Solution
+        Ctrl-C while it runs also ends in a Solution: feasible, with its honest gap.
+
+    Examples
+    --------
+    Three items in a row; the first is said to be of category 0, the last of category 1.
+
+    >>> import lass
+    >>> sol = lass.solve([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [[1, 0], [0, 0], [0, 1]], lam=0.5)
+    >>> sol.Z.round(3)
+    array([[1. , 0. ],
+           [0.5, 0.5],
+           [0. , 1. ]])
+    >>> sol.converged, sol.relative_gap < 1e-5
+    (True, True)
+    """
+    began = time.perf_counter()
+    if isinstance(W, Problem):
+        if G is not None or fixed is not None or prior is not None or options or lam != 1.0:
+            raise ValueError("a Problem holds everything; pass nothing beside it but how to solve it")
+        problem = W
+    elif G is None:
+        raise ValueError("G must be given: one row an item, one column a category")
+    else:
+        problem = Problem(W, G, lam, fixed=fixed, prior=prior, **options)
+    solver = named(method)
+    if not (isinstance(tol, int | float) and 0 <= tol < math.inf):
+        raise ValueError(f"tol must be a number >= 0; found {tol!r}")
+    if max_iter is not None and not (isinstance(max_iter, int | np.integer) and max_iter >= 0):
+        raise ValueError(f"max_iter must be a whole number >= 0 or None; found {max_iter!r}")
+    if solver is not None and problem.masses is not None and not solver.takes_masses:
+        raise ValueError(f"method {solver.name!r} cannot hold a prior; use 'auto', 'gradient' or 'admm'")
+    watch = Watch(callback=callback, max_iter=max_iter, began=began)
+    reduction = reduce(problem)
+    Z, notes, shift = reduction.Z, reduction.notes, None
+    scale = 2.0 * (problem.lam if math.isfinite(problem.lam) else 1.0)
+    first = _start(start, problem)
+    gaps = [math.inf] * len(reduction.pieces)
+    duals: dict[str, Array] = {}
+    with _gracefully(watch):
+        points = [piece.core.vertex() if first is None else first[piece.rows] for piece in reduction.pieces]
+        if len(points) > 1:
+            gaps = [_gap(piece, point) for piece, point in zip(reduction.pieces, points, strict=True)]
+        for i, piece in enumerate(reduction.pieces):
+            core = piece.core
+            chosen, why = (solver, "as asked") if solver else pick(core)
+            notes.append(f"{chosen.name} ({why})")
+            others = scale * sum(gaps[:i] + gaps[i + 1 :])
+            watch.begin(scale, tol * core.stake, others)
+            _hand_over(core, start, piece)
+            part, points[i] = chosen.run(core, points[i], watch), np.zeros((0, 0))
+            gaps[i] = _gap(piece, part)
+            shift = core.shift
+            for name, value in core.duals.items():
+                duals.setdefault(name, np.zeros_like(Z))[piece.rows] = value
+            if len(piece.rows) == len(Z):
+                Z = part
+            else:
+                Z[piece.rows] = part
+    return Solution(
+        problem=problem,
+        Z=Z,
+        gap=scale * sum(gaps) if problem.convex else math.nan,
+        stationarity=scale * sum(gaps),
+        tol=tol,
+        method="; ".join(notes),
+        n_iter=watch.iterations,
+        seconds=time.perf_counter() - began,
+        history=watch.history,
+        interrupted=watch.interrupted,
+        shift=shift * scale if problem.masses is not None and shift is not None else None,
+        duals=duals,
+        solver=method,
+    )._warn()
+
+
+@contextmanager
+def _gracefully(watch: Watch) -> Iterator[None]:
+    """Let Ctrl-C end the solve at the next iteration instead of tearing it up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, watch.interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _start(start: Any, problem: Problem) -> Array | None:
+    if start is None:
+        return None
+    Z = np.array(start.Z if isinstance(start, Solution) else start, dtype=float, order="C")
+    if Z.shape != (problem.N, problem.K) or not np.isfinite(Z).all():
+        raise ValueError(
+            f"start must be a Solution or finite numbers of shape {(problem.N, problem.K)}; "
+            f"found shape {Z.shape}"
+        )
+    from lass.simplex import project_simplex
+
+    return np.asarray(project_simplex(Z), dtype=float)
+
+
+def _hand_over(core: Any, start: Any, piece: Piece) -> None:
+    if isinstance(start, Solution):
+        core.duals = {name: value[piece.rows] for name, value in start.duals.items()}
+
+
+def _gap(piece: Piece, Z: Array) -> float:
+    core = piece.core
+    return core.certify(Z, core.apply(Z, np.empty_like(Z)), core.shift).gap
+
+
+@dataclass
+class Solution:
+    """Assignments with their certificate: ``objective - optimum <= gap``.
+
+    Rows of ``Z`` are >= 0 exactly and sum to one. ``relative_gap`` is the gap
+    over the problem's stake; ``converged`` says whether it reached ``tol``.
+    ``method`` tells in words what was done. ``history`` lists iteration,
+    seconds and gap. With negative weights there is no certificate: ``gap`` is
+    NaN and ``stationarity`` is all that is known.
+    """
+
+    problem: Problem
+    Z: Array
+    gap: float
+    stationarity: float
+    tol: float
+    method: str
+    n_iter: int
+    seconds: float
+    history: list[Step]
+    interrupted: bool = False
+    shift: Array | None = None  # multipliers of the category masses
+    duals: dict[str, Array] = field(default_factory=dict, repr=False)  # what a solver can start from
+    solver: str | Solver = field(default="auto", repr=False)
+
+    def __post_init__(self) -> None:
+        if math.isfinite(self.problem.lam):
+            self.objective = self.problem.objective(self.Z)
+        else:
+            self.objective = -float(self.problem.G.multiply(self.Z).sum())
+        stake = self.problem.stake
+        measure = self.stationarity
+        self.relative_gap = measure / stake if stake > 0 else measure
+        if not self.problem.convex:
+            self.relative_gap = math.nan
+        self.converged = bool(measure <= self.tol * stake or measure == 0.0)
+
+    def _warn(self) -> Solution:
+        if not self.converged:
+            why = "interrupted" if self.interrupted else "out of iterations or at the limit of rounding"
+            gap = self.stationarity / (self.problem.stake or 1.0)
+            warnings.warn(
+                f"stopped at relative gap {gap:.2g}, not at {self.tol:g} ({why}); Z is feasible "
+                "and the gap holds. Raise max_iter or tol, or go on with update()",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def crowd(self) -> Array:
+        """What the neighbours say of each item, its own words left out: (W Z)_n / d_n.
+
+        Items without neighbours get the even assignment.
+        """
+        degree = np.asarray(self.problem.W.sum(axis=1)).ravel()[:, None]
+        even = np.full_like(self.Z, 1.0 / self.problem.K)
+        return np.divide(self.problem.W @ self.Z, degree, out=even, where=degree > 0)
+
+    def multipliers(self, formula: str = "dual") -> tuple[Array, Array]:
+        """Multipliers (pi, M) of ``Z 1 = 1`` and ``Z >= 0``.
+
+        ``"dual"``: pi_n = min_k grad_nk and M = grad - pi 1', always dual feasible.
+        ``"least-squares"``: the formula of the paper, which agrees at a solution
+        and may be slightly negative elsewhere. Rows of fixed items are zero.
+        """
+        gradient = self.problem.gradient(self.Z)
+        if self.shift is not None:
+            gradient -= self.shift
+        if formula == "dual":
+            pi = gradient.min(axis=1)
+            M = gradient - pi[:, None]
+        elif formula == "least-squares":
+            K = self.problem.K
+            q = gradient - gradient.mean(axis=1, keepdims=True)
+            inverse = 1.0 / (1.0 + self.Z**2)
+            ratio = (q.sum(axis=1) - (inverse * q).sum(axis=1)) / (K - inverse.sum(axis=1))
+            M = inverse * (q - ratio[:, None])
+            pi = (gradient - M).mean(axis=1)
+        else:
+            raise ValueError(f"formula must be 'dual' or 'least-squares'; found {formula!r}")
+        pi[~self.problem.free], M[~self.problem.free] = 0.0, 0.0
+        return pi, M
+
+    def kkt(self) -> dict[str, float]:
+        """Largest residual of each of the five optimality conditions, by name."""
+        pi, M = self.multipliers()
+        gradient = self.problem.gradient(self.Z)
+        if self.shift is not None:
+            gradient -= self.shift
+        rest = (gradient - pi[:, None] - M)[self.problem.free]
+        return {
+            "stationarity": float(np.abs(rest).max(initial=0.0)),
+            "row_sums": float(np.abs(self.Z.sum(axis=1) - 1.0).max()),
+            "nonnegativity": float(max(0.0, -self.Z.min())),
+            "dual_feasibility": float(max(0.0, -M.min())),
+            "complementarity": float(np.abs(M * self.Z).max()),
+        }
+
+    def uniqueness(self) -> Uniqueness:
+        """Is this the only solution? If not: how far each category can slide, and who could flip.
+
+        Exact where Z is (solve to a small ``tol`` first): entries below 1e-9 count as zero.
+        """
+        problem = self.problem
+        rows = np.flatnonzero(problem.free)
+        count, labels = components(sp.csr_array(problem.W[rows][:, rows]))
+        excess = problem.diagonal - np.asarray(problem.W[:, rows].sum(axis=1)).ravel()
+        movable = np.ones(count, bool)
+        held = excess[rows] > 1e-12 * np.maximum(problem.diagonal[rows], 1e-300)
+        movable[labels[held]] = False
+        if problem.masses is not None:
+            if count > 1:
+                raise ValueError("uniqueness() with a prior needs a connected graph")
+            movable[:] = False
+        if not problem.convex:
+            raise ValueError("uniqueness() needs weights >= 0: a stationary point proves nothing")
+        member = sp.csr_array((np.ones(len(rows)), (labels, np.arange(len(rows)))), (count, len(rows)))
+        gains = np.asarray((member @ problem.G[rows]).toarray())
+        group = np.arange(problem.K)
+        if problem.C is not None:
+            group = components(sp.csr_array(-problem.C * (problem.C < 0)))[1]
+        found = examine(self.Z[rows], gains, labels, movable, group)
+        everyone = np.full(problem.N, -1)
+        everyone[rows] = labels
+        return Uniqueness(
+            found.unique, found.slack, rows[found.flippable], found.components, everyone
+        )
+
+    def update(
+        self, *, G: Any = None, lam: float | None = None, fixed: Any = None, **how: Any
+    ) -> Solution:
+        """Solve again from here after a change; the graph is not looked at anew.
+
+        Parameters
+        ----------
+        G : matrix of shape (N, K), or mapping {(item, category): affinity}
+            New affinities, or just the ones that changed.
+        lam, fixed
+            New values; what is not given stays.
+        how
+            ``method``, ``tol``, ``max_iter``, ``callback`` as in :func:`solve`.
+        """
+        problem = self.problem.changed(G=G, lam=lam, fixed=fixed)
+        return solve(problem, start=self, **{"method": self.solver, "tol": self.tol, **how})
+
+    def save(self, path: str | Path) -> None:
+        """Write everything needed to go on from here into one ``.npz`` file, without pickle."""
+        p = self.problem
+        arrays = {f"W_{part}": getattr(p.W, part) for part in ("data", "indices", "indptr")}
+        arrays |= {f"G_{part}": getattr(p.G, part) for part in ("data", "indices", "indptr")}
+        arrays |= {f"dual_{name}": value for name, value in self.duals.items()}
+        optional = {"C": p.C, "masses": p.masses, "shift": self.shift}
+        arrays |= {name: value for name, value in optional.items() if value is not None}
+        method = self.solver if isinstance(self.solver, str) else "auto"
+        with open(path, "wb") as file:
+            np.savez(
+                file, Z=self.Z, diagonal=p.diagonal, lam=p.lam, ridge=p.ridge, convex=p.convex,
+                fixed_rows=p.fixed_rows, fixed_Z=p.fixed_Z, gap=self.gap,
+                stationarity=self.stationarity, tol=self.tol, method=self.method,
+                n_iter=self.n_iter, seconds=self.seconds, history=np.array(self.history, float),
+                interrupted=self.interrupted, solver=method, format=1, **arrays,
+            )  # fmt: skip
+
+    @staticmethod
+    def load(path: str | Path) -> Solution:
+        """Read what :meth:`save` wrote. Files are never unpickled; the gap is computed anew."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                data = dict(file)
+            N, K = data["Z"].shape
+            W, G = (
+                sp.csr_array(
+                    tuple(data[f"{name}_{part}"] for part in ("data", "indices", "indptr")), shape=shape
+                )
+                for name, shape in (("W", (N, N)), ("G", (N, K)))
+            )
+            problem = Problem.restore(W, G, data)
+            gap = problem.stationarity(data["Z"], data.get("shift")) if math.isfinite(problem.lam) else 0.0
+            history = [Step(int(i), float(s), float(g)) for i, s, g in data["history"].reshape(-1, 3)]
+            return Solution(
+                problem, data["Z"], gap if problem.convex else math.nan, gap, float(data["tol"]),
+                str(data["method"]), int(data["n_iter"]), float(data["seconds"]), history,
+                bool(data["interrupted"]), data.get("shift"),
+                {k[5:]: v for k, v in data.items() if k.startswith("dual_")}, str(data["solver"]),
+            )  # fmt: skip
+        except (KeyError, ValueError, OSError, EOFError) as error:
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise ValueError(f"{path} is not a saved Solution ({error})") from None
+

@@ -1,0 +1,55 @@
+"""Solvers, one short file a method, one interface; :func:`pick` chooses."""
+
+from __future__ import annotations
+
+from lass.core import Core, GraphOperator
+from lass.graph.laplacian import depth
+from lass.solvers.admm import ADMM
+from lass.solvers.base import Callback, Solver, Step, Watch
+from lass.solvers.face import Face
+from lass.solvers.gradient import Gradient
+from lass.solvers.reduced import Reduced
+
+__all__ = ["ADMM", "Callback", "Face", "Gradient", "Reduced", "Solver", "Step", "Watch", "named", "pick"]
+
+METHODS: dict[str, type[Solver]] = {
+    solver.name: solver for solver in (ADMM, Face, Gradient, Reduced)
+}
+
+
+def named(method: str | Solver) -> Solver | None:
+    """The solver called ``method``, or the solver given; None for "auto"."""
+    if method == "auto":
+        return None
+    if isinstance(method, str):
+        if method not in METHODS:
+            known = ", ".join(repr(name) for name in ("auto", *sorted(METHODS)))
+            raise ValueError(f"method must be one of {known}, or a solver; found {method!r}")
+        return METHODS[method]()
+    if not callable(getattr(method, "run", None)):
+        raise ValueError(f"method must be a name or have a method run(core, Z, watch); found {method!r}")
+    return method
+
+
+def pick(core: Core) -> tuple[Solver, str]:
+    """The solver for a core, and why, from facts that cost O(nnz).
+
+    Factorising costs about N w^2 operations, w = N / depth the width of a
+    breadth-first level (a separator of the graph); conjugate gradients need
+    some multiples of depth products, each 2 nnz K operations.
+    """
+    if core.masses is not None:
+        return Gradient(), "category masses couple all rows"
+    if not core.convex:
+        return Gradient(), "negative weights: plain descent to a stationary point"
+    N, K = core.shape
+    silent = int(core.harmonic.sum())
+    told = f"{N - silent:,} of {N:,} rows have a word of their own"
+    if core.C is None and silent > N // 2 and isinstance(core.operator, GraphOperator):
+        levels = depth(core.operator.W)
+        factorise = silent * (silent / levels) ** 2
+        iterate = 20 * levels * core.operator.W.nnz * K
+        if factorise < iterate and N - silent <= silent:
+            return Reduced(), f"{told}; the graph is {levels} levels deep, so eliminating is cheap"
+        return Face(), f"{told}; the graph is only {levels} levels deep, so iterating is cheap"
+    return Face(), told

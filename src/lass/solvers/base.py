@@ -1,0 +1,95 @@
+"""What all solvers share: the interface, and the watch that records, reports and stops."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from lass.core import Array, Core
+
+
+class Step(NamedTuple):
+    """One line of the history: everything after it is at most ``gap`` away from the optimum."""
+
+    iteration: int
+    seconds: float
+    gap: float
+
+
+Callback = Callable[[Step], object]
+
+
+@dataclass
+class Watch:
+    """Keeps the history of a solve and says when to stop.
+
+    Solvers call :meth:`report` with the gap of the core they work on. The watch
+    turns it into the gap of the whole problem, calls the user's callback and
+    answers whether to stop: the piece is good enough, iterations are used up,
+    somebody asked to stop (Ctrl-C, or a callback that returns True).
+    """
+
+    callback: Callback | None = None
+    max_iter: int | None = None
+    history: list[Step] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
+    scale: float = 1.0  # from gaps of the core to gaps of the model
+    target: float = 0.0  # gap of the core that is good enough
+    elsewhere: float = 0.0  # gap of all other pieces, in units of the model
+    iterations: int = 0
+    interrupted: bool = False
+
+    def begin(self, scale: float, target: float, elsewhere: float) -> None:
+        """Turn to the next piece."""
+        self.scale, self.target, self.elsewhere = scale, target, elsewhere
+
+    @property
+    def exhausted(self) -> bool:
+        return self.max_iter is not None and self.iterations >= self.max_iter
+
+    @property
+    def stopping(self) -> bool:
+        return self.interrupted or self.exhausted
+
+    def count(self, iterations: int = 1) -> bool:
+        """Count iterations done; True when the solver must come to an end."""
+        self.iterations += iterations
+        return self.stopping
+
+    def report(self, gap: float) -> bool:
+        """Record the gap of a feasible point; True when the solver should stop there."""
+        total = self.scale * gap + self.elsewhere
+        step = Step(self.iterations, time.perf_counter() - self.began, total)
+        self.history.append(step)
+        if self.callback is not None:
+            try:
+                if self.callback(step) is True:
+                    self.interrupted = True
+            except KeyboardInterrupt:
+                self.interrupted = True
+        return gap <= self.target or self.stopping
+
+    def interrupt(self, *_: object) -> None:
+        """Signal handler for Ctrl-C: finish the iteration, keep the answer."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+
+class Solver(Protocol):
+    """Improves a feasible Z until the watch says stop."""
+
+    name: str
+    takes_masses: bool  # can it hold Z'1 = masses?
+
+    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+        """Return a feasible Z, as good as the watch asked for; the given one may be overwritten."""
+        ...
+
+
+def empty_like(Z: Array, count: int) -> list[Array]:
+    return [np.empty_like(Z) for _ in range(count)]

@@ -1,0 +1,130 @@
+"""Projected gradient to find the face, conjugate gradients to solve on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lass.core import Array, Certificate, Core
+from lass.solvers.base import Watch, empty_like
+from lass.solvers.gradient import accelerate
+
+
+#: share of the movement that may lie outside the simplices before a face is given up
+OUTSIDE = 0.1
+FALL = 0.7
+PGR=2
+PGM=200
+CGM=256
+
+
+@dataclass(frozen=True)
+class Face:
+    """The face of the product of simplices settles early; on it the problem is linear.
+
+    From the vertex that the words ask for, conjugate gradients solve on the
+    face (this alone is harmonic extension, often the optimum). The certificate
+    tells what to do next: while the error lies *on* the face, go on; once it
+    lies in entries that should leave or join the face, project, take a few
+    accelerated gradient steps to find the next face, and repeat.
+
+    One iteration is one product with the Laplacian, O(nnz(W) K). Memory: six
+    arrays of N x K, Z included.
+    """
+
+    steps: int = 5  # gradient steps between two faces; more when faces keep changing
+    name: ClassVar[str] = "face"
+    takes_masses: ClassVar[bool] = False
+
+    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+        X, R, P, Q, T = empty_like(Z, 5)
+        state = core.certify(Z, core.apply(Z, Q))
+        steps, stalled, patience = self.steps, 0, 8
+        while not watch.report(state.gap):
+            best = state
+            Z, T, state = _on_face(core, Z, X, R, P, Q, T, state, watch, patience)
+            if state.gap <= watch.target or watch.stopping:
+                watch.report(state.gap)
+                break
+            T[:] = Z
+            accelerate(core, Z, T, Q, steps, watch)
+            state = core.certify(Z, core.apply(Z, Q))
+            watch.count()
+            lost = state.gap > 0.5 * best.gap
+            steps = min(PGR * steps, PGM) if lost else max(self.steps, steps // 2)
+            patience = min(2 * patience, CGM) if lost else max(8, patience // 2)
+            moved = best.objective - state.objective > 1e-15 * abs(best.objective)
+            stalled = 0 if moved or not lost else stalled + 1
+            if stalled > 8:
+                watch.report(state.gap)
+                break
+        return Z
+
+
+def _on_face(
+    core: Core, Z: Array, X: Array, R: Array, P: Array, Q: Array, T: Array,
+    state: Certificate, watch: Watch, patience: int,
+) -> tuple[Array, Array, Certificate]:  # fmt: skip
+    """Minimise on the face of Z as far as that pays; returns the better point, a spare array, its certificate.
+
+    Expects A Z in Q.
+    """
+    inverse, free = 1.0 / core.preconditioner, core.harmonic
+    square: float = core.rows("face_start", *core.linear, free, inverse, Q, Z, X, R, P)  # type: ignore[assignment]
+    done, check, soonest, last = 0, patience, 0, state.gap
+    while square > 0.0:
+        core.apply(P, Q)
+        curvature: float = core.rows("face_curvature", free, Z, P, Q)  # type: ignore[assignment]
+        if curvature <= 0.0:
+            break
+        before = square
+        step = square / curvature
+        square, spread, below, moved = core.rows("face_advance", step, inverse, P, Q, Z, X, R)  # type: ignore[misc]
+        stop = watch.count() or below > OUTSIDE * moved
+        done += 1
+        if done >= check or stop or (spread <= 2.0 * watch.target and done >= soonest):
+            _trial(core, 1.0, X, Z, T)
+            trial = core.certify(T, core.apply(T, Q))
+            stop = watch.count() or stop
+            if trial.gap <= watch.target or stop or trial.gap > min(4.0 * spread, FALL * last):
+                break
+            watch.report(trial.gap)
+            last = trial.gap
+            check, soonest = 2 * done, done + 3
+        core.rows("face_turn", square / before, inverse, R, P)
+    else:
+        return Z, T, state
+    step = 1.0
+    while True:
+        trial = core.certify(T, core.apply(T, Q)) if step < 1.0 else trial
+        if trial.objective <= state.objective or trial.gap <= watch.target:
+            return T, Z, trial
+        step /= 4.0
+        if step < 1e-3 or watch.count():
+            return Z, T, state
+        _trial(core, step, X, Z, T)
+
+
+def _trial(core: Core, step: float, X: Array, Z: Array, out: Array) -> None:
+    """out = Z + step X, put back onto the simplices: by a slide if that is enough, else row by row."""
+    np.multiply(X, step, out=out)
+    out += Z
+    if core.slides is not None:
+        out += _slide(out.min(axis=0), core.slides)
+    core.rows("project", out)
+
+
+def _slide(least: Array, gains: Array) -> Array:
+    """The p that makes Z + 1 p' best, given the least entry of each category.
+
+    Where A 1 = 0 only the linear term sees p: every category goes down until it
+    touches zero somewhere, and the one with the largest total affinity takes
+    the mass, if it is present everywhere; otherwise p = 0.
+    """
+    leading = gains >= gains.max() - 1e-12 * np.abs(gains).max()
+    p = np.where(leading, np.maximum(-least, 0.0), -least)
+    taker = int(np.where(leading, least, -np.inf).argmax())
+    p[taker] -= p.sum()
+    return p if least[taker] + p[taker] >= 0.0 else np.zeros_like(p)

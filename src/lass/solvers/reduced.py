@@ -1,0 +1,100 @@
+"""Eliminate the rows without a word exactly, solve on the rest, extend harmonically."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.core import Array, Core, GraphOperator
+from lass.graph.laplacian import as_sparse, depth
+from lass.linear import ConjugateGradients, Factor, solver_for
+from lass.solvers.base import Watch
+from lass.solvers.face import Face
+
+#: more informed rows than this, and the Schur complement is applied instead of formed
+EXPLICIT = 1500
+
+
+class SchurOperator:
+    """S = A_ll - W_lu A_uu^-1 W_ul, applied without being formed: one solve a product."""
+
+    def __init__(self, inner: GraphOperator, ties: sp.csr_array, solver: Factor | ConjugateGradients) -> None:
+        self.inner, self.ties, self.solver = inner, ties, solver
+        self.diagonal, self.majorizer = inner.diagonal, inner.majorizer
+
+    def apply(self, Z: Array, out: Array) -> Array:
+        self.inner.apply(Z, out)
+        out -= self.ties @ self.solver.solve(self.ties.T @ Z)
+        return out
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """The quadratic program on the informed rows only.
+
+    Rows without a word are weighted means of their neighbours at the optimum,
+    ``Z_u = A_uu^-1 (W_ul Z_l + H_u)``, and the bounds hold there by themselves. What is
+    left is a LASS problem on the informed rows whose graph is the Schur
+    complement: formed when they are few, applied when they are many.
+    """
+
+    name: ClassVar[str] = "reduced"
+    takes_masses: ClassVar[bool] = False
+
+    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+        operator = core.operator
+        if core.C is not None or not isinstance(operator, GraphOperator):
+            raise ValueError("method 'reduced' cannot hold a category graph; use 'face' or 'auto'")
+        silent, told = np.flatnonzero(core.harmonic), np.flatnonzero(~core.harmonic)
+        if not len(silent):
+            return Face().run(core, Z, watch)
+        K = core.shape[1]
+        uu, ul, ll = (
+            as_sparse(operator.W[a][:, b], "W") if len(a) and len(b) else sp.csr_array((len(a), len(b)))
+            for a, b in ((silent, silent), (silent, told), (told, told))
+        )
+        width = len(told) if len(told) <= EXPLICIT else K
+        solver = solver_for(uu, operator.diagonal[silent], depth(uu), columns=width)
+        pull = self._pull(core, silent)
+        offset = solver.solve(pull) if pull.any() else pull
+        Z_l = np.ascontiguousarray(Z[told])
+        if len(told):
+            H = core.H[told]
+            if offset.any():
+                H = H + sp.csr_array(ul.T @ offset)
+            inner = GraphOperator(ll, operator.diagonal[told])
+            small = Core(self._schur(inner, sp.csr_array(ul.T), solver), as_sparse(H, "G"))
+            Z_l = Face().run(small, Z_l, watch)
+        Z[told] = Z_l
+        Z[silent] = solver.solve(ul @ Z_l) + offset
+        core.rows("project", Z)
+        if not len(told):
+            watch.report(core.certify(Z, core.apply(Z, np.empty_like(Z))).gap)
+        return Z
+
+    @staticmethod
+    def _pull(core: Core, silent: NDArray[np.intp]) -> Array:
+        """H_u + pi 1' with the pi that makes rows of A_uu^-1 (W_ul Z_l + H_u + pi 1') sum to one."""
+        operator = core.operator
+        excess = 2.0 * operator.diagonal[silent] - operator.majorizer[silent]
+        pull = core.H[silent].toarray()
+        pull += ((excess - pull.sum(axis=1)) / core.shape[1])[:, None]
+        pull[np.abs(pull).max(axis=1) <= 1e-14 * operator.diagonal[silent]] = 0.0
+        return pull
+
+    @staticmethod
+    def _schur(
+        inner: GraphOperator, ties: sp.csr_array, solver: Factor | ConjugateGradients
+    ) -> GraphOperator | SchurOperator:
+        if ties.shape[0] > EXPLICIT:
+            return SchurOperator(inner, ties, solver)
+        S = np.diag(inner.diagonal) - inner.W.toarray() - ties @ solver.solve(ties.T.toarray())
+        S = (S + S.T) / 2
+        weights = np.maximum(-S, 0.0)
+        np.fill_diagonal(weights, 0.0)
+        return GraphOperator(as_sparse(weights, "W"), np.diagonal(S).copy())
+
