@@ -38,12 +38,12 @@ class GraphOperator:
         self.W = W
         self.diagonal = diagonal
         self.majorizer = diagonal + np.asarray(abs(W).sum(axis=1)).ravel()
-        self._graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
+        self.graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
 
     def apply(self, Z: Array, out: Array) -> Array:
         """out = A Z; O(nnz(W) K)."""
         work = (self.W.nnz + len(Z)) * Z.shape[1]
-        over_rows(kernels().apply, len(Z), work, *self._graph, Z, out)
+        over_rows(kernels().apply, len(Z), work, *self.graph, Z, out)
         return out
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from lass.core import Array, GraphOperator
 
 #: numbers a sparse factor may hold before conjugate gradients take over
 FACTOR_LIMIT = 60_000_000
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 class Factor:
@@ -24,7 +30,7 @@ class Factor:
     """
 
     def __init__(self, matrix: sp.csc_array) -> None:
-        with threadpool_limits(1, user_api="blas"):
+        with _blas().limit(limits=1, user_api="blas"):
             self._factor = splu(
                 sp.csc_array(matrix),
                 permc_spec="MMD_AT_PLUS_A",
@@ -39,7 +45,7 @@ class Factor:
 
     def solve(self, B: Array, start: Array | None = None) -> Array:
         """The X with matrix @ X = B; O(nnz of the factors) a column."""
-        with threadpool_limits(1, user_api="blas"):
+        with _blas().limit(limits=1, user_api="blas"):
             return np.ascontiguousarray(self._factor.solve(np.asarray(B)))
 
 

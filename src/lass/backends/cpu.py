@@ -167,7 +167,7 @@ def _to_face(V, Z, n):  # type: ignore[no-untyped-def]
     " float64[:, ::1])"
 )
 def face_start(low, high, starts, where, values, free, inverse, AZ, Z, X, R, P):  # type: ignore[no-untyped-def]
-    """Begin conjugate gradients on the face of Z: X = 0, R, P; returns <R, P>."""
+    """Begin conjugate gradients on the face of Z: X = P = 0, R; returns sum_n inverse_n |r_n|^2."""
     size = Z.shape[1]
     product = 0.0
     for n in range(low, high):
@@ -179,8 +179,8 @@ def face_start(low, high, starts, where, values, free, inverse, AZ, Z, X, R, P):
             _to_face(R, Z, n)
         for k in range(size):
             X[n, k] = 0.0
-            P[n, k] = inverse[n] * R[n, k]
-            product += R[n, k] * P[n, k]
+            P[n, k] = 0.0
+            product += inverse[n] * R[n, k] * R[n, k]
     return product
 
 
@@ -230,14 +230,26 @@ def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-un
 
 
 @_signed(
-    "void(int64, int64, float64, float64[::1], float64[:, ::1], float64[:, ::1])"
+    "void(int64, int64, float64, float64[::1], float64[::1], boolean[::1], float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1])"
 )
-def face_turn(low, high, beta, inverse, R, P):  # type: ignore[no-untyped-def]
-    """P = inverse R + beta P."""
+def face_turn(low, high, beta, slide, inverse, free, Z, R, P):  # type: ignore[no-untyped-def]
+    """P = inverse R + beta P, plus the slide (a number a category, or none) as far as the face allows."""
     size = P.shape[1]
+    sliding = slide.shape[0] == size
     for n in range(low, high):
         for k in range(size):
             P[n, k] = inverse[n] * R[n, k] + beta * P[n, k]
+        if sliding:
+            total, count = 0.0, 0.0
+            for k in range(size):
+                kept = 1.0 if free[n] or Z[n, k] > 0.0 else 0.0
+                total += kept * slide[k]
+                count += kept
+            mean = total / count
+            for k in range(size):
+                kept = 1.0 if free[n] or Z[n, k] > 0.0 else 0.0
+                P[n, k] += kept * (slide[k] - mean)
 
 
 @_signed(
@@ -270,3 +282,38 @@ def shift(low, high, b, scale, V, out, masses, slope):  # type: ignore[no-untype
             for j in range(count):
                 slope[support[i], support[j]] -= 1.0 / (scale[n] * count)
     return value
+
+
+@_signed(
+    "void(int64[::1], int64[::1], int32[::1], float64[::1], boolean[::1], float64[:, ::1],"
+    " float64[:, ::1])"
+)
+def face_stiffness(partial, pointers, columns, weights, free, Z, stiffness):  # type: ignore[no-untyped-def]
+    """Add up 1/2 sum_nm w_nm (P_n - P_m)^2, P_n the projection onto the face of z_n.
+
+    This K x K matrix is how stiffly the face resists when whole categories
+    slide; only ties of ``partial`` rows, those with a zero, count.
+    """
+    size = Z.shape[1]
+    mine, theirs = np.empty(size), np.empty(size)
+    for n in partial:
+        count = 0.0
+        for k in range(size):
+            mine[k] = 1.0 if Z[n, k] > 0.0 else 0.0
+            count += mine[k]
+        for j in range(pointers[n], pointers[n + 1]):
+            m = columns[j]
+            other, both = 0.0, 0.0
+            for k in range(size):
+                theirs[k] = 1.0 if free[m] or Z[m, k] > 0.0 else 0.0
+                other += theirs[k]
+                both += mine[k] * theirs[k]
+            weight = weights[j] if other == size else 0.5 * weights[j]
+            for k in range(size):
+                s, t = mine[k], theirs[k]
+                stiffness[k, k] += weight * (s + t - 2.0 * s * t)
+                for i in range(size):
+                    u, v = mine[i], theirs[i]
+                    cross = s * v * (both / (count * other) - t / other - u / count)
+                    cross += u * t * (both / (count * other) - v / other - s / count)
+                    stiffness[k, i] -= weight * (s * u / count + t * v / other + cross)

@@ -37,8 +37,9 @@ def as_sparse(matrix: Any, name: str) -> sp.csr_array:
             result = result.copy()
         result.sum_duplicates()
         result.eliminate_zeros()
-    if result.indices.dtype != np.int32:
-        result.indices = result.indices.astype(np.int32)
+    if result.indices.dtype != np.int32 or result.indptr.dtype != np.int32:
+        parts = (result.data, result.indices.astype(np.int32), result.indptr.astype(np.int32))
+        result = sp.csr_array(parts, shape=result.shape)
     return result
 
 

@@ -10,14 +10,15 @@ import numpy as np
 from lass.core import Array, Certificate, Core
 from lass.solvers.base import Watch, empty_like
 from lass.solvers.gradient import accelerate
+from lass.solvers.slides import Slides, best_slide
 
 
 #: share of the movement that may lie outside the simplices before a face is given up
 OUTSIDE = 0.1
+#: how much of the gap must go between two looks for conjugate gradients to continue
 FALL = 0.7
-PGR=2
-PGM=200
-CGM=256
+#: gradient steps, and products before the first look, when faces keep changing
+MOST_STEPS, MOST_PATIENCE = 200, 256
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class Face:
             state = core.certify(Z, core.apply(Z, Q))
             watch.count()
             lost = state.gap > 0.5 * best.gap
-            steps = min(PGR * steps, PGM) if lost else max(self.steps, steps // 2)
-            patience = min(2 * patience, CGM) if lost else max(8, patience // 2)
+            steps = min(2 * steps, MOST_STEPS) if lost else max(self.steps, steps // 2)
+            patience = min(2 * patience, MOST_PATIENCE) if lost else max(8, patience // 2)
             moved = best.objective - state.objective > 1e-15 * abs(best.objective)
             stalled = 0 if moved or not lost else stalled + 1
             if stalled > 8:
@@ -73,6 +74,10 @@ def _on_face(
     """
     inverse, free = 1.0 / core.preconditioner, core.harmonic
     square: float = core.rows("face_start", *core.linear, free, inverse, Q, Z, X, R, P)  # type: ignore[assignment]
+    slides = Slides(core, Z)
+    slide, extra = slides.response(R)
+    square += extra
+    core.rows("face_turn", 0.0, slide, inverse, free, Z, R, P)
     done, check, soonest, last = 0, patience, 0, state.gap
     while square > 0.0:
         core.apply(P, Q)
@@ -88,12 +93,14 @@ def _on_face(
             _trial(core, 1.0, X, Z, T)
             trial = core.certify(T, core.apply(T, Q))
             stop = watch.count() or stop
-            if trial.gap <= watch.target or stop or trial.gap > min(4.0 * spread, FALL * last):
+            if trial.gap <= watch.target or stop or trial.gap > min(spread, FALL * last):
                 break
             watch.report(trial.gap)
             last = trial.gap
             check, soonest = 2 * done, done + 3
-        core.rows("face_turn", square / before, inverse, R, P)
+        slide, extra = slides.response(R)
+        square += extra
+        core.rows("face_turn", square / before, slide, inverse, free, Z, R, P)
     else:
         return Z, T, state
     step = 1.0
@@ -112,19 +119,5 @@ def _trial(core: Core, step: float, X: Array, Z: Array, out: Array) -> None:
     np.multiply(X, step, out=out)
     out += Z
     if core.slides is not None:
-        out += _slide(out.min(axis=0), core.slides)
+        out += best_slide(out.min(axis=0), core.slides)
     core.rows("project", out)
-
-
-def _slide(least: Array, gains: Array) -> Array:
-    """The p that makes Z + 1 p' best, given the least entry of each category.
-
-    Where A 1 = 0 only the linear term sees p: every category goes down until it
-    touches zero somewhere, and the one with the largest total affinity takes
-    the mass, if it is present everywhere; otherwise p = 0.
-    """
-    leading = gains >= gains.max() - 1e-12 * np.abs(gains).max()
-    p = np.where(leading, np.maximum(-least, 0.0), -least)
-    taker = int(np.where(leading, least, -np.inf).argmax())
-    p[taker] -= p.sum()
-    return p if least[taker] + p[taker] >= 0.0 else np.zeros_like(p)

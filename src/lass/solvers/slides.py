@@ -1,0 +1,58 @@
+"""Whole categories sliding up and down: the slow motion of a connected graph, treated on its own.
+
+Adding ``1 p'`` to Z costs nothing in smoothness where no row is at a bound, so
+gradients and conjugate gradients feel it faintly. There are only K such
+directions: conjugate gradients get them as a coarse space, and a trial point
+takes the best of them in closed form.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lass.backends.threads import kernels
+from lass.core import Array, Core, GraphOperator
+
+NONE = np.zeros(0)
+
+
+class Slides:
+    """The K slides on one face: their stiffness, inverted where it is not zero."""
+
+    def __init__(self, core: Core, Z: Array) -> None:
+        self.inverse: Array | None = None
+        K = core.shape[1]
+        if core.slides is None or not isinstance(core.operator, GraphOperator):
+            return
+        partial = np.flatnonzero(~core.harmonic & ~Z.all(axis=1))
+        pointers, columns, weights, _ = core.operator.graph
+        ties = int((pointers[partial + 1] - pointers[partial]).sum())
+        if not len(partial) or ties * K * K > 20 * len(columns) * K:
+            return  # nothing resists, or so many rows do that slides are as stiff as anything else
+        stiffness = np.zeros((K, K))
+        kernels().face_stiffness(partial, pointers, columns, weights, core.harmonic, Z, stiffness)
+        values, vectors = np.linalg.eigh((stiffness + stiffness.T) / 2)
+        stiff = values > 1e-10 * max(values[-1], 0.0)
+        self.inverse = (vectors[:, stiff] / values[stiff]) @ vectors[:, stiff].T
+
+    def response(self, R: Array) -> tuple[Array, float]:
+        """The slide that answers a residual, and their inner product."""
+        if self.inverse is None:
+            return NONE, 0.0
+        force = R.sum(axis=0)
+        slide = self.inverse @ force
+        return slide, float(slide @ force)
+
+
+def best_slide(least: Array, gains: Array) -> Array:
+    """The p that makes Z + 1 p' best, given the least entry of each category.
+
+    Only the linear term sees p: every category goes down until it touches zero
+    somewhere, and the one with the largest total affinity takes the mass, if it
+    is present everywhere; otherwise p = 0.
+    """
+    room = np.maximum(least, 0.0)
+    leading = gains >= gains.max() - 1e-12 * np.abs(gains).max()
+    p = np.where(leading, 0.0, -room)
+    p[int(gains.argmax())] -= p.sum()
+    return p
