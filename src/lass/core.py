@@ -53,6 +53,7 @@ class Certificate:
 
     gap: float
     objective: float
+    rows: Array  # the gap, row by row
 
 
 @dataclass
@@ -129,10 +130,12 @@ class Core:
     def certify(self, Z: Array, AZ: Array, shift: Array | None = None) -> Certificate:
         """The certificate at Z, given A Z; ``shift`` holds the multipliers of the masses."""
         b = self.no_shift if shift is None else shift
-        gap, quadratic, linear = self.rows("certify", *self.linear, b, AZ, Z)  # type: ignore[misc]
+        gaps = np.empty(len(Z))
+        quadratic, linear = self.rows("certify", *self.linear, b, AZ, Z, gaps)  # type: ignore[misc]
+        gap = float(gaps.sum())
         if self.masses is not None:
             gap += float(b @ (Z.sum(axis=0) - self.masses))
-        return Certificate(gap, 0.5 * quadratic - linear)
+        return Certificate(gap, 0.5 * quadratic - linear, gaps)
 
     def vertex(self) -> Array:
         """Each row at its largest affinity (ties shared); rows without a word at the centre."""

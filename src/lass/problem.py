@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from lass.backends.threads import kernels, over_rows
 from lass.core import Array, Core, GraphOperator, row_ranges
 from lass.graph.laplacian import Kind, as_sparse, as_weights, split_laplacian
 from lass.masses import mass_multipliers
@@ -246,11 +247,35 @@ class Problem:
         out = GraphOperator(self.W, self.diagonal).apply(Z, np.empty_like(Z))
         return out if self.C is None else out + Z @ self.C
 
+    def certify(self, Z: Array, shift: Array | None = None) -> tuple[float, float]:
+        """Objective and gap (or stationarity) of a feasible Z together; one product with the graph.
+
+        ``shift`` holds the multipliers of the masses; by default good ones are found.
+        """
+        AZ = self.smoothness(Z)
+        if self.masses is not None and shift is None:
+            shift = self._multipliers(Z, AZ)
+        gaps, scale = np.empty(self.N), 2.0 * self.lam
+        b = np.zeros(self.K) if shift is None else shift / scale
+        linear = (self.G.indptr.astype(np.int64), self.G.indices, self.G.data / scale)
+        sums = over_rows(kernels().certify, self.N, Z.size, *linear, b, AZ, Z, gaps)
+        gap = scale * float(gaps[self.free].sum())
+        if self.masses is not None:
+            gap += scale * float(b @ (Z[self.free].sum(axis=0) - self.masses))
+        return self.lam * sums[0] - scale * sums[1], gap
+
+    def _multipliers(self, Z: Array, AZ: Array) -> Array:
+        """Good multipliers of the masses at Z: those of one projected gradient step."""
+        core = self.core()
+        V = Z[self.free] - AZ[self.free] / core.majorizer[:, None]
+        core.add_linear(V, 1.0 / core.majorizer)
+        assert core.masses is not None
+        return 2.0 * self.lam * mass_multipliers(V, core.majorizer, core.masses)
+
     def objective(self, Z: ArrayLike) -> float:
         """lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""
         self._finite("objective")
-        Z = self._given(Z)
-        return float(self.lam * np.vdot(Z, self.smoothness(Z)) - self.G.multiply(Z).sum())
+        return self.certify(self._given(Z), np.zeros(self.K))[0]
 
     def gradient(self, Z: ArrayLike) -> Array:
         """2 lam L Z - G, dense."""
@@ -277,19 +302,7 @@ class Problem:
     def stationarity(self, Z: ArrayLike, shift: Array | None = None) -> float:
         """The number that :meth:`gap` certifies with; without convexity it only vanishes where Z is stationary."""
         self._finite("gap")
-        Z = self._given(Z)
-        gradient = self.gradient(Z)[self.free]
-        Z = Z[self.free]
-        if self.masses is not None:
-            if shift is None:
-                curvature = 2.0 * self.lam * self.core().majorizer
-                shift = mass_multipliers(Z - gradient / curvature[:, None], curvature, self.masses)
-            gradient -= shift
-        rows = np.einsum("nk,nk->n", gradient, Z) - gradient.min(axis=1, initial=np.inf)
-        total = float(rows.sum())
-        if self.masses is not None and shift is not None:
-            total += float(shift @ (Z.sum(axis=0) - self.masses))
-        return total
+        return self.certify(self._given(Z), shift)[1]
 
     def __repr__(self) -> str:
         return (

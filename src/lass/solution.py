@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lass.core import Array
 from lass.graph.laplacian import components
@@ -108,18 +108,18 @@ def solve(
     gaps = [math.inf] * len(reduction.pieces)
     duals: dict[str, Array] = {}
     with _gracefully(watch):
-        points = [piece.core.vertex() if first is None else first[piece.rows] for piece in reduction.pieces]
+        points = [piece.core.vertex() if first is None else _part(first, piece.rows) for piece in reduction.pieces]
         if len(points) > 1:
             gaps = [_gap(piece, point) for piece, point in zip(reduction.pieces, points, strict=True)]
         for i, piece in enumerate(reduction.pieces):
             core = piece.core
-            chosen, why = (solver, "as asked") if solver else pick(core)
+            chosen, why = (solver, "as asked") if solver else pick(core, first is not None)
             notes.append(f"{chosen.name} ({why})")
             others = scale * sum(gaps[:i] + gaps[i + 1 :])
             watch.begin(scale, tol * core.stake, others)
             _hand_over(core, start, piece)
             part, points[i] = chosen.run(core, points[i], watch), np.zeros((0, 0))
-            gaps[i] = _gap(piece, part)
+            gaps[i] = watch.gap
             shift = core.shift
             for name, value in core.duals.items():
                 duals.setdefault(name, np.zeros_like(Z))[piece.rows] = value
@@ -127,18 +127,20 @@ def solve(
                 Z = part
             else:
                 Z[piece.rows] = part
+    if problem.masses is None or shift is None or not reduction.pieces:
+        multipliers = None
+    else:
+        multipliers = shift * scale
     return Solution(
         problem=problem,
         Z=Z,
-        gap=scale * sum(gaps) if problem.convex else math.nan,
-        stationarity=scale * sum(gaps),
         tol=tol,
         method="; ".join(notes),
         n_iter=watch.iterations,
         seconds=time.perf_counter() - began,
         history=watch.history,
         interrupted=watch.interrupted,
-        shift=shift * scale if problem.masses is not None and shift is not None else None,
+        shift=multipliers,
         duals=duals,
         solver=method,
     )._warn()
@@ -164,6 +166,8 @@ def _gracefully(watch: Watch) -> Iterator[None]:
 def _start(start: Any, problem: Problem) -> Array | None:
     if start is None:
         return None
+    if isinstance(start, Solution) and start.Z.shape == (problem.N, problem.K):
+        return start.Z.copy()
     Z = np.array(start.Z if isinstance(start, Solution) else start, dtype=float, order="C")
     if Z.shape != (problem.N, problem.K) or not np.isfinite(Z).all():
         raise ValueError(
@@ -173,6 +177,11 @@ def _start(start: Any, problem: Problem) -> Array | None:
     from lass.simplex import project_simplex
 
     return np.asarray(project_simplex(Z), dtype=float)
+
+
+def _part(Z: Array, rows: NDArray[np.intp]) -> Array:
+    """Rows of Z, without a copy where they are all of them."""
+    return Z if len(rows) == len(Z) else Z[rows]
 
 
 def _hand_over(core: Any, start: Any, piece: Piece) -> None:
@@ -198,8 +207,6 @@ class Solution:
 
     problem: Problem
     Z: Array
-    gap: float
-    stationarity: float
     tol: float
     method: str
     n_iter: int
@@ -211,16 +218,17 @@ class Solution:
     solver: str | Solver = field(default="auto", repr=False)
 
     def __post_init__(self) -> None:
+        #: what :meth:`Problem.gap` certifies with; all that is known when weights are negative
+        self.stationarity = 0.0
         if math.isfinite(self.problem.lam):
-            self.objective = self.problem.objective(self.Z)
+            self.objective, self.stationarity = self.problem.certify(self.Z, self.shift)
         else:
             self.objective = -float(self.problem.G.multiply(self.Z).sum())
         stake = self.problem.stake
-        measure = self.stationarity
-        self.relative_gap = measure / stake if stake > 0 else measure
-        if not self.problem.convex:
-            self.relative_gap = math.nan
-        self.converged = bool(measure <= self.tol * stake or measure == 0.0)
+        certified = self.problem.convex
+        self.gap = self.stationarity if certified else math.nan
+        self.relative_gap = self.gap / stake if stake > 0 else self.gap
+        self.converged = bool(self.stationarity <= self.tol * stake or self.stationarity == 0.0)
 
     def _warn(self) -> Solution:
         if not self.converged:
@@ -342,8 +350,7 @@ class Solution:
         with open(path, "wb") as file:
             np.savez(
                 file, Z=self.Z, diagonal=p.diagonal, lam=p.lam, ridge=p.ridge, convex=p.convex,
-                fixed_rows=p.fixed_rows, fixed_Z=p.fixed_Z, gap=self.gap,
-                stationarity=self.stationarity, tol=self.tol, method=self.method,
+                fixed_rows=p.fixed_rows, fixed_Z=p.fixed_Z, tol=self.tol, method=self.method,
                 n_iter=self.n_iter, seconds=self.seconds, history=np.array(self.history, float),
                 interrupted=self.interrupted, solver=method, format=1, **arrays,
             )  # fmt: skip
@@ -362,10 +369,9 @@ class Solution:
                 for name, shape in (("W", (N, N)), ("G", (N, K)))
             )
             problem = Problem.restore(W, G, data)
-            gap = problem.stationarity(data["Z"], data.get("shift")) if math.isfinite(problem.lam) else 0.0
             history = [Step(int(i), float(s), float(g)) for i, s, g in data["history"].reshape(-1, 3)]
             return Solution(
-                problem, data["Z"], gap if problem.convex else math.nan, gap, float(data["tol"]),
+                problem, data["Z"], float(data["tol"]),
                 str(data["method"]), int(data["n_iter"]), float(data["seconds"]), history,
                 bool(data["interrupted"]), data.get("shift"),
                 {k[5:]: v for k, v in data.items() if k.startswith("dual_")}, str(data["solver"]),

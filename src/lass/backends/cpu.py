@@ -94,14 +94,14 @@ def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-
 
 
 @_signed(
-    "UniTuple(float64, 3)(int64, int64, int64[::1], int32[::1], float64[::1],"
-    " float64[::1], float64[:, ::1], float64[:, ::1])"
+    "UniTuple(float64, 2)(int64, int64, int64[::1], int32[::1], float64[::1],"
+    " float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])"
 )
-def certify(low, high, starts, where, values, b, AZ, Z):  # type: ignore[no-untyped-def]
-    """Sums over rows of the gap, of <z, (AZ)> and of <h, z>."""
+def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[no-untyped-def]
+    """gaps_n = <grad_n, z_n> - min_k grad_nk; returns the sums of <z, (AZ)> and of <h, z>."""
     size = Z.shape[1]
     gradient = np.empty(size)
-    gap, quadratic, linear = 0.0, 0.0, 0.0
+    quadratic, linear = 0.0, 0.0
     for n in range(low, high):
         for k in range(size):
             gradient[k] = AZ[n, k] - b[k]
@@ -112,9 +112,65 @@ def certify(low, high, starts, where, values, b, AZ, Z):  # type: ignore[no-unty
         least = gradient[0]
         for k in range(1, size):
             least = min(least, gradient[k])
+        gap = 0.0
         for k in range(size):
             gap += (gradient[k] - least) * Z[n, k]
-    return gap, quadratic, linear
+        gaps[n] = gap
+    return quadratic, linear
+
+
+@_signed(
+    "int64(int64[::1], int64[::1], int32[::1], float64[::1], float64[::1], int64[::1],"
+    " int32[::1], float64[::1], float64, int64, float64[:, ::1])"
+)
+def relax(todo, pointers, columns, weights, a, starts, where, values, least, budget, Z):  # type: ignore[no-untyped-def]
+    """Put rows at their best one after the other, and then the neighbours that noticed.
+
+    Row n becomes the projection of (sum_m w_nm z_m + h_n) / a_n. A row is taken
+    up (again) once its gradient has moved by more than ``least``. Returns how
+    many rows were visited; more than ``budget`` are not.
+    """
+    size, rows = Z.shape[1], Z.shape[0]
+    queue = np.empty(rows, np.int64)
+    waiting = np.zeros(rows, np.bool_)
+    moved = np.zeros(rows)
+    old = np.empty(size)
+    head, length = 0, todo.shape[0]
+    for i in range(length):
+        queue[i] = todo[i]
+        waiting[todo[i]] = True
+    visits = 0
+    while length > 0 and visits < budget:
+        n = queue[head]
+        head = (head + 1) % rows
+        length -= 1
+        visits += 1
+        waiting[n] = False
+        moved[n] = 0.0
+        for k in range(size):
+            old[k] = Z[n, k]
+            Z[n, k] = 0.0
+        for j in range(pointers[n], pointers[n + 1]):
+            m, weight = columns[j], weights[j]
+            for k in range(size):
+                Z[n, k] += weight * Z[m, k]
+        for j in range(starts[n], starts[n + 1]):
+            Z[n, where[j]] += values[j]
+        for k in range(size):
+            Z[n, k] /= a[n]
+        _to_simplex(Z, n)
+        low, high = 0.0, 0.0
+        for k in range(size):
+            low = min(low, Z[n, k] - old[k])
+            high = max(high, Z[n, k] - old[k])
+        for j in range(pointers[n], pointers[n + 1]):
+            m = columns[j]
+            moved[m] += weights[j] * (high - low)
+            if moved[m] > least and not waiting[m]:
+                waiting[m] = True
+                queue[(head + length) % rows] = m
+                length += 1
+    return visits
 
 
 @_signed(

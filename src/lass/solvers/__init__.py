@@ -8,12 +8,13 @@ from lass.solvers.admm import ADMM
 from lass.solvers.base import Callback, Solver, Step, Watch
 from lass.solvers.face import Face
 from lass.solvers.gradient import Gradient
+from lass.solvers.local import Local
 from lass.solvers.reduced import Reduced
 
-__all__ = ["ADMM", "Callback", "Face", "Gradient", "Reduced", "Solver", "Step", "Watch", "named", "pick"]
+__all__ = ["ADMM", "Callback", "Face", "Gradient", "Local", "Reduced", "Solver", "Step", "Watch", "named", "pick"]
 
 METHODS: dict[str, type[Solver]] = {
-    solver.name: solver for solver in (ADMM, Face, Gradient, Reduced)
+    solver.name: solver for solver in (ADMM, Face, Gradient, Local, Reduced)
 }
 
 
@@ -31,8 +32,8 @@ def named(method: str | Solver) -> Solver | None:
     return method
 
 
-def pick(core: Core) -> tuple[Solver, str]:
-    """The solver for a core, and why, from facts that cost O(nnz).
+def pick(core: Core, started: bool) -> tuple[Solver, str]:
+    """The solver for a core, with or without a start, and why; from facts that cost O(nnz).
 
     Factorising costs about N w^2 operations, w = N / depth the width of a
     breadth-first level (a separator of the graph); conjugate gradients need
@@ -42,6 +43,8 @@ def pick(core: Core) -> tuple[Solver, str]:
         return Gradient(), "category masses couple all rows"
     if not core.convex:
         return Gradient(), "negative weights: plain descent to a stationary point"
+    if started:
+        return Local(), "from a start"
     N, K = core.shape
     silent = int(core.harmonic.sum())
     told = f"{N - silent:,} of {N:,} rows have a word of their own"

@@ -41,6 +41,7 @@ class Watch:
     target: float = 0.0  # gap of the core that is good enough
     elsewhere: float = 0.0  # gap of all other pieces, in units of the model
     iterations: int = 0
+    gap: float = float("inf")  # the last one reported for the piece, in units of the core
     interrupted: bool = False
 
     def begin(self, scale: float, target: float, elsewhere: float) -> None:
@@ -62,6 +63,7 @@ class Watch:
 
     def report(self, gap: float) -> bool:
         """Record the gap of a feasible point; True when the solver should stop there."""
+        self.gap = gap
         total = self.scale * gap + self.elsewhere
         step = Step(self.iterations, time.perf_counter() - self.began, total)
         self.history.append(step)

@@ -87,7 +87,7 @@ def _on_face(
         before = square
         step = square / curvature
         square, spread, below, moved = core.rows("face_advance", step, inverse, P, Q, Z, X, R)  # type: ignore[misc]
-        stop = watch.count() or below > OUTSIDE * moved
+        stop = watch.count() or (done >= patience and below > OUTSIDE * moved)
         done += 1
         if done >= check or stop or (spread <= 2.0 * watch.target and done >= soonest):
             _trial(core, 1.0, X, Z, T)
