@@ -47,6 +47,21 @@ class GraphOperator:
         return out
 
 
+class TiedOperator:
+    """``A + sigma 1 1'``: all rows tied to each other, what an augmented Lagrangian of the masses adds."""
+
+    def __init__(self, inner: Operator, sigma: float) -> None:
+        self.inner, self.sigma = inner, sigma
+        self.diagonal = inner.diagonal + sigma
+        self.majorizer = inner.majorizer + sigma * len(inner.majorizer)
+
+    def apply(self, Z: Array, out: Array) -> Array:
+        """out = A Z + sigma 1 (1' Z)."""
+        self.inner.apply(Z, out)
+        out += self.sigma * Z.sum(axis=0)
+        return out
+
+
 @dataclass(frozen=True)
 class Certificate:
     """What one gradient proves: ``objective - optimum <= gap``, in units of the core."""
@@ -75,8 +90,8 @@ class Core:
         if not len(self.harmonic):
             self.harmonic = np.zeros(self.shape[0], bool)
         self.linear = (self.H.indptr.astype(np.int64), self.H.indices, self.H.data)
-        self.no_shift = np.zeros(self.shape[1])
-        self.shift = self.no_shift  # multipliers of the masses, once a solver has found them
+        #: one number a category that is added to every row of H
+        self.shift = np.zeros(self.shape[1])
 
     @cached_property
     def majorizer(self) -> Array:
@@ -103,7 +118,7 @@ class Core:
     @cached_property
     def slides(self) -> Array | None:
         """The column sums of H if adding 1 p' to Z moves the linear term alone, else None."""
-        if self.C is not None or self.masses is not None:
+        if self.C is not None or not isinstance(self.operator, GraphOperator):
             return None
         excess = 2.0 * self.operator.diagonal - self.operator.majorizer
         if np.abs(excess).max() > 1e-12 * self.operator.diagonal.max():
@@ -127,14 +142,15 @@ class Core:
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.H.indptr))
         V[rows, self.H.indices] += weights[rows] * self.H.data
 
-    def certify(self, Z: Array, AZ: Array, shift: Array | None = None) -> Certificate:
-        """The certificate at Z, given A Z; ``shift`` holds the multipliers of the masses."""
-        b = self.no_shift if shift is None else shift
+    def certify(self, Z: Array, AZ: Array) -> Certificate:
+        """The certificate at Z, given A Z. With masses the shift is their multipliers, a term of the proof only."""
         gaps = np.empty(len(Z))
-        quadratic, linear = self.rows("certify", *self.linear, b, AZ, Z, gaps)  # type: ignore[misc]
-        gap = float(gaps.sum())
+        quadratic, linear = self.rows("certify", *self.linear, self.shift, AZ, Z, gaps)  # type: ignore[misc]
+        gap, sums = float(gaps.sum()), Z.sum(axis=0)
         if self.masses is not None:
-            gap += float(b @ (Z.sum(axis=0) - self.masses))
+            gap += float(self.shift @ (sums - self.masses))
+        else:
+            linear += float(self.shift @ sums)
         return Certificate(gap, 0.5 * quadratic - linear, gaps)
 
     def vertex(self) -> Array:

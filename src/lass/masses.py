@@ -51,16 +51,21 @@ def mass_multipliers(V: Array, scale: Array, masses: Array) -> Array:
 
 
 def repair(Z: Array, masses: Array) -> Array:
-    """Make column sums exact without leaving the simplex: shrink what is over, spread what is short."""
+    """Make column sums exact without leaving the simplex.
+
+    A slide if there is room for one (it costs no smoothness); else shrink what
+    is over and spread what is short.
+    """
+    slid = Z + (masses - Z.sum(axis=0)) / len(Z)
+    if slid.min() >= 0.0:
+        return slid / slid.sum(axis=1, keepdims=True)
     sums = Z.sum(axis=0)
-    kept = np.divide(masses, sums, out=np.ones_like(sums), where=sums > masses)
-    Z = Z * kept
-    missing = 1.0 - Z.sum(axis=1)
-    wanted = masses - Z.sum(axis=0)
-    total = wanted.sum()
-    if total > 0:
-        Z += np.maximum(missing, 0.0)[:, None] * (np.maximum(wanted, 0.0) / total)
-    return Z
+    Z = Z * np.divide(masses, sums, out=np.ones_like(sums), where=sums > masses)
+    missing = np.maximum(1.0 - Z.sum(axis=1), 0.0)
+    wanted = np.maximum(masses - Z.sum(axis=0), 0.0)
+    if wanted.sum() > 0.0:
+        Z += missing[:, None] * (wanted / wanted.sum())
+    return Z / Z.sum(axis=1, keepdims=True)
 
 
 def transport(sizes: Array, affinities: Array, masses: Array) -> Array:

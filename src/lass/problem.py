@@ -125,6 +125,8 @@ class Problem:
     ) -> None:  # fmt: skip
         self.G = as_sparse(G, "G")
         self.N, self.K = self.G.shape
+        if not self.K:
+            raise ValueError(f"G must have at least one category; found shape {self.G.shape}")
         if self.N != self.W.shape[0]:
             raise ValueError(
                 f"W and G must have one row an item; found {self.W.shape[0]} and {self.N} rows"
@@ -253,7 +255,7 @@ class Problem:
         ``shift`` holds the multipliers of the masses; by default good ones are found.
         """
         AZ = self.smoothness(Z)
-        if self.masses is not None and shift is None:
+        if self.masses is not None and shift is None and self.free.any():
             shift = self._multipliers(Z, AZ)
         gaps, scale = np.empty(self.N), 2.0 * self.lam
         b = np.zeros(self.K) if shift is None else shift / scale

@@ -191,7 +191,7 @@ def _hand_over(core: Any, start: Any, piece: Piece) -> None:
 
 def _gap(piece: Piece, Z: Array) -> float:
     core = piece.core
-    return core.certify(Z, core.apply(Z, np.empty_like(Z)), core.shift).gap
+    return core.certify(Z, core.apply(Z, np.empty_like(Z))).gap
 
 
 @dataclass
@@ -228,7 +228,7 @@ class Solution:
         certified = self.problem.convex
         self.gap = self.stationarity if certified else math.nan
         self.relative_gap = self.gap / stake if stake > 0 else self.gap
-        self.converged = bool(self.stationarity <= self.tol * stake or self.stationarity == 0.0)
+        self.converged = bool(self.stationarity <= self.tol * stake or stake == 0.0)
 
     def _warn(self) -> Solution:
         if not self.converged:

@@ -218,17 +218,17 @@ def _to_face(V, Z, n):  # type: ignore[no-untyped-def]
 
 
 @_signed(
-    "float64(int64, int64, int64[::1], int32[::1], float64[::1], boolean[::1],"
+    "float64(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], boolean[::1],"
     " float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
     " float64[:, ::1])"
 )
-def face_start(low, high, starts, where, values, free, inverse, AZ, Z, X, R, P):  # type: ignore[no-untyped-def]
+def face_start(low, high, starts, where, values, b, free, inverse, AZ, Z, X, R, P):  # type: ignore[no-untyped-def]
     """Begin conjugate gradients on the face of Z: X = P = 0, R; returns sum_n inverse_n |r_n|^2."""
     size = Z.shape[1]
     product = 0.0
     for n in range(low, high):
         for k in range(size):
-            R[n, k] = -AZ[n, k]
+            R[n, k] = b[k] - AZ[n, k]
         for j in range(starts[n], starts[n + 1]):
             R[n, where[j]] += values[j]
         if not free[n]:

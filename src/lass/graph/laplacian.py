@@ -20,10 +20,8 @@ def as_sparse(matrix: Any, name: str) -> sp.csr_array:
         raise ValueError(
             f"{name} must be a two-dimensional array or SciPy sparse matrix of numbers ({error})"
         ) from None
-    if result.ndim != 2 or 0 in result.shape:
-        raise ValueError(
-            f"{name} must be a two-dimensional matrix with rows and columns; found shape {result.shape}"
-        )
+    if result.ndim != 2:
+        raise ValueError(f"{name} must have rows and columns; found {result.ndim} dimension(s)")
     bad = ~np.isfinite(result.data)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
@@ -50,6 +48,8 @@ def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.c
     say nothing about other items and are dropped. O(nnz).
     """
     W = as_sparse(W, name)
+    if 0 in W.shape:
+        raise ValueError(f"{name} must not be empty; found shape {W.shape}")
     if W.shape[0] != W.shape[1]:
         raise ValueError(f"{name} must be square, one row and column an item; found shape {W.shape}")
     if not allow_negative and W.nnz and W.data.min() < 0:

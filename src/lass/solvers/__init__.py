@@ -40,7 +40,7 @@ def pick(core: Core, started: bool) -> tuple[Solver, str]:
     some multiples of depth products, each 2 nnz K operations.
     """
     if core.masses is not None:
-        return Gradient(), "category masses couple all rows"
+        return Face(), "category masses by their multipliers"
     if not core.convex:
         return Gradient(), "negative weights: plain descent to a stationary point"
     if started:

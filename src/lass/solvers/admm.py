@@ -69,7 +69,7 @@ class ADMM:
         work = np.empty_like(Z)
         row_sums = core.apply(np.ones_like(Z), work)[:, 0].copy()
         H_sums = np.asarray(core.H.sum(axis=1)).ravel()
-        shift, iterations = core.no_shift, 0
+        shift, iterations = core.shift, 0
         while True:
             before, Y_before = Z, Y
             right = rho * (Y - U)
@@ -86,8 +86,8 @@ class ADMM:
             iterations += 1
             stop = watch.count()
             if iterations % self.every == 0 or iterations == 1 or stop:
-                point, gap = _feasible(core, Z, shift, work)
                 core.duals, core.shift = {"Y": Y, "U": U}, shift
+                point, gap = _feasible(core, Z, work)
                 if watch.report(gap) or self._satisfied(Z, before, Y, rho, U, core, nu, shift):
                     return point
             if self.rho == "adaptive" and iterations % 50 == 0:
@@ -151,7 +151,7 @@ class _System:
         return self._solver.solve(B, start)
 
 
-def _feasible(core: Core, Z: Array, shift: Array, work: Array) -> tuple[Array, float]:
+def _feasible(core: Core, Z: Array, work: Array) -> tuple[Array, float]:
     """Z put onto the simplices (and masses), with its gap."""
     point = np.array(Z, order="C")
     core.rows("project", point)
@@ -159,7 +159,7 @@ def _feasible(core: Core, Z: Array, shift: Array, work: Array) -> tuple[Array, f
         from lass.masses import repair
 
         point = repair(point, core.masses)
-    return point, core.certify(point, core.apply(point, work), shift).gap
+    return point, core.certify(point, core.apply(point, work)).gap
 
 
 def best_rho(core: Core) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from lass.core import Array, Certificate, Core
 from lass.solvers.base import Watch, empty_like
 from lass.solvers.gradient import accelerate
+from lass.solvers.multipliers import with_masses
 from lass.solvers.slides import Slides, best_slide
 
 
@@ -37,9 +38,11 @@ class Face:
 
     steps: int = 5  # gradient steps between two faces; more when faces keep changing
     name: ClassVar[str] = "face"
-    takes_masses: ClassVar[bool] = False
+    takes_masses: ClassVar[bool] = True
 
     def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+        if core.masses is not None:
+            return with_masses(self, core, Z, watch)
         X, R, P, Q, T = empty_like(Z, 5)
         state = core.certify(Z, core.apply(Z, Q))
         steps, stalled, patience = self.steps, 0, 8
@@ -73,12 +76,13 @@ def _on_face(
     Expects A Z in Q.
     """
     inverse, free = 1.0 / core.preconditioner, core.harmonic
-    square: float = core.rows("face_start", *core.linear, free, inverse, Q, Z, X, R, P)  # type: ignore[assignment]
+    square: float = core.rows("face_start", *core.linear, core.shift, free, inverse, Q, Z, X, R, P)  # type: ignore[assignment]
     slides = Slides(core, Z)
     slide, extra = slides.response(R)
     square += extra
     core.rows("face_turn", 0.0, slide, inverse, free, Z, R, P)
     done, check, soonest, last = 0, patience, 0, state.gap
+    trial: Certificate | None = None
     while square > 0.0:
         core.apply(P, Q)
         curvature: float = core.rows("face_curvature", free, Z, P, Q)  # type: ignore[assignment]
@@ -89,9 +93,9 @@ def _on_face(
         square, spread, below, moved = core.rows("face_advance", step, inverse, P, Q, Z, X, R)  # type: ignore[misc]
         stop = watch.count() or (done >= patience and below > OUTSIDE * moved)
         done += 1
+        trial = None
         if done >= check or stop or (spread <= 2.0 * watch.target and done >= soonest):
-            _trial(core, 1.0, X, Z, T)
-            trial = core.certify(T, core.apply(T, Q))
+            trial = _trial(core, 1.0, X, Z, T, Q)
             stop = watch.count() or stop
             if trial.gap <= watch.target or stop or trial.gap > min(spread, FALL * last):
                 break
@@ -101,23 +105,22 @@ def _on_face(
         slide, extra = slides.response(R)
         square += extra
         core.rows("face_turn", square / before, slide, inverse, free, Z, R, P)
-    else:
-        return Z, T, state
     step = 1.0
-    while True:
-        trial = core.certify(T, core.apply(T, Q)) if step < 1.0 else trial
+    while done and step > 1e-3:
+        trial = trial or _trial(core, step, X, Z, T, Q)
         if trial.objective <= state.objective or trial.gap <= watch.target:
             return T, Z, trial
-        step /= 4.0
-        if step < 1e-3 or watch.count():
-            return Z, T, state
-        _trial(core, step, X, Z, T)
+        trial, step = None, step / 4.0
+        if watch.count():
+            break
+    return Z, T, state
 
 
-def _trial(core: Core, step: float, X: Array, Z: Array, out: Array) -> None:
-    """out = Z + step X, put back onto the simplices: by a slide if that is enough, else row by row."""
-    np.multiply(X, step, out=out)
-    out += Z
+def _trial(core: Core, step: float, X: Array, Z: Array, T: Array, Q: Array) -> Certificate:
+    """T = Z + step X, put back onto the simplices: by a slide if that is enough, else row by row."""
+    np.multiply(X, step, out=T)
+    T += Z
     if core.slides is not None:
-        out += best_slide(out.min(axis=0), core.slides)
-    core.rows("project", out)
+        T += best_slide(T.min(axis=0), core.slides)
+    core.rows("project", T)
+    return core.certify(T, core.apply(T, Q))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from lass.backends.threads import kernels
-from lass.core import Array, Core, GraphOperator
+from lass.core import Array, Core, GraphOperator, TiedOperator
 
 NONE = np.zeros(0)
 
@@ -21,16 +21,20 @@ class Slides:
 
     def __init__(self, core: Core, Z: Array) -> None:
         self.inverse: Array | None = None
-        K = core.shape[1]
-        if core.slides is None or not isinstance(core.operator, GraphOperator):
+        K, tied = core.shape[1], isinstance(core.operator, TiedOperator)
+        graph = core.operator.inner if isinstance(core.operator, TiedOperator) else core.operator
+        if not isinstance(graph, GraphOperator) or core.C is not None or (core.slides is None and not tied):
             return
         partial = np.flatnonzero(~core.harmonic & ~Z.all(axis=1))
-        pointers, columns, weights, _ = core.operator.graph
+        pointers, columns, weights, _ = graph.graph
         ties = int((pointers[partial + 1] - pointers[partial]).sum())
-        if not len(partial) or ties * K * K > 20 * len(columns) * K:
+        if not (len(partial) or tied) or ties * K * K > 20 * (len(columns) + len(Z)) * K:
             return  # nothing resists, or so many rows do that slides are as stiff as anything else
         stiffness = np.zeros((K, K))
         kernels().face_stiffness(partial, pointers, columns, weights, core.harmonic, Z, stiffness)
+        if isinstance(core.operator, TiedOperator):
+            reach = _reach(Z)
+            stiffness += core.operator.sigma * reach @ reach
         values, vectors = np.linalg.eigh((stiffness + stiffness.T) / 2)
         stiff = values > 1e-10 * max(values[-1], 0.0)
         self.inverse = (vectors[:, stiff] / values[stiff]) @ vectors[:, stiff].T
@@ -42,6 +46,13 @@ class Slides:
         force = R.sum(axis=0)
         slide = self.inverse @ force
         return slide, float(slide @ force)
+
+
+def _reach(Z: Array) -> Array:
+    """sum_n P_n, P_n the projection onto the face of z_n: how far slides move the masses."""
+    support = (Z > 0).astype(float)
+    shares = support / support.sum(axis=1, keepdims=True)
+    return np.diag(support.sum(axis=0)) - support.T @ shares
 
 
 def best_slide(least: Array, gains: Array) -> Array:
