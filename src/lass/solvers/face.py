@@ -105,15 +105,25 @@ def _on_face(
         slide, extra = slides.response(R)
         square += extra
         core.rows("face_turn", square / before, slide, inverse, free, Z, R, P)
-    step = 1.0
-    while done and step > 1e-3:
+    for step in (1.0, 0.25, 1.0 / 16.0, 0.0):
+        if not done or (watch.stopping and step < 1.0):
+            break
+        step = step or _to_boundary(Z, X)
         trial = trial or _trial(core, step, X, Z, T, Q)
         if trial.objective <= state.objective or trial.gap <= watch.target:
             return T, Z, trial
-        trial, step = None, step / 4.0
-        if watch.count():
-            break
+        trial = None
+        watch.count()
     return Z, T, state
+
+
+def _to_boundary(Z: Array, X: Array) -> float:
+    """The longest step from Z along X, at most one, that leaves every entry >= 0.
+
+    Rows tied by huge weights must not be projected apart; up to the boundary nothing is projected.
+    """
+    falling = X < 0.0
+    return float(np.divide(Z, -X, out=np.ones_like(Z), where=falling).min(initial=1.0))
 
 
 def _trial(core: Core, step: float, X: Array, Z: Array, T: Array, Q: Array) -> Certificate:

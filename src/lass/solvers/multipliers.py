@@ -24,7 +24,7 @@ def with_masses(solver: Solver, core: Core, Z: Array, watch: Watch) -> Array:
     """
     masses, best, least = core.masses, Z, np.inf
     assert masses is not None
-    size = float(np.median(core.majorizer)) / len(Z)
+    size = min(float(np.median(core.majorizer)), core.stake / len(Z) or np.inf) / len(Z)
     sigma, b, wrong, goal = size, core.shift, np.inf, np.inf
     while True:
         tied = Core(TiedOperator(core.operator, sigma), core.H, core.C, convex=core.convex)
