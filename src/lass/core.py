@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +28,9 @@ class Operator(Protocol):
     diagonal: Array  # about the diagonal of the matrix: what conjugate gradients divide by
     majorizer: Array  # matrix <= diag(majorizer): what gradient steps divide by
 
-    def apply(self, Z: Array, out: Array) -> Array: ...
+    def apply(self, Z: Array, out: Array) -> Array:
+        """Put matrix @ Z into out."""
+        ...
 
 
 class GraphOperator:
@@ -41,7 +43,7 @@ class GraphOperator:
         self.graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
 
     def apply(self, Z: Array, out: Array) -> Array:
-        """out = A Z; O(nnz(W) K)."""
+        """Out = A Z; O(nnz(W) K)."""
         work = (self.W.nnz + len(Z)) * Z.shape[1]
         over_rows(kernels().apply, len(Z), work, *self.graph, Z, out)
         return out
@@ -56,7 +58,7 @@ class TiedOperator:
         self.majorizer = inner.majorizer + sigma * len(inner.majorizer)
 
     def apply(self, Z: Array, out: Array) -> Array:
-        """out = A Z + sigma 1 (1' Z)."""
+        """Out = A Z + sigma 1 (1' Z)."""
         self.inner.apply(Z, out)
         out += self.sigma * Z.sum(axis=0)
         return out
@@ -115,6 +117,11 @@ class Core:
         """sum_n (max_k h_nk - min_k h_nk): what the words could be worth at most."""
         return float(row_ranges(self.H).sum())
 
+    @property
+    def rounding(self) -> float:
+        """A gap that double precision cannot tell from zero."""
+        return 1e-16 * (float(self.operator.majorizer.sum()) + self.stake)
+
     @cached_property
     def slides(self) -> Array | None:
         """The column sums of H if adding 1 p' to Z moves the linear term alone, else None."""
@@ -126,13 +133,13 @@ class Core:
         return np.asarray(self.H.sum(axis=0)).ravel()
 
     def apply(self, Z: Array, out: Array) -> Array:
-        """out = A Z + Z C."""
+        """Out = A Z + Z C."""
         self.operator.apply(Z, out)
         if self.C is not None:
             out += Z @ self.C
         return out
 
-    def rows(self, kernel: str, *arguments: object) -> object:
+    def rows(self, kernel: str, *arguments: object) -> Any:
         """Run a kernel over all rows, on as many threads as pay."""
         rows, K = self.shape
         return over_rows(getattr(kernels(), kernel), rows, rows * K, *arguments)
@@ -143,9 +150,9 @@ class Core:
         V[rows, self.H.indices] += weights[rows] * self.H.data
 
     def certify(self, Z: Array, AZ: Array) -> Certificate:
-        """The certificate at Z, given A Z. With masses the shift is their multipliers, a term of the proof only."""
+        """The certificate at Z, given A Z. With masses, the shift is their multipliers."""
         gaps = np.empty(len(Z))
-        quadratic, linear = self.rows("certify", *self.linear, self.shift, AZ, Z, gaps)  # type: ignore[misc]
+        quadratic, linear = self.rows("certify", *self.linear, self.shift, AZ, Z, gaps)
         gap, sums = float(gaps.sum()), Z.sum(axis=0)
         if self.masses is not None:
             gap += float(self.shift @ (sums - self.masses))
@@ -180,7 +187,7 @@ def row_extremes(H: sp.csr_array) -> tuple[Array, Array]:
 
 
 def row_ranges(H: sp.csr_array) -> Array:
-    """max - min of each row, zeros counted."""
+    """Max - min of each row, zeros counted."""
     least, most = row_extremes(H)
     return most - least
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
@@ -73,14 +75,25 @@ def transport(sizes: Array, affinities: Array, masses: Array) -> Array:
 
     A linear program in len(sizes) * K variables, by HiGHS.
     """
+    if not len(sizes):
+        return np.zeros_like(affinities)
+    result = _program(sizes, affinities, masses)
+    Z = np.maximum(result.x.reshape(affinities.shape), 0.0)
+    return Z / Z.sum(axis=1, keepdims=True)
+
+
+def transport_prices(affinities: Array, masses: Array) -> Array:
+    """What a unit of each category's mass costs in that program, rows of size one."""
+    result = _program(np.ones(len(affinities)), affinities, masses)
+    return np.asarray(result.eqlin.marginals[len(affinities) :])
+
+
+def _program(sizes: Array, affinities: Array, masses: Array) -> Any:
     groups, K = affinities.shape
-    if groups == 0:
-        return np.zeros((0, K))
     rows = sp.kron(sp.eye_array(groups), np.ones((1, K)))
     columns = sp.kron(sizes[None, :], sp.eye_array(K))
     right = np.concatenate([np.ones(groups), masses * (sizes.sum() / masses.sum())])
     result = linprog(-affinities.ravel(), A_eq=sp.vstack([rows, columns]), b_eq=right, method="highs")
     if result.x is None:
         raise ValueError(f"prior cannot be met: {result.message}")
-    Z = np.maximum(result.x.reshape(groups, K), 0.0)
-    return Z / Z.sum(axis=1, keepdims=True)
+    return result

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from lass.backends.threads import kernels, over_rows
 from lass.core import Array, Core, GraphOperator, row_ranges
 from lass.graph.laplacian import Kind, as_sparse, as_weights, split_laplacian
-from lass.masses import mass_multipliers
+from lass.masses import mass_multipliers, transport_prices
 
 
 class Problem:
@@ -48,7 +48,7 @@ class Problem:
     >>> import lass
     >>> problem = lass.Problem([[0, 1], [1, 0]], [[1, 0], [0, 0]], lam=1.0)
     >>> problem.gap([[1.0, 0.0], [0.5, 0.5]])
-    1.0
+    2.0
     >>> problem.gap([[1.0, 0.0], [1.0, 0.0]])
     0.0
     """
@@ -66,18 +66,14 @@ class Problem:
         category_graph: Any = None,
         negative_weights: bool = False,
     ) -> None:
-        self.W, degree = split_laplacian(
-            as_weights(W, allow_negative=negative_weights), laplacian
-        )
+        self.W, degree = split_laplacian(as_weights(W, allow_negative=negative_weights), laplacian)
         #: diag(a) - W is positive semidefinite, and the problem convex
         self.convex = not (self.W.nnz and self.W.data.min() < 0)
         if not self.convex and laplacian != "plain":
             raise ValueError("laplacian='normalized' needs weights >= 0; found negative ones in W")
         self._complete(degree, G, lam, fixed, prior, ridge, category_graph)
         if laplacian == "normalized" and math.isinf(self.lam):
-            raise ValueError(
-                "lam = inf has a meaning for laplacian='plain' only; use a large number instead"
-            )
+            raise ValueError("lam = inf has a meaning for laplacian='plain' only; use a large number instead")
 
     @classmethod
     def from_laplacian(cls, L: Any, G: Any, lam: float = 1.0, **options: Any) -> Problem:
@@ -127,10 +123,8 @@ class Problem:
         self.N, self.K = self.G.shape
         if not self.K:
             raise ValueError(f"G must have at least one category; found shape {self.G.shape}")
-        if self.N != self.W.shape[0]:
-            raise ValueError(
-                f"W and G must have one row an item; found {self.W.shape[0]} and {self.N} rows"
-            )
+        if self.W.shape[0] != self.N:
+            raise ValueError(f"W and G must have one row an item; found {self.W.shape[0]} and {self.N} rows")
         self.lam = _number(lam, "lam", infinite=True)
         self.ridge = _number(ridge, "ridge")
         self.diagonal = diagonal + self.ridge
@@ -148,7 +142,7 @@ class Problem:
         self.masses = None if prior is None else self._masses(prior)
 
     def changed(self, *, G: Any = None, lam: float | None = None, fixed: Any = None) -> Problem:
-        """A copy with other affinities (all, or a mapping {(item, category): affinity}), lam or fixed rows."""
+        """A copy with other affinities (all, or {(item, category): affinity}), lam or fixed rows."""
         other = Problem.__new__(Problem)
         other.__dict__.update(self.__dict__)
         if lam is not None:
@@ -179,12 +173,21 @@ class Problem:
         ridge = float(data["ridge"])
         fixed = (data["fixed_rows"].tolist(), data["fixed_Z"])
         self._complete(diagonal - ridge, G, float(data["lam"]), fixed, None, ridge, None)
-        self.C, self.masses = data.get("C"), data.get("masses")
+        for name, shape in (("C", (self.K, self.K)), ("masses", (self.K,))):
+            given = data.get(name)
+            if given is not None and (given.shape != shape or not np.isfinite(given).all()):
+                raise ValueError(f"{name} does not fit the categories")
+            setattr(self, name, given)
+        if self.diagonal.min() < 0 or (self.masses is not None and self.masses.min() < 0):
+            raise ValueError("negative numbers where none can be")
         return self
 
     def _masses(self, prior: Any) -> Array:
         """Mass left to the free rows in each category."""
-        shares = np.asarray(prior, dtype=float)
+        try:
+            shares = np.asarray(prior, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"prior must be {self.K} numbers; found {prior!r}") from None
         if shares.shape != (self.K,):
             raise ValueError(f"prior must have one share a category, {self.K}; found shape {shares.shape}")
         if not np.isfinite(shares).all() or (shares < 0).any() or abs(shares.sum() - 1.0) > 1e-9:
@@ -230,9 +233,7 @@ class Problem:
             harmonic[:] = False
         H = self.pull()
         H = sp.csr_array((H.data / (2.0 * self.lam), H.indices, H.indptr), shape=H.shape)
-        return Core(
-            GraphOperator(W, diagonal), H, self.C, self.masses, harmonic[self.free], self.convex
-        )
+        return Core(GraphOperator(W, diagonal), H, self.C, self.masses, harmonic[self.free], self.convex)
 
     def _given(self, Z: ArrayLike) -> Array:
         Z = np.ascontiguousarray(Z, dtype=np.float64)
@@ -256,15 +257,21 @@ class Problem:
         """
         AZ = self.smoothness(Z)
         if self.masses is not None and shift is None and self.free.any():
-            shift = self._multipliers(Z, AZ)
-        gaps, scale = np.empty(self.N), 2.0 * self.lam
-        b = np.zeros(self.K) if shift is None else shift / scale
-        linear = (self.G.indptr.astype(np.int64), self.G.indices, self.G.data / scale)
-        sums = over_rows(kernels().certify, self.N, Z.size, *linear, b, AZ, Z, gaps)
-        gap = scale * float(gaps[self.free].sum())
+            shift = self._multipliers(Z, AZ) if self.lam > 0 else self._prices()
+        AZ *= 2.0 * self.lam
+        gaps = np.empty(self.N)
+        b = np.zeros(self.K) if shift is None else shift
+        linear = (self.G.indptr.astype(np.int64), self.G.indices, self.G.data)
+        quadratic, said = over_rows(kernels().certify, self.N, Z.size, *linear, b, AZ, Z, gaps)
+        gap = float(gaps[self.free].sum())
         if self.masses is not None:
-            gap += scale * float(b @ (Z[self.free].sum(axis=0) - self.masses))
-        return self.lam * sums[0] - scale * sums[1], gap
+            gap += float(b @ (Z[self.free].sum(axis=0) - self.masses))
+        return 0.5 * quadratic - said, gap
+
+    def _prices(self) -> Array:
+        """Multipliers of the masses at lam = 0, from the dual of the linear program."""
+        assert self.masses is not None
+        return transport_prices(self.G[self.free].toarray(), self.masses)
 
     def _multipliers(self, Z: Array, AZ: Array) -> Array:
         """Good multipliers of the masses at Z: those of one projected gradient step."""
@@ -275,7 +282,7 @@ class Problem:
         return 2.0 * self.lam * mass_multipliers(V, core.majorizer, core.masses)
 
     def objective(self, Z: ArrayLike) -> float:
-        """lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""
+        """Lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""
         self._finite("objective")
         return self.certify(self._given(Z), np.zeros(self.K))[0]
 
@@ -302,7 +309,7 @@ class Problem:
         return self.stationarity(Z, shift)
 
     def stationarity(self, Z: ArrayLike, shift: Array | None = None) -> float:
-        """The number that :meth:`gap` certifies with; without convexity it only vanishes where Z is stationary."""
+        """What :meth:`gap` certifies with; without convexity it vanishes where Z is stationary, no more."""
         self._finite("gap")
         return self.certify(self._given(Z), shift)[1]
 
@@ -378,9 +385,7 @@ def _fixed(fixed: Any, N: int, K: int) -> tuple[np.ndarray, Array]:
             continue
         row = np.asarray(value, dtype=float).ravel()
         if row.shape != (K,) or not np.isfinite(row).all() or row.min() < 0 or abs(row.sum() - 1) > 1e-6:
-            raise ValueError(
-                f"fixed[{index[i]}] must be {K} numbers >= 0 that sum to one; found {value!r}"
-            )
+            raise ValueError(f"fixed[{index[i]}] must be {K} numbers >= 0 that sum to one; found {value!r}")
         Z[i] = row / row.sum()
     order = np.argsort(index)
     return index[order], Z[order]

@@ -67,12 +67,14 @@ def _largest(H: sp.csr_array, masses: Array | None, sizes: Array | None = None) 
 
 
 def _crowd_alone(problem: Problem, Z: Array, free: NDArray[np.intp]) -> Reduction:
-    """lam = inf: least smoothness first (constant or harmonic components), affinities break ties."""
+    """Lam = inf: least smoothness first (constant or harmonic components), affinities break ties."""
     if problem.ridge > 0 and not len(problem.fixed_rows) and problem.masses is None:
         return Reduction(Z, [], ["lam = inf with a ridge: the even assignment"])
     if len(problem.fixed_rows) or problem.ridge > 0:
         if problem.masses is not None:
-            raise ValueError("lam = inf takes a prior or fixed rows or a ridge, not two of them; use a large lam")
+            raise ValueError(
+                "lam = inf takes a prior or fixed rows or a ridge, not two of them; use a large lam"
+            )
         silent = Problem.__new__(Problem)
         silent.__dict__.update(problem.__dict__)
         silent.lam, silent.G = 1.0, sp.csr_array((problem.N, problem.K))

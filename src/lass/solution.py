@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
@@ -108,7 +109,9 @@ def solve(
     gaps = [math.inf] * len(reduction.pieces)
     duals: dict[str, Array] = {}
     with _gracefully(watch):
-        points = [piece.core.vertex() if first is None else _part(first, piece.rows) for piece in reduction.pieces]
+        points = [
+            piece.core.vertex() if first is None else _part(first, piece.rows) for piece in reduction.pieces
+        ]
         if len(points) > 1:
             gaps = [_gap(piece, point) for piece, point in zip(reduction.pieces, points, strict=True)]
         for i, piece in enumerate(reduction.pieces):
@@ -116,7 +119,7 @@ def solve(
             chosen, why = (solver, "as asked") if solver else pick(core, first is not None)
             notes.append(f"{chosen.name} ({why})")
             others = scale * sum(gaps[:i] + gaps[i + 1 :])
-            watch.begin(scale, tol * core.stake, others)
+            watch.begin(scale, max(tol * core.stake, core.rounding), others)
             _hand_over(core, start, piece)
             part, points[i] = chosen.run(core, points[i], watch), np.zeros((0, 0))
             gaps[i] = watch.gap
@@ -127,10 +130,8 @@ def solve(
                 Z = part
             else:
                 Z[piece.rows] = part
-    if problem.masses is None or shift is None or not reduction.pieces:
-        multipliers = None
-    else:
-        multipliers = shift * scale
+    if problem.masses is None or not reduction.pieces:
+        shift = None
     return Solution(
         problem=problem,
         Z=Z,
@@ -140,7 +141,7 @@ def solve(
         seconds=time.perf_counter() - began,
         history=watch.history,
         interrupted=watch.interrupted,
-        shift=multipliers,
+        shift=None if shift is None else scale * shift,
         duals=duals,
         solver=method,
     )._warn()
@@ -314,16 +315,12 @@ class Solution:
         group = np.arange(problem.K)
         if problem.C is not None:
             group = components(sp.csr_array(-problem.C * (problem.C < 0)))[1]
-        found = examine(self.Z[rows], gains, labels, movable, group)
+        found = examine(self.Z[rows], gains, labels.astype(np.intp), movable, group)
         everyone = np.full(problem.N, -1)
         everyone[rows] = labels
-        return Uniqueness(
-            found.unique, found.slack, rows[found.flippable], found.components, everyone
-        )
+        return Uniqueness(found.unique, found.slack, rows[found.flippable], found.components, everyone)
 
-    def update(
-        self, *, G: Any = None, lam: float | None = None, fixed: Any = None, **how: Any
-    ) -> Solution:
+    def update(self, *, G: Any = None, lam: float | None = None, fixed: Any = None, **how: Any) -> Solution:
         """Solve again from here after a change; the graph is not looked at anew.
 
         Parameters
@@ -347,7 +344,7 @@ class Solution:
         optional = {"C": p.C, "masses": p.masses, "shift": self.shift}
         arrays |= {name: value for name, value in optional.items() if value is not None}
         method = self.solver if isinstance(self.solver, str) else "auto"
-        with open(path, "wb") as file:
+        with Path(path).open("wb") as file:
             np.savez(
                 file, Z=self.Z, diagonal=p.diagonal, lam=p.lam, ridge=p.ridge, convex=p.convex,
                 fixed_rows=p.fixed_rows, fixed_Z=p.fixed_Z, tol=self.tol, method=self.method,
@@ -357,27 +354,45 @@ class Solution:
 
     @staticmethod
     def load(path: str | Path) -> Solution:
-        """Read what :meth:`save` wrote. Files are never unpickled; the gap is computed anew."""
+        """Read what :meth:`save` wrote. Never unpickles; checks everything, computes the gap anew."""
         try:
             with np.load(path, allow_pickle=False) as file:
-                data = dict(file)
-            N, K = data["Z"].shape
-            W, G = (
-                sp.csr_array(
-                    tuple(data[f"{name}_{part}"] for part in ("data", "indices", "indptr")), shape=shape
-                )
-                for name, shape in (("W", (N, N)), ("G", (N, K)))
-            )
-            problem = Problem.restore(W, G, data)
-            history = [Step(int(i), float(s), float(g)) for i, s, g in data["history"].reshape(-1, 3)]
-            return Solution(
-                problem, data["Z"], float(data["tol"]),
-                str(data["method"]), int(data["n_iter"]), float(data["seconds"]), history,
-                bool(data["interrupted"]), data.get("shift"),
-                {k[5:]: v for k, v in data.items() if k.startswith("dual_")}, str(data["solver"]),
-            )  # fmt: skip
-        except (KeyError, ValueError, OSError, EOFError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
+                return _restored(dict(file))
+        except FileNotFoundError:
+            raise
+        except (LookupError, OSError, TypeError, ValueError, AttributeError, EOFError, BadZipFile) as error:
             raise ValueError(f"{path} is not a saved Solution ({error})") from None
 
+
+def _matrix(data: dict[str, Any], name: str, shape: tuple[int, int]) -> sp.csr_array:
+    parts = tuple(data[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
+    matrix = sp.csr_array(parts, shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _restored(data: dict[str, Any]) -> Solution:
+    Z = np.ascontiguousarray(data["Z"], dtype=float)
+    N, K = Z.shape
+    W, G = (_matrix(data, name, shape) for name, shape in (("W", (N, N)), ("G", (N, K))))
+    problem = Problem.restore(W, G, data)
+    if not np.isfinite(Z).all() or Z.min() < 0 or np.abs(Z.sum(axis=1) - 1).max() > 1e-9:
+        raise ValueError("rows of Z are not on the simplex")
+    shift = data.get("shift")
+    duals = {name[5:]: value for name, value in data.items() if name.startswith("dual_")}
+    if any(value.shape != Z.shape for value in duals.values()) or (shift is not None and shift.shape != (K,)):
+        raise ValueError("arrays do not fit each other")
+    named(str(data["solver"]))
+    return Solution(
+        problem=problem,
+        Z=Z,
+        tol=float(data["tol"]),
+        method=str(data["method"]),
+        n_iter=int(data["n_iter"]),
+        seconds=float(data["seconds"]),
+        history=[Step(int(i), float(s), float(g)) for i, s, g in data["history"].reshape(-1, 3)],
+        interrupted=bool(data["interrupted"]),
+        shift=shift,
+        duals=duals,
+        solver=str(data["solver"]),
+    )

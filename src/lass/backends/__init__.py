@@ -1,0 +1,1 @@
+"""Compiled loops and how they share the machine."""

@@ -29,7 +29,7 @@ _compiled = njit(**_options)
 
 
 def _signed(signature: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return njit(signature, **_options)  # type: ignore[no-any-return]
+    return njit(signature, **_options)
 
 
 @_compiled
@@ -78,8 +78,7 @@ def project(low, high, V):  # type: ignore[no-untyped-def]
 
 
 @_signed(
-    "void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1],"
-    " float64[:, ::1], float64[:, ::1])"
+    "void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], float64[:, ::1], float64[:, ::1])"
 )
 def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-untyped-def]
     """out_n = a_n z_n - sum_m w_nm z_m."""
@@ -341,8 +340,7 @@ def shift(low, high, b, scale, V, out, masses, slope):  # type: ignore[no-untype
 
 
 @_signed(
-    "void(int64[::1], int64[::1], int32[::1], float64[::1], boolean[::1], float64[:, ::1],"
-    " float64[:, ::1])"
+    "void(int64[::1], int64[::1], int32[::1], float64[::1], boolean[::1], float64[:, ::1], float64[:, ::1])"
 )
 def face_stiffness(partial, pointers, columns, weights, free, Z, stiffness):  # type: ignore[no-untyped-def]
     """Add up 1/2 sum_nm w_nm (P_n - P_m)^2, P_n the projection onto the face of z_n.

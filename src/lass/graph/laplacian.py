@@ -31,8 +31,7 @@ def as_sparse(matrix: Any, name: str) -> sp.csr_array:
             "Replace or drop it"
         )
     if not result.has_canonical_format or not result.data.all():
-        if result.data is getattr(matrix, "data", None):
-            result = result.copy()
+        result = result.copy()  # SciPy shares arrays with what it was given
         result.sum_duplicates()
         result.eliminate_zeros()
     if result.indices.dtype != np.int32 or result.indptr.dtype != np.int32:

@@ -11,11 +11,21 @@ from lass.solvers.gradient import Gradient
 from lass.solvers.local import Local
 from lass.solvers.reduced import Reduced
 
-__all__ = ["ADMM", "Callback", "Face", "Gradient", "Local", "Reduced", "Solver", "Step", "Watch", "named", "pick"]
+__all__ = [
+    "ADMM",
+    "Callback",
+    "Face",
+    "Gradient",
+    "Local",
+    "Reduced",
+    "Solver",
+    "Step",
+    "Watch",
+    "named",
+    "pick",
+]
 
-METHODS: dict[str, type[Solver]] = {
-    solver.name: solver for solver in (ADMM, Face, Gradient, Local, Reduced)
-}
+METHODS: dict[str, type[Solver]] = {solver.name: solver for solver in (ADMM, Face, Gradient, Local, Reduced)}
 
 
 def named(method: str | Solver) -> Solver | None:

@@ -59,6 +59,7 @@ class ADMM:
             raise ValueError(f"linear must be 'auto', 'direct' or 'cg'; found {self.linear!r}")
 
     def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+        """Improve Z until the watch says stop."""
         if not core.convex:
             raise ValueError("method 'admm' needs weights >= 0; use 'auto'")
         rho = self._first_rho(core, watch.scale)
@@ -78,8 +79,8 @@ class ADMM:
             core.add_linear(right, np.ones(len(Z)))
             Z = system.solve(right, before)
             if core.masses is not None:
-                shift = (core.masses - Z.sum(axis=0)) / system.mass
-                Z = Z + system.response[:, None] * shift
+                shift = system.shift(core.masses - Z.sum(axis=0))
+                Z = Z + system.spread(shift)
             mixed = self.relaxation * Z + (1.0 - self.relaxation) * Y
             Y = np.maximum(mixed + U, 0.0)
             U = U + mixed - Y
@@ -92,7 +93,7 @@ class ADMM:
                     return point
             if self.rho == "adaptive" and iterations % 50 == 0:
                 primal, dual = np.linalg.norm(Z - Y), rho * np.linalg.norm(Y - Y_before)
-                factor = float(np.clip(np.sqrt(primal / max(dual, 1e-300)), 0.1, 10.0))
+                factor = float(np.clip(np.sqrt(primal / np.maximum(dual, 1e-300)), 0.1, 10.0))
                 if factor > 3.0 or factor < 1 / 3.0:
                     rho, U = rho * factor, U / factor
                     system = _System(core, rho, self.linear)
@@ -101,7 +102,8 @@ class ADMM:
         if self.rho == "star":
             return best_rho(core)
         if self.rho == "adaptive":
-            return max(core.stake / max(1, np.count_nonzero(np.diff(core.H.indptr))), 1e-6) * 0.1
+            words = max(1, int(np.count_nonzero(np.diff(core.H.indptr))))
+            return 0.1 * max(core.stake / words, 1e-6)
         return float(self.rho) / scale
 
     def _satisfied(
@@ -113,42 +115,54 @@ class ADMM:
         if self.rule == "kkt":
             rest = core.apply(np.ascontiguousarray(Z), np.empty_like(Z)) + nu[:, None] + rho * U - shift
             core.add_linear(rest, -np.ones(len(Z)))
-            return bool(
-                max(np.abs(rest).max(), -Z.min(), np.abs(rho * U * Z).max()) < self.rule_tol
-            )
+            return bool(max(np.abs(rest).max(), -Z.min(), np.abs(rho * U * Z).max()) < self.rule_tol)
         return False
 
 
 class _System:
-    """(A + rho I) X = B for one rho."""
+    """(A + rho I) X + X C = B for one rho; in the eigenbasis of C the columns part."""
 
     def __init__(self, core: Core, rho: float, linear: str) -> None:
-        operator = core.operator
-        direct = linear == "direct" or linear == "auto"
-        if core.C is not None or not isinstance(operator, GraphOperator):
-            direct = False
-        elif linear == "auto":
-            size = core.shape[0]
-            direct = size < 500 or size * size / depth(operator.W) <= FACTOR_LIMIT
-        if direct:
-            assert isinstance(operator, GraphOperator)
-            self._solver: Factor | ConjugateGradients = Factor(
-                sp.csc_array(sp.diags_array(operator.diagonal + rho) - operator.W)
-            )
+        operator, size = core.operator, core.shape[0]
+        self._solver: Factor | ConjugateGradients
+        self._basis: Array | None = None
+        shifts = np.full(core.shape[1], rho)
+        if core.C is not None:
+            values, self._basis = np.linalg.eigh(core.C)
+            shifts = shifts + np.maximum(values, 0.0)
+        if linear == "auto" and core.C is None and isinstance(operator, GraphOperator):
+            linear = "direct" if size < 500 or size * size / depth(operator.W) <= FACTOR_LIMIT else "cg"
+        if linear == "direct":
+            if core.C is not None or not isinstance(operator, GraphOperator):
+                raise ValueError("ADMM(linear='direct') cannot hold a category graph; use 'auto' or 'cg'")
+            self._solver = Factor(sp.csc_array(sp.diags_array(operator.diagonal + rho) - operator.W))
         else:
 
             def apply(P: Array, out: Array) -> Array:
-                core.apply(P, out)
-                out += rho * P
+                operator.apply(P, out)
+                out += P * (shifts if P.shape[1] == len(shifts) else rho)
                 return out
 
-            self._solver = ConjugateGradients(apply, core.preconditioner + rho, tol=1e-8)
+            self._solver = ConjugateGradients(apply, operator.diagonal + shifts.mean(), tol=1e-10)
         if core.masses is not None:
-            self.response = self.solve(np.ones((core.shape[0], 1)), np.zeros((core.shape[0], 1)))[:, 0]
-            self.mass = self.response.sum()
+            ones = np.ones(core.shape)
+            self._response = self._solver.solve(ones, np.zeros_like(ones))
+
+    def _turn(self, X: Array, *, back: bool = False) -> Array:
+        if self._basis is None:
+            return X
+        return np.ascontiguousarray(X @ (self._basis.T if back else self._basis))
 
     def solve(self, B: Array, start: Array) -> Array:
-        return self._solver.solve(B, start)
+        return self._turn(self._solver.solve(self._turn(B), self._turn(start)), back=True)
+
+    def shift(self, missing: Array) -> Array:
+        """The b whose term 1 b' on the right adds ``missing`` to the column sums of X."""
+        return self._turn(self._turn(missing) / self._response.sum(axis=0), back=True)
+
+    def spread(self, b: Array) -> Array:
+        """What 1 b' on the right adds to X."""
+        return self._turn(self._response * self._turn(b), back=True)
 
 
 def _feasible(core: Core, Z: Array, work: Array) -> tuple[Array, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,6 +19,9 @@ class Step(NamedTuple):
     seconds: float
     gap: float
 
+
+#: iterations without a smaller gap after which rounding, or a bad rho, must be to blame
+STALLED = 10_000
 
 Callback = Callable[[Step], object]
 
@@ -43,17 +46,22 @@ class Watch:
     iterations: int = 0
     gap: float = float("inf")  # the last one reported for the piece, in units of the core
     interrupted: bool = False
+    best: float = float("inf")  # least gap of the piece so far, and the iteration it was found in
+    found: int = 0
 
     def begin(self, scale: float, target: float, elsewhere: float) -> None:
         """Turn to the next piece."""
         self.scale, self.target, self.elsewhere = scale, target, elsewhere
+        self.best, self.found = float("inf"), self.iterations
 
     @property
     def exhausted(self) -> bool:
+        """All iterations that were allowed are used up."""
         return self.max_iter is not None and self.iterations >= self.max_iter
 
     @property
     def stopping(self) -> bool:
+        """Whatever the gap, come to an end."""
         return self.interrupted or self.exhausted
 
     def count(self, iterations: int = 1) -> bool:
@@ -73,7 +81,10 @@ class Watch:
                     self.interrupted = True
             except KeyboardInterrupt:
                 self.interrupted = True
-        return gap <= self.target or self.stopping
+        if gap < 0.99 * self.best:
+            self.best, self.found = gap, self.iterations
+        stalled = self.iterations - self.found > STALLED
+        return gap <= self.target or self.stopping or stalled
 
     def interrupt(self, *_: object) -> None:
         """Signal handler for Ctrl-C: finish the iteration, keep the answer."""
@@ -85,8 +96,8 @@ class Watch:
 class Solver(Protocol):
     """Improves a feasible Z until the watch says stop."""
 
-    name: str
-    takes_masses: bool  # can it hold Z'1 = masses?
+    name: ClassVar[str]
+    takes_masses: ClassVar[bool]  # can it hold Z'1 = masses?
 
     def run(self, core: Core, Z: Array, watch: Watch) -> Array:
         """Return a feasible Z, as good as the watch asked for; the given one may be overwritten."""
@@ -94,4 +105,5 @@ class Solver(Protocol):
 
 
 def empty_like(Z: Array, count: int) -> list[Array]:
+    """Arrays to work in, of the shape of Z."""
     return [np.empty_like(Z) for _ in range(count)]

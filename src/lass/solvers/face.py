@@ -13,7 +13,6 @@ from lass.solvers.gradient import accelerate
 from lass.solvers.multipliers import with_masses
 from lass.solvers.slides import Slides, best_slide
 
-
 #: share of the movement that may lie outside the simplices before a face is given up
 OUTSIDE = 0.1
 #: how much of the gap must go between two looks for conjugate gradients to continue
@@ -41,6 +40,7 @@ class Face:
     takes_masses: ClassVar[bool] = True
 
     def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+        """Improve Z until the watch says stop."""
         if core.masses is not None:
             return with_masses(self, core, Z, watch)
         X, R, P, Q, T = empty_like(Z, 5)
@@ -71,12 +71,12 @@ def _on_face(
     core: Core, Z: Array, X: Array, R: Array, P: Array, Q: Array, T: Array,
     state: Certificate, watch: Watch, patience: int,
 ) -> tuple[Array, Array, Certificate]:  # fmt: skip
-    """Minimise on the face of Z as far as that pays; returns the better point, a spare array, its certificate.
+    """Minimise on the face of Z as far as that pays; returns the better point, a spare array, its proof.
 
     Expects A Z in Q.
     """
     inverse, free = 1.0 / core.preconditioner, core.harmonic
-    square: float = core.rows("face_start", *core.linear, core.shift, free, inverse, Q, Z, X, R, P)  # type: ignore[assignment]
+    square: float = core.rows("face_start", *core.linear, core.shift, free, inverse, Q, Z, X, R, P)
     slides = Slides(core, Z)
     slide, extra = slides.response(R)
     square += extra
@@ -85,12 +85,12 @@ def _on_face(
     trial: Certificate | None = None
     while square > 0.0:
         core.apply(P, Q)
-        curvature: float = core.rows("face_curvature", free, Z, P, Q)  # type: ignore[assignment]
+        curvature: float = core.rows("face_curvature", free, Z, P, Q)
         if curvature <= 0.0:
             break
         before = square
         step = square / curvature
-        square, spread, below, moved = core.rows("face_advance", step, inverse, P, Q, Z, X, R)  # type: ignore[misc]
+        square, spread, below, moved = core.rows("face_advance", step, inverse, P, Q, Z, X, R)
         stop = watch.count() or (done >= patience and below > OUTSIDE * moved)
         done += 1
         trial = None

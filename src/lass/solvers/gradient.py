@@ -23,6 +23,7 @@ class Gradient:
     takes_masses: ClassVar[bool] = True
 
     def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+        """Improve Z until the watch says stop."""
         if core.masses is not None:
             return with_masses(self, core, Z, watch)
         Y, AY = empty_like(Z, 2)
@@ -33,9 +34,7 @@ class Gradient:
         return Z
 
 
-def accelerate(
-    core: Core, Z: Array, Y: Array, AY: Array, steps: int, watch: Watch, t: float = 1.0
-) -> float:
+def accelerate(core: Core, Z: Array, Y: Array, AY: Array, steps: int, watch: Watch, t: float = 1.0) -> float:
     """Take accelerated steps: Z and its extrapolation Y move in place; returns the momentum.
 
     A problem that is not convex gets plain steps, which never go uphill.
@@ -45,9 +44,7 @@ def accelerate(
         core.apply(Y, AY)
         following = (1.0 + (1.0 + 4.0 * t * t) ** 0.5) / 2.0
         weight = (t - 1.0) / following if core.convex else 0.0
-        uphill: float = core.rows(  # type: ignore[assignment]
-            "descend", *core.linear, core.shift, inverse, weight, AY, Y, Z
-        )
+        uphill: float = core.rows("descend", *core.linear, core.shift, inverse, weight, AY, Y, Z)
         t = 1.0 if uphill > 0.0 else following
         if watch.count():
             break

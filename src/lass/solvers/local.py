@@ -27,6 +27,7 @@ class Local:
     takes_masses: ClassVar[bool] = False
 
     def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+        """Improve Z until the watch says stop."""
         operator = core.operator
         if core.C is not None or not core.convex or not isinstance(operator, GraphOperator):
             return Face().run(core, Z, watch)

@@ -27,6 +27,7 @@ class SchurOperator:
         self.diagonal, self.majorizer = inner.diagonal, inner.majorizer
 
     def apply(self, Z: Array, out: Array) -> Array:
+        """Put S Z into out."""
         self.inner.apply(Z, out)
         out -= self.ties @ self.solver.solve(self.ties.T @ Z)
         return out
@@ -46,6 +47,7 @@ class Reduced:
     takes_masses: ClassVar[bool] = False
 
     def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+        """Improve Z until the watch says stop."""
         operator = core.operator
         if core.C is not None or not isinstance(operator, GraphOperator):
             raise ValueError("method 'reduced' cannot hold a category graph; use 'face' or 'auto'")
@@ -97,4 +99,3 @@ class Reduced:
         weights = np.maximum(-S, 0.0)
         np.fill_diagonal(weights, 0.0)
         return GraphOperator(as_sparse(weights, "W"), np.diagonal(S).copy())
-

@@ -1,0 +1,323 @@
+"""Everything that can solve the problem, each behind the same small function.
+
+General solvers see the quadratic program written out,
+
+    minimise  1/2 x'Px + q'x    subject to  E x = 1,  x >= 0,     x = the columns of Z, one below the other
+
+with P = K copies of 2 lam L along the diagonal and E x the row sums of Z. A function here
+takes a problem, prepares whatever may be prepared outside the clock, and returns a function
+without arguments that is then timed: set-up and solve.
+
+Run as a script it is one trial in a process of its own (see ``trial.py``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse import csgraph
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+import lass
+from lass.linear import Factor
+from lass.solvers import ADMM
+from sets import BenchmarkSet, load_matrix
+
+Array = NDArray[np.float64]
+NOT_INSTALLED = 3  # exit code of a trial whose solver is not there
+
+
+@dataclass
+class Answer:
+    """What a solver found; the gap is computed elsewhere, from Z alone."""
+
+    Z: Array
+    said: str
+    iterations: int = 0
+    seconds: float | None = None  # where the solver's function takes the time itself
+    history: list[tuple[float, float]] = field(default_factory=list)  # seconds, gap
+
+
+@dataclass(frozen=True)
+class Program:
+    """The quadratic program of a set, as general solvers want it."""
+
+    problem: BenchmarkSet
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Items and categories."""
+        return self.problem.G.shape
+
+    @cached_property
+    def P(self) -> sp.csc_matrix:
+        """K copies of 2 lam L along the diagonal."""
+        W, lam = self.problem.W, self.problem.lam
+        L = sp.csc_matrix(sp.diags_array(np.asarray(W.sum(axis=1)).ravel()) - W)
+        return sp.csc_matrix(sp.block_diag([2.0 * lam * L] * self.shape[1], format="csc"))
+
+    @cached_property
+    def q(self) -> Array:
+        """Minus the affinities, column by column."""
+        return -self.problem.G.toarray().T.ravel()
+
+    @cached_property
+    def E(self) -> sp.csc_matrix:
+        """E x = the row sums of Z."""
+        N, K = self.shape
+        return sp.csc_matrix(sp.kron(np.ones((1, K)), sp.eye(N), format="csc"))
+
+    @property
+    def size(self) -> int:
+        """How many unknowns there are."""
+        return self.shape[0] * self.shape[1]
+
+    def stacked(self, sign: float) -> sp.csc_matrix:
+        """Row sums above plus or minus the identity."""
+        return sp.vstack([self.E, sign * sp.eye(self.size)], format="csc")
+
+    def bounds(self, lower: float) -> Array:
+        """One for every row sum, ``lower`` for every entry."""
+        return np.concatenate([np.ones(self.shape[0]), np.full(self.size, lower)])
+
+    def assignments(self, x: Any) -> Array:
+        """Z from the unknowns of a solver."""
+        N, K = self.shape
+        return np.ascontiguousarray(np.asarray(x, dtype=float).reshape(K, N).T)
+
+
+Run = Callable[[], Answer]
+Prepare = Callable[[BenchmarkSet, dict[str, Any], float], Run]
+
+
+def _load_mkl() -> None:
+    """Make the MKL of the pip package ``mkl`` visible, which lies where no linker looks."""
+    for name in ("libiomp5.so", "libmkl_rt.so.2"):
+        path = Path(sys.prefix) / "lib" / name
+        if path.exists():
+            ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+
+
+def _osqp(algebra: str, kind: str) -> Prepare:
+    def prepare(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
+        if algebra == "mkl":
+            _load_mkl()
+        import osqp
+
+        if not osqp.algebra_available(algebra):
+            raise ImportError(f"osqp has no {algebra} algebra (pip packages osqp-mkl and mkl<2026)")
+        program = Program(problem)
+        A, low, high = program.stacked(1.0), program.bounds(0.0), program.bounds(np.inf)
+        P, q, eps = program.P, program.q, options["eps"]
+
+        def run() -> Answer:
+            model = osqp.OSQP(algebra=algebra)
+            model.setup(
+                P, q, A, low, high, eps_abs=eps, eps_rel=eps, max_iter=10**7, time_limit=limit,
+                solver_type=kind, verbose=False,
+            )  # fmt: skip
+            found = model.solve(raise_error=False)
+            return Answer(program.assignments(found.x), found.info.status, found.info.iter)
+
+        return run
+
+    return prepare
+
+
+def _scs(linear_solver: str) -> Prepare:
+    def prepare(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
+        import scs
+
+        program = Program(problem)
+        data = {"P": program.P, "A": program.stacked(-1.0), "b": program.bounds(0.0), "c": program.q}
+        cone = {"z": program.shape[0], "l": program.size}
+        eps = options["eps"]
+
+        def run() -> Answer:
+            solver = scs.SCS(
+                data, cone, linear_solver=scs.LinearSolver(linear_solver), eps_abs=eps, eps_rel=eps,
+                max_iters=10**8, time_limit_secs=limit, verbose=False,
+            )  # fmt: skip
+            found = solver.solve()
+            info = found["info"]
+            said = f"{info['status']}, {info['lin_sys_solver']}"
+            return Answer(program.assignments(found["x"]), said, info["iter"])
+
+        return run
+
+    return prepare
+
+
+def _clarabel(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
+    import clarabel
+
+    program = Program(problem)
+    P, A, b = sp.triu(program.P, format="csc"), program.stacked(-1.0), program.bounds(0.0)
+    cones = [clarabel.ZeroConeT(program.shape[0]), clarabel.NonnegativeConeT(program.size)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.time_limit = False, limit
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = options["eps"]
+
+    def run() -> Answer:
+        found = clarabel.DefaultSolver(P, program.q, A, b, cones, settings).solve()
+        return Answer(program.assignments(found.x), str(found.status), found.iterations)
+
+    return run
+
+
+def _proxqp(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
+    from proxsuite import proxqp
+
+    program = Program(problem)
+    P, q, E, eye = program.P, program.q, program.E, sp.eye(program.size, format="csc")
+    ones, low, high = np.ones(program.shape[0]), np.zeros(program.size), np.full(program.size, 1e20)
+
+    def run() -> Answer:
+        solver = proxqp.sparse.QP(program.size, program.shape[0], program.size)
+        solver.settings.eps_abs = solver.settings.eps_rel = options["eps"]
+        solver.init(P, q, E, ones, eye, low, high)
+        solver.solve()
+        info = solver.results.info
+        return Answer(program.assignments(solver.results.x), str(info.status), info.iter)
+
+    return run
+
+
+def _piqp(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
+    import piqp
+
+    program = Program(problem)
+    P, q, E = program.P, program.q, program.E
+    ones, low = np.ones(program.shape[0]), np.zeros(program.size)
+
+    def run() -> Answer:
+        solver = piqp.SparseSolver()
+        settings = solver.settings
+        settings.eps_abs = settings.eps_rel = options["eps"]
+        settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = options["eps"]
+        solver.setup(P, q, E, ones, x_l=low)
+        status = solver.solve()
+        return Answer(program.assignments(solver.result.x), str(status), solver.result.info.iter)
+
+    return run
+
+
+def _lass(method: str) -> Prepare:
+    """Our own methods: the whole call is timed, checks of the input included.
+
+    The fastest of ``repeat`` runs counts, after one that warms up; runs are not
+    repeated beyond half the limit.
+    """
+
+    def prepare(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
+        how: Any = method
+        if method == "admm":
+            how = ADMM(rho=options["rho"], linear=options["linear"])
+        repeat = int(options.get("repeat", 0))
+
+        def once() -> Answer:
+            began = time.perf_counter()
+            found = lass.solve(
+                problem.W, problem.G, problem.lam, method=how, tol=options["tol"],
+                callback=lambda step: step.seconds > limit,
+            )  # fmt: skip
+            seconds = time.perf_counter() - began
+            history = [(step.seconds, step.gap) for step in found.history]
+            return Answer(found.Z, found.method, found.n_iter, seconds, [*history, (seconds, found.gap)])
+
+        def run() -> Answer:
+            began = time.perf_counter()
+            best = once()
+            for i in range(repeat):
+                if time.perf_counter() - began > limit / 2:
+                    break
+                again = once()
+                if i == 0 or again.seconds < best.seconds:  # type: ignore[operator]
+                    best = again
+            return best
+
+        return run
+
+    return prepare
+
+
+#: general solvers: they are given ever smaller tolerances until the certified gap is small enough
+GENERAL: dict[str, Prepare] = {
+    "osqp": _osqp("builtin", "direct"),
+    "osqp-cg": _osqp("mkl", "indirect"),
+    "scs": _scs("auto"),
+    "scs-cg": _scs("cpu_indirect"),
+    "clarabel": _clarabel,
+    "proxqp": _proxqp,
+    "piqp": _piqp,
+}
+#: our methods, stopped by their own certificate
+OURS: dict[str, Prepare] = {name: _lass(name) for name in ("auto", "face", "gradient", "reduced", "admm")}
+METHODS = GENERAL | OURS
+
+
+def rho_star(W: sp.csr_array) -> float:
+    """sqrt(sigma_min sigma_max) over the nonzero eigenvalues of L, of the largest component.
+
+    The paper's rho* is 2 lam times this. The small end is found by inverse
+    iteration: on long graphs the smallest eigenvalues are millionths of the largest.
+    """
+    _, member = csgraph.connected_components(W, directed=False)
+    rows = np.flatnonzero(member == np.bincount(member).argmax())
+    W = sp.csr_array(W[rows][:, rows])
+    L = sp.csc_array(sp.diags_array(np.asarray(W.sum(axis=1)).ravel()) - W)
+    size = L.shape[0]
+    if size < 50:
+        values = np.linalg.eigvalsh(L.toarray())
+        return float(np.sqrt(values[1] * values[-1]))
+    most = eigsh(L, 1, which="LA", return_eigenvectors=False, tol=1e-4)[0]
+    shift = 1e-6 * most
+    factor = Factor(sp.csc_array(L + shift * sp.eye_array(size)))
+    inverse = LinearOperator((size, size), matvec=lambda v: factor.solve(v.reshape(-1, 1)).ravel())
+    least = eigsh(L, 2, sigma=-shift, OPinv=inverse, return_eigenvectors=False, tol=1e-4).max()
+    return float(np.sqrt(least * most))
+
+
+def _tiny() -> BenchmarkSet:
+    """Make a problem of no size, solved once before the clock starts: libraries load, threads start."""
+    path = sp.csr_array(sp.diags_array([np.ones(5), np.ones(5)], offsets=[1, -1]))
+    return BenchmarkSet("tiny", path, sp.csr_array(np.eye(6, 2)), 1.0)
+
+
+def main() -> None:
+    """One trial: read the problem, get ready, say so, solve against the clock, write the answer."""
+    method, source, target = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    options, limit = json.loads(sys.argv[4]), float(sys.argv[5])
+    with np.load(source) as file:
+        problem = BenchmarkSet("", load_matrix(file, "W"), load_matrix(file, "G"), float(file["lam"]))
+    prepare = METHODS[method]
+    try:
+        prepare(_tiny(), options, limit)()
+        run = prepare(problem, options, limit)
+    except ImportError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(NOT_INSTALLED) from None
+    target.with_suffix(".ready").touch()
+    began = time.perf_counter()
+    answer = run()
+    seconds = time.perf_counter() - began
+    np.savez(
+        target, Z=answer.Z, said=answer.said, iterations=answer.iterations,
+        seconds=seconds if answer.seconds is None else answer.seconds,
+        history=np.array(answer.history, float).reshape(-1, 2),
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
