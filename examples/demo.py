@@ -71,7 +71,7 @@ def draw_moons(X: np.ndarray, G: np.ndarray, sol: lass.Solution, path: Path) -> 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharex=True, sharey=True)
     axes[0].scatter(*X.T, s=2, color="0.75")
     said = np.flatnonzero(G.any(axis=1))
-    axes[0].scatter(*X[said].T, s=90, color=COLOURS[G[said].argmax(axis=1)], edgecolor="black", zorder=3)
+    axes[0].scatter(*X[said].T, s=90, c=G[said, 1], cmap="coolwarm", edgecolor="black", zorder=3)
     axes[0].set_title("given: 4,000 items, 2 words", fontsize=11)
     points = axes[1].scatter(*X.T, s=3, c=sol.Z[:, 1], cmap="coolwarm", vmin=0, vmax=1)
     axes[1].set_title(
@@ -97,7 +97,7 @@ def main(folder: Path) -> None:
         print_table(title, sol)
     draw_toy(solutions, folder / "toy.png")
 
-    X, moon = make_moons(4000, noise=0.06, random_state=0)
+    X, moon = make_moons(4000, noise=0.1, random_state=0)
     G = np.zeros((4000, 2))
     for k in (0, 1):
         G[np.flatnonzero(moon == k)[0], k] = 1

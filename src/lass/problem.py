@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.sparse.linalg import eigsh
 
 from lass.backends.threads import kernels, over_rows
 from lass.core import Array, Core, GraphOperator, row_ranges
@@ -96,22 +97,9 @@ class Problem:
             )
         self = cls.__new__(cls)
         self.W, self.convex = as_weights(off, "L"), True
-        excess = diagonal - np.asarray(self.W.sum(axis=1)).ravel()
-        if excess.min(initial=0.0) < -1e-9 * diagonal.max(initial=1.0):
-            from scipy.sparse.linalg import eigsh
-
-            least = (
-                eigsh(L, 1, which="SA", return_eigenvectors=False, tol=1e-4)[0]
-                if L.shape[0] > 2
-                else np.linalg.eigvalsh(L.toarray())[0]
-            )
-            if least < -1e-6 * abs(diagonal).max():
-                raise ValueError(
-                    f"L must be positive semidefinite; found an eigenvalue of {least:g}. "
-                    "Raise its diagonal, or pass ridge="
-                )
-            if math.isinf(lam):
-                raise ValueError("lam = inf needs a Laplacian with row sums >= 0; use a large number")
+        dominant = _semidefinite(self.W, diagonal)
+        if math.isinf(lam) and not dominant:
+            raise ValueError("lam = inf needs a Laplacian with row sums >= 0; use a large number")
         self._complete(diagonal, G, lam, **{**known, **options})
         return self
 
@@ -178,8 +166,10 @@ class Problem:
             if given is not None and (given.shape != shape or not np.isfinite(given).all()):
                 raise ValueError(f"{name} does not fit the categories")
             setattr(self, name, given)
-        if self.diagonal.min() < 0 or (self.masses is not None and self.masses.min() < 0):
-            raise ValueError("negative numbers where none can be")
+        if self.masses is not None and self.masses.min() < 0:
+            raise ValueError("masses are negative")
+        if self.convex:
+            _semidefinite(self.W, self.diagonal)
         return self
 
     def _masses(self, prior: Any) -> Array:
@@ -318,6 +308,23 @@ class Problem:
             f"Problem({self.N} items, {self.K} categories, {self.W.nnz // 2} ties, "
             f"{self.G.nnz} affinities, lam={self.lam:g})"
         )
+
+
+def _semidefinite(W: sp.csr_array, diagonal: Array) -> bool:
+    """Is diag(a) - W diagonally dominant? If not, it must be positive semidefinite all the same."""
+    excess = diagonal - np.asarray(W.sum(axis=1)).ravel()
+    if excess.min() >= -1e-9 * max(diagonal.max(), 1e-300):
+        return True
+    L = sp.csr_array(sp.diags_array(diagonal) - W)
+    if L.shape[0] <= 300:
+        least = np.linalg.eigvalsh(L.toarray())[0]
+    else:
+        least = eigsh(L, 1, which="SA", return_eigenvectors=False, tol=1e-4)[0]
+    if least < -1e-6 * np.abs(diagonal).max():
+        raise ValueError(
+            f"L must be positive semidefinite; found an eigenvalue of {least:g}. Raise its diagonal"
+        )
+    return False
 
 
 def _replaced(G: sp.csr_array, changes: Mapping[tuple[int, int], float]) -> sp.csr_array:
