@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -34,13 +33,14 @@ def thread_count() -> int:
 def kernels() -> ModuleType:
     """The compiled kernels; the first call on a machine compiles them and says so."""
     began = time.perf_counter()
-    cached = any((Path(__file__).parent / "__pycache__").glob("cpu.*.nbi"))
-    if not cached:
-        logger.warning("compiling the kernels, once on this machine (a few seconds)")
+    patience = threading.Timer(1.5, logger.warning, ["compiling the kernels, once on this machine ..."])
+    patience.daemon = True
+    patience.start()
     from lass.backends import cpu
 
-    if not cached:
+    if patience.finished.is_set():
         logger.warning("kernels compiled in %.1f s", time.perf_counter() - began)
+    patience.cancel()
     return cpu
 
 
