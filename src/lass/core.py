@@ -160,16 +160,22 @@ class Core:
             linear += float(self.shift @ sums)
         return Certificate(gap, 0.5 * quadratic - linear, gaps)
 
-    def vertex(self) -> Array:
+    def vertex(self, out: Array | None = None) -> Array:
         """Each row at its largest affinity (ties shared); rows without a word at the centre."""
-        N, K = self.shape
-        Z = np.full((N, K), 1.0 / K)
-        for rows in informed_blocks(self.H):
-            block = self.H[rows].toarray()
-            best = block == block.max(axis=1, keepdims=True)
-            Z[rows] = best / best.sum(axis=1, keepdims=True)
-        Z[self.harmonic] = 1.0 / K
+        Z = largest(self.H, out)
+        Z[self.harmonic] = 1.0 / self.shape[1]
         return Z
+
+
+def largest(H: sp.csr_array, out: Array | None = None) -> Array:
+    """Each row at its largest entry, ties shared; empty rows at the centre."""
+    Z = np.empty(H.shape) if out is None else out
+    Z[:] = 1.0 / H.shape[1]
+    for rows in informed_blocks(H):
+        block = H[rows].toarray()
+        best = block == block.max(axis=1, keepdims=True)
+        Z[rows] = best / best.sum(axis=1, keepdims=True)
+    return Z
 
 
 def row_extremes(H: sp.csr_array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.core import Array, Core, GraphOperator, informed_blocks, row_ranges
+from lass.core import Array, Core, GraphOperator, largest, row_ranges
 from lass.graph.laplacian import as_sparse, components
 from lass.masses import transport
 from lass.problem import Problem
@@ -44,7 +44,12 @@ def reduce(problem: Problem) -> Reduction:
     if K == 1 or not len(free):
         return Reduction(Z, [], ["nothing to choose"])
     if problem.lam == 0:
-        Z[free] = _largest(problem.G[free], problem.masses)
+        G = problem.G[free]
+        Z[free] = (
+            largest(G)
+            if problem.masses is None
+            else transport(np.ones(len(free)), G.toarray(), problem.masses)
+        )
         return Reduction(Z, [], ["lam = 0: every item takes its largest affinity"])
     if math.isinf(problem.lam):
         return _crowd_alone(problem, Z, free)
@@ -52,18 +57,6 @@ def reduce(problem: Problem) -> Reduction:
     if core.masses is not None or not core.convex:
         return Reduction(Z, [Piece(free, core)], [])
     return _by_components(core, Z, free)
-
-
-def _largest(H: sp.csr_array, masses: Array | None, sizes: Array | None = None) -> Array:
-    """Each row at its largest entry, ties shared; with masses, the linear program."""
-    if masses is not None:
-        return transport(np.ones(H.shape[0]) if sizes is None else sizes, H.toarray(), masses)
-    Z = np.full(H.shape, 1.0 / H.shape[1])
-    for rows in informed_blocks(H):
-        block = H[rows].toarray()
-        best = block == block.max(axis=1, keepdims=True)
-        Z[rows] = best / best.sum(axis=1, keepdims=True)
-    return Z
 
 
 def _crowd_alone(problem: Problem, Z: Array, free: NDArray[np.intp]) -> Reduction:
@@ -132,7 +125,7 @@ def _by_components(core: Core, Z: Array, free: NDArray[np.intp]) -> Reduction:
         isolated = operator.diagonal == 0
         if (isolated & says).any():
             alone = np.flatnonzero(isolated & says)
-            Z[free[alone]] = _largest(core.H[alone], None)
+            Z[free[alone]] = largest(core.H[alone])
             notes.append(f"{len(alone)} isolated items take their largest affinity")
         heard[labels[isolated]] = False
     sizes = np.bincount(labels, minlength=count)

@@ -109,9 +109,7 @@ def solve(
     gaps = [math.inf] * len(reduction.pieces)
     duals: dict[str, Array] = {}
     with _gracefully(watch):
-        points = [
-            piece.core.vertex() if first is None else _part(first, piece.rows) for piece in reduction.pieces
-        ]
+        points = [_first(piece, first, reduction.Z) for piece in reduction.pieces]
         if len(points) > 1:
             gaps = [_gap(piece, point) for piece, point in zip(reduction.pieces, points, strict=True)]
         for i, piece in enumerate(reduction.pieces):
@@ -180,9 +178,12 @@ def _start(start: Any, problem: Problem) -> Array | None:
     return np.asarray(project_simplex(Z), dtype=float)
 
 
-def _part(Z: Array, rows: NDArray[np.intp]) -> Array:
-    """Rows of Z, without a copy where they are all of them."""
-    return Z if len(rows) == len(Z) else Z[rows]
+def _first(piece: Piece, start: Array | None, spare: Array) -> Array:
+    """Where a piece starts; a piece that is everything uses an array that is there already."""
+    everything = len(piece.rows) == len(spare)
+    if start is None:
+        return piece.core.vertex(spare if everything else None)
+    return start if everything else start[piece.rows]
 
 
 def _hand_over(core: Any, start: Any, piece: Piece) -> None:

@@ -22,7 +22,8 @@ class Local:
     is needed; where its effect goes through the whole graph, :class:`Face` takes over.
     """
 
-    share: float = 0.1  # of all rows: more than that to do, and it is not local
+    share: float = 0.3  # of all rows: more than that to do, and it is not local
+    sweeps: float = 3.0  # times the number of rows: more steps than that, and it is not local
     name: ClassVar[str] = "local"
     takes_masses: ClassVar[bool] = False
 
@@ -32,10 +33,10 @@ class Local:
         if core.C is not None or not core.convex or not isinstance(operator, GraphOperator):
             return Face().run(core, Z, watch)
         work = np.empty_like(Z)
-        budget = int(2 * self.share * len(Z)) + 100
+        budget = int(self.sweeps * len(Z))
         while not watch.report((state := core.certify(Z, core.apply(Z, work))).gap):
             order = np.argsort(state.rows)
-            small = int(np.searchsorted(np.cumsum(state.rows[order]), 0.5 * watch.target))
+            small = int(np.searchsorted(np.cumsum(state.rows[order]), 0.8 * watch.target))
             todo = order[small:]
             if len(todo) > self.share * len(Z) or budget <= 0:
                 return Face().run(core, Z, watch)
