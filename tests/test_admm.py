@@ -158,7 +158,7 @@ def test_warm_start_from_both_variables(rho, options):
     assert again.converged
     assert again.n_iter <= first.n_iter / 5
     primal = lass.solve(problem, method=method, tol=1e-7, start=first.Z)
-    assert again.n_iter < primal.n_iter
+    assert again.n_iter < primal.n_iter or primal.n_iter == 1
 
 
 def test_warm_start_after_a_changed_word():

@@ -72,7 +72,7 @@ class Problem:
         self.convex = not (self.W.nnz and self.W.data.min() < 0)
         if not self.convex and laplacian != "plain":
             raise ValueError("laplacian='normalized' needs weights >= 0; found negative ones in W")
-        self._complete(degree, G, lam, fixed, prior, ridge, category_graph)
+        self.complete(degree, G, lam, fixed, prior, ridge, category_graph)
         if laplacian == "normalized" and math.isinf(self.lam):
             raise ValueError("lam = inf has a meaning for laplacian='plain' only; use a large number instead")
 
@@ -97,16 +97,17 @@ class Problem:
             )
         self = cls.__new__(cls)
         self.W, self.convex = as_weights(off, "L"), True
-        dominant = _semidefinite(self.W, diagonal)
+        dominant = semidefinite(self.W, diagonal)
         if math.isinf(lam) and not dominant:
             raise ValueError("lam = inf needs a Laplacian with row sums >= 0; use a large number")
-        self._complete(diagonal, G, lam, **{**known, **options})
+        self.complete(diagonal, G, lam, **{**known, **options})
         return self
 
-    def _complete(
+    def complete(
         self, diagonal: Array, G: Any, lam: float, fixed: Any, prior: Any, ridge: float,
         category_graph: Any,
     ) -> None:  # fmt: skip
+        """Check and take everything but the graph."""
         self.G = as_sparse(G, "G")
         self.N, self.K = self.G.shape
         if not self.K:
@@ -148,29 +149,6 @@ class Problem:
             other.free = np.ones(self.N, bool)
             other.free[other.fixed_rows] = False
         return other
-
-    @classmethod
-    def restore(cls, W: sp.csr_array, G: sp.csr_array, data: Mapping[str, Any]) -> Problem:
-        """Rebuild a problem from the arrays of a saved solution, with every check."""
-        self = cls.__new__(cls)
-        self.convex = bool(data["convex"])
-        self.W = as_weights(W, allow_negative=not self.convex)
-        diagonal = np.asarray(data["diagonal"], float)
-        if diagonal.shape != (W.shape[0],) or not np.isfinite(diagonal).all():
-            raise ValueError("the diagonal does not fit the graph")
-        ridge = float(data["ridge"])
-        fixed = (data["fixed_rows"].tolist(), data["fixed_Z"])
-        self._complete(diagonal - ridge, G, float(data["lam"]), fixed, None, ridge, None)
-        for name, shape in (("C", (self.K, self.K)), ("masses", (self.K,))):
-            given = data.get(name)
-            if given is not None and (given.shape != shape or not np.isfinite(given).all()):
-                raise ValueError(f"{name} does not fit the categories")
-            setattr(self, name, given)
-        if self.masses is not None and self.masses.min() < 0:
-            raise ValueError("masses are negative")
-        if self.convex:
-            _semidefinite(self.W, self.diagonal)
-        return self
 
     def _masses(self, prior: Any) -> Array:
         """Mass left to the free rows in each category."""
@@ -310,7 +288,7 @@ class Problem:
         )
 
 
-def _semidefinite(W: sp.csr_array, diagonal: Array) -> bool:
+def semidefinite(W: sp.csr_array, diagonal: Array) -> bool:
     """Is diag(a) - W diagonally dominant? If not, it must be positive semidefinite all the same."""
     excess = diagonal - np.asarray(W.sum(axis=1)).ravel()
     if excess.min() >= -1e-9 * max(diagonal.max(), 1e-300):

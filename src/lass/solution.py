@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lass.core import Array
 from lass.graph.laplacian import components
 from lass.problem import Problem
-from lass.reduction import Piece, reduce
-from lass.solvers import Callback, Solver, Step, Watch, named, pick
+from lass.running import run
+from lass.simplex import project_simplex
+from lass.solvers import Callback, Solver, Step, Watch, named
+from lass.storage import pack, read, unpack, write
 from lass.uniqueness import Uniqueness, examine
 
 
@@ -102,98 +99,36 @@ def solve(
     if solver is not None and problem.masses is not None and not solver.takes_masses:
         raise ValueError(f"method {solver.name!r} cannot hold a prior; use 'auto', 'gradient' or 'admm'")
     watch = Watch(callback=callback, max_iter=max_iter, began=began)
-    reduction = reduce(problem)
-    Z, notes, shift = reduction.Z, reduction.notes, None
-    scale = 2.0 * (problem.lam if math.isfinite(problem.lam) else 1.0)
-    first = _start(start, problem)
-    gaps = [math.inf] * len(reduction.pieces)
-    duals: dict[str, Array] = {}
-    with _gracefully(watch):
-        points = [_first(piece, first, reduction.Z) for piece in reduction.pieces]
-        if len(points) > 1:
-            gaps = [_gap(piece, point) for piece, point in zip(reduction.pieces, points, strict=True)]
-        for i, piece in enumerate(reduction.pieces):
-            core = piece.core
-            chosen, why = (solver, "as asked") if solver else pick(core, first is not None)
-            notes.append(f"{chosen.name} ({why})")
-            others = scale * sum(gaps[:i] + gaps[i + 1 :])
-            watch.begin(scale, max(tol * core.stake, core.rounding), others)
-            _hand_over(core, start, piece)
-            part, points[i] = chosen.run(core, points[i], watch), np.zeros((0, 0))
-            gaps[i] = watch.gap
-            shift = core.shift
-            for name, value in core.duals.items():
-                duals.setdefault(name, np.zeros_like(Z))[piece.rows] = value
-            if len(piece.rows) == len(Z):
-                Z = part
-            else:
-                Z[piece.rows] = part
-    if problem.masses is None or not reduction.pieces:
-        shift = None
+    duals = start.duals if isinstance(start, Solution) else {}
+    outcome = run(problem, solver, watch, tol, _start(start, problem), duals)
     return Solution(
         problem=problem,
-        Z=Z,
+        Z=outcome.Z,
         tol=tol,
-        method="; ".join(notes),
+        method="; ".join(outcome.notes),
         n_iter=watch.iterations,
         seconds=time.perf_counter() - began,
         history=watch.history,
         interrupted=watch.interrupted,
-        shift=None if shift is None else scale * shift,
-        duals=duals,
+        shift=outcome.shift,
+        duals=outcome.duals,
         solver=method,
     )._warn()
 
 
-@contextmanager
-def _gracefully(watch: Watch) -> Iterator[None]:
-    """Let Ctrl-C end the solve at the next iteration instead of tearing it up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, watch.interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _start(start: Any, problem: Problem) -> Array | None:
+    """A feasible copy of where to start."""
     if start is None:
         return None
-    if isinstance(start, Solution) and start.Z.shape == (problem.N, problem.K):
-        return start.Z.copy()
-    Z = np.array(start.Z if isinstance(start, Solution) else start, dtype=float, order="C")
-    if Z.shape != (problem.N, problem.K) or not np.isfinite(Z).all():
+    given = start.Z if isinstance(start, Solution) else np.asarray(start, dtype=float)
+    if given.shape != (problem.N, problem.K) or not np.isfinite(given).all():
         raise ValueError(
             f"start must be a Solution or finite numbers of shape {(problem.N, problem.K)}; "
-            f"found shape {Z.shape}"
+            f"found shape {given.shape}"
         )
-    from lass.simplex import project_simplex
-
-    return np.asarray(project_simplex(Z), dtype=float)
-
-
-def _first(piece: Piece, start: Array | None, spare: Array) -> Array:
-    """Where a piece starts; a piece that is everything uses an array that is there already."""
-    everything = len(piece.rows) == len(spare)
-    if start is None:
-        return piece.core.vertex(spare if everything else None)
-    return start if everything else start[piece.rows]
-
-
-def _hand_over(core: Any, start: Any, piece: Piece) -> None:
     if isinstance(start, Solution):
-        core.duals = {name: value[piece.rows] for name, value in start.duals.items()}
-
-
-def _gap(piece: Piece, Z: Array) -> float:
-    core = piece.core
-    return core.certify(Z, core.apply(Z, np.empty_like(Z))).gap
+        return given.copy()
+    return np.asarray(project_simplex(given), dtype=float)
 
 
 @dataclass
@@ -338,50 +273,31 @@ class Solution:
 
     def save(self, path: str | Path) -> None:
         """Write everything needed to go on from here into one ``.npz`` file, without pickle."""
-        p = self.problem
-        arrays = {f"W_{part}": getattr(p.W, part) for part in ("data", "indices", "indptr")}
-        arrays |= {f"G_{part}": getattr(p.G, part) for part in ("data", "indices", "indptr")}
-        arrays |= {f"dual_{name}": value for name, value in self.duals.items()}
-        optional = {"C": p.C, "masses": p.masses, "shift": self.shift}
-        arrays |= {name: value for name, value in optional.items() if value is not None}
-        method = self.solver if isinstance(self.solver, str) else "auto"
-        with Path(path).open("wb") as file:
-            np.savez(
-                file, Z=self.Z, diagonal=p.diagonal, lam=p.lam, ridge=p.ridge, convex=p.convex,
-                fixed_rows=p.fixed_rows, fixed_Z=p.fixed_Z, tol=self.tol, method=self.method,
-                n_iter=self.n_iter, seconds=self.seconds, history=np.array(self.history, float),
-                interrupted=self.interrupted, solver=method, format=1, **arrays,
-            )  # fmt: skip
+        arrays = pack(self.problem) | {f"dual_{name}": value for name, value in self.duals.items()}
+        if self.shift is not None:
+            arrays["shift"] = self.shift
+        for name in ("Z", "tol", "method", "n_iter", "seconds", "interrupted"):
+            arrays[name] = np.asarray(getattr(self, name))
+        arrays["history"] = np.array(self.history, dtype=float).reshape(-1, 3)
+        arrays["solver"] = np.asarray(self.solver if isinstance(self.solver, str) else "auto")
+        write(Path(path), arrays)
 
     @staticmethod
     def load(path: str | Path) -> Solution:
         """Read what :meth:`save` wrote. Never unpickles; checks everything, computes the gap anew."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                return _restored(dict(file))
-        except FileNotFoundError:
-            raise
-        except (LookupError, OSError, TypeError, ValueError, AttributeError, EOFError, BadZipFile) as error:
-            raise ValueError(f"{path} is not a saved Solution ({error})") from None
-
-
-def _matrix(data: dict[str, Any], name: str, shape: tuple[int, int]) -> sp.csr_array:
-    parts = tuple(data[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
-    matrix = sp.csr_array(parts, shape=shape)
-    matrix.check_format(full_check=True)
-    return matrix
+        return read(Path(path), _restored)
 
 
 def _restored(data: dict[str, Any]) -> Solution:
     Z = np.ascontiguousarray(data["Z"], dtype=float)
-    N, K = Z.shape
-    W, G = (_matrix(data, name, shape) for name, shape in (("W", (N, N)), ("G", (N, K))))
-    problem = Problem.restore(W, G, data)
+    problem = unpack(data, Z.shape)
     if not np.isfinite(Z).all() or Z.min() < 0 or np.abs(Z.sum(axis=1) - 1).max() > 1e-9:
         raise ValueError("rows of Z are not on the simplex")
     shift = data.get("shift")
     duals = {name[5:]: value for name, value in data.items() if name.startswith("dual_")}
-    if any(value.shape != Z.shape for value in duals.values()) or (shift is not None and shift.shape != (K,)):
+    if any(value.shape != Z.shape for value in duals.values()) or (
+        shift is not None and shift.shape != (problem.K,)
+    ):
         raise ValueError("arrays do not fit each other")
     named(str(data["solver"]))
     return Solution(
