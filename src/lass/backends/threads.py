@@ -12,8 +12,6 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 logger = logging.getLogger("lass")
 
 #: Fewer numbers than this are not worth waking a second thread for.
@@ -56,10 +54,12 @@ class _Helper:
     def _work(self) -> None:
         while True:
             self.go.acquire()
+            self.error: BaseException | None = None
             try:
                 self.result = self.kernel(*self.arguments)
-            finally:
-                self.done.release()
+            except BaseException as error:
+                self.error = error
+            self.done.release()
 
     def start(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self.kernel, self.arguments = kernel, arguments
@@ -68,6 +68,8 @@ class _Helper:
     def wait(self) -> Any:
         self.done.acquire()
         self.kernel = self.arguments = None  # type: ignore[assignment]
+        if self.error is not None:
+            raise self.error
         return self.result
 
 
@@ -78,21 +80,13 @@ class _Team:
         self.busy = threading.Lock()
         self.helpers: list[_Helper] = []
 
-    def run(self, kernel: Callable[..., Any], edges: list[int], arguments: tuple[Any, ...]) -> Any:
+    def run(self, kernel: Callable[..., Any], edges: list[int], arguments: tuple[Any, ...]) -> list[Any]:
         while len(self.helpers) < len(edges) - 2:
             self.helpers.append(_Helper())
         at_work = self.helpers[: len(edges) - 2]
         for helper, low, high in zip(at_work, edges[1:-1], edges[2:], strict=True):
             helper.start(kernel, (low, high, *arguments))
-        try:
-            first = kernel(edges[0], edges[1], *arguments)
-        finally:
-            others = [helper.wait() for helper in at_work]
-        if first is None:
-            return None
-        if isinstance(first, tuple):
-            return tuple(map(sum, zip(first, *others, strict=True)))
-        return sum(others, start=first)
+        return [kernel(edges[0], edges[1], *arguments), *(helper.wait() for helper in at_work)]
 
 
 _team = _Team()
@@ -116,13 +110,18 @@ def over_rows(kernel: Callable[..., Any], rows: int, work: int, *arguments: Any)
     slices = min(thread_count(), work // SMALL + 1)
     if slices < 2:
         return kernel(0, rows, *arguments)
-    edges = np.linspace(0, rows, slices + 1).astype(int).tolist()
-    if _team.busy.acquire(blocking=False):
+    edges = [rows * i // slices for i in range(slices + 1)]
+    team = _team
+    if team.busy.acquire(blocking=False):
         try:
-            return _team.run(kernel, edges, arguments)
+            results = team.run(kernel, edges, arguments)
+        except BaseException:
+            _forget()  # its helpers may still be at work
+            raise
         finally:
-            _team.busy.release()
-    results = [kernel(low, high, *arguments) for low, high in itertools.pairwise(edges)]
+            team.busy.release()
+    else:
+        results = [kernel(low, high, *arguments) for low, high in itertools.pairwise(edges)]
     if results[0] is None:
         return None
     if isinstance(results[0], tuple):
