@@ -26,11 +26,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse import csgraph
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 import lass
-from lass.linear import Factor
 from lass.solvers import ADMM
 from sets import BenchmarkSet, load_matrix
 
@@ -265,28 +262,6 @@ GENERAL: dict[str, Prepare] = {
 #: our methods, stopped by their own certificate
 OURS: dict[str, Prepare] = {name: _lass(name) for name in ("auto", "face", "gradient", "reduced", "admm")}
 METHODS = GENERAL | OURS
-
-
-def rho_star(W: sp.csr_array) -> float:
-    """sqrt(sigma_min sigma_max) over the nonzero eigenvalues of L, of the largest component.
-
-    The paper's rho* is 2 lam times this. The small end is found by inverse
-    iteration: on long graphs the smallest eigenvalues are millionths of the largest.
-    """
-    _, member = csgraph.connected_components(W, directed=False)
-    rows = np.flatnonzero(member == np.bincount(member).argmax())
-    W = sp.csr_array(W[rows][:, rows])
-    L = sp.csc_array(sp.diags_array(np.asarray(W.sum(axis=1)).ravel()) - W)
-    size = L.shape[0]
-    if size < 50:
-        values = np.linalg.eigvalsh(L.toarray())
-        return float(np.sqrt(values[1] * values[-1]))
-    most = eigsh(L, 1, which="LA", return_eigenvectors=False, tol=1e-4)[0]
-    shift = 1e-6 * most
-    factor = Factor(sp.csc_array(L + shift * sp.eye_array(size)))
-    inverse = LinearOperator((size, size), matvec=lambda v: factor.solve(v.reshape(-1, 1)).ravel())
-    least = eigsh(L, 2, sigma=-shift, OPinv=inverse, return_eigenvectors=False, tol=1e-4).max()
-    return float(np.sqrt(least * most))
 
 
 def _tiny() -> BenchmarkSet:

@@ -24,8 +24,9 @@ import numpy as np
 import lass
 import report
 import sets
+from lass.solvers.admm import best_rho
 from machine import commit, facts, read_json, today, write_json
-from peers import GENERAL, rho_star
+from peers import GENERAL
 from trial import Bench, Outcome
 
 TOLERANCE = 1e-6
@@ -79,7 +80,7 @@ class Course:
         kept = sets.SETS[self.set.name][0]
         path = sets.CACHE / f"{kept}-r{sets.RECIPE}-rho.json"
         if not path.exists():
-            write_json(path, rho_star(self.set.W))
+            write_json(path, best_rho(self.problem.core()))
         return 2.0 * self.set.lam * float(read_json(path))
 
 

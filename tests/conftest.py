@@ -30,3 +30,23 @@ def pytest_runtest_call(item):
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
     pytest.fail(f"still running after {LIMIT} seconds, at {where}", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """An error in a destructor can have a traceback without line numbers, on which pytest itself fails.
+
+    It is then told by its message alone, and the test that caused it fails as any other.
+    """
+    error = call.excinfo.value if call.excinfo else None
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        step = error.__traceback__
+        while step is not None:
+            if step.tb_lineno is None:
+                error.__traceback__ = None
+                break
+            step = step.tb_next
+        error = error.__cause__ or error.__context__
+    return (yield)

@@ -82,7 +82,9 @@ def test_star_without_ties():
     assert sol.objective == pytest.approx(-2.0, abs=1e-4)
 
 
-@pytest.mark.parametrize("options", OPTIONS[:3] + OPTIONS[4:], ids=lambda options: next(iter(options), "plain"))
+@pytest.mark.parametrize(
+    "options", OPTIONS[:3] + OPTIONS[4:], ids=lambda options: next(iter(options), "plain")
+)
 def test_rows_of_the_linear_step_sum_to_one(options, monkeypatch):
     """The corrected nu-update; the paper's needs L 1 = 0, which fixed rows and a ridge break."""
     seen = []
@@ -132,7 +134,9 @@ def test_rule_change_may_stop_far_from_the_optimum_and_the_gap_tells():
     assert not sol.converged
 
 
-@pytest.mark.parametrize("options", [*OPTIONS, {"category_graph": TIES}], ids=lambda o: next(iter(o), "plain"))
+@pytest.mark.parametrize(
+    "options", [*OPTIONS, {"category_graph": TIES}], ids=lambda o: next(iter(o), "plain")
+)
 def test_rule_kkt(options):
     problem = example(**options)
     runs = {}

@@ -17,7 +17,8 @@ METHODS = ["face", "gradient", "reduced", "admm", "local"]
 
 @pytest.fixture
 def several(monkeypatch):
-    """Set the number of threads, and use them however small the work is."""
+    """Set the number of threads, and use them however small the work is; the helpers are new ones."""
+    monkeypatch.setattr(threads, "_team", threads._Team())
 
     def use(count):
         monkeypatch.setattr(threads, "thread_count", lambda: count)
@@ -154,7 +155,7 @@ def test_interrupted_while_waiting_the_next_call_is_right(several):
         signal.signal(signal.SIGVTALRM, before)
     for _ in range(3):
         out = np.zeros(10)
-        assert threads.over_rows(fill, 10, 10**6, out) == 45.0
+        assert threads.over_rows(fill, 10, 10**6, out) == 45.0, "this is the answer to the last call"
         assert out.tolist() == list(range(10))
 
 

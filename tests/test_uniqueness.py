@@ -20,7 +20,11 @@ class Solutions:
         rows, _ = case.fixed
         self.free = np.setdiff1d(np.arange(N), rows)
         entries = np.arange(N * K).reshape(N, K)
-        parts = [case.G.reshape(1, -1), np.kron(np.eye(N), np.ones((1, K))), np.eye(N * K)[entries[rows].ravel()]]
+        parts = [
+            case.G.reshape(1, -1),
+            np.kron(np.eye(N), np.ones((1, K))),
+            np.eye(N * K)[entries[rows].ravel()],
+        ]
         if case.lam > 0:
             parts.append(same[entries[self.free].ravel()])
         if "prior" in case.options:

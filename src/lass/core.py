@@ -39,7 +39,8 @@ class GraphOperator:
     def __init__(self, W: sp.csr_array, diagonal: Array) -> None:
         self.W = W
         self.diagonal = diagonal
-        self.majorizer = diagonal + np.asarray(abs(W).sum(axis=1)).ravel()
+        size = abs(W) if W.nnz and W.data.min() < 0 else W
+        self.majorizer = diagonal + np.asarray(size.sum(axis=1)).ravel()
         self.graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
 
     def apply(self, Z: Array, out: Array) -> Array:

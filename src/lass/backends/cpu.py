@@ -77,6 +77,29 @@ def project(low, high, V):  # type: ignore[no-untyped-def]
         _to_simplex(V, n)
 
 
+@_signed("UniTuple(float64, 2)(int64[::1], int32[::1], float64[::1])")
+def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
+    """Largest |w_nm - w_mn| of a CSR matrix with sorted columns, and the position of such an entry.
+
+    Looks every entry up in the other row instead of building the transpose: O(nnz log degree), no memory.
+    """
+    worst, at = 0.0, 0
+    for n in range(pointers.shape[0] - 1):
+        for j in range(pointers[n], pointers[n + 1]):
+            m = columns[j]
+            low, high = pointers[m], pointers[m + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if columns[middle] < n:
+                    low = middle + 1
+                else:
+                    high = middle
+            other = weights[low] if low < pointers[m + 1] and columns[low] == n else 0.0
+            if abs(weights[j] - other) > worst:
+                worst, at = abs(weights[j] - other), j
+    return worst, float(at)
+
+
 @_signed(
     "void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], float64[:, ::1], float64[:, ::1])"
 )

@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse import csgraph
 
+from lass.backends.threads import kernels
+
 Kind = Literal["plain", "normalized"]
 
 
@@ -25,9 +27,9 @@ def as_sparse(matrix: Any, name: str) -> sp.csr_array:
     bad = ~np.isfinite(result.data)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        row = int(np.searchsorted(result.indptr, at, side="right")) - 1
+        row, column = _place(result, at)
         raise ValueError(
-            f"{name} must be finite; found {result.data[at]} at row {row}, column {result.indices[at]}. "
+            f"{name} must be finite; found {result.data[at]} at row {row}, column {column}. "
             "Replace or drop it"
         )
     if not result.has_canonical_format or not result.data.all():
@@ -53,28 +55,30 @@ def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.c
         raise ValueError(f"{name} must be square, one row and column an item; found shape {W.shape}")
     if not allow_negative and W.nnz and W.data.min() < 0:
         at = int(W.data.argmin())
-        row = int(np.searchsorted(W.indptr, at, side="right")) - 1
+        row, column = _place(W, at)
         raise ValueError(
-            f"{name} must hold weights >= 0; found {W.data[at]:g} at row {row}, column {W.indices[at]}. "
+            f"{name} must hold weights >= 0; found {W.data[at]:g} at row {row}, column {column}. "
             "Drop it, or pass negative_weights=True for a stationary point without a certificate"
         )
     if W.diagonal().any():
         W = W.copy()
         W.setdiag(0.0)
         W.eliminate_zeros()
-    mirror = W.T.tocsr()
-    same = np.array_equal(W.indptr, mirror.indptr) and np.array_equal(W.indices, mirror.indices)
-    if same and np.array_equal(W.data, mirror.data):
+    worst, at = kernels().asymmetry(W.indptr.astype(np.int64), W.indices, W.data)
+    if worst == 0.0:
         return W
-    difference = abs(W - mirror).tocoo()
-    worst = int(difference.data.argmax())
-    i, j = int(difference.coords[0][worst]), int(difference.coords[1][worst])
-    if difference.data[worst] > 1e-10 * abs(W.data).max():
+    if worst > 1e-10 * abs(W.data).max():
+        i, j = _place(W, int(at))
         raise ValueError(
             f"{name} must be symmetric; found {name}[{i}, {j}] = {W[i, j]:g} but "
             f"{name}[{j}, {i}] = {W[j, i]:g}. Symmetrise it, for example ({name} + {name}.T) / 2"
         )
-    return as_sparse((W + mirror) / 2, name)
+    return as_sparse((W + W.T) / 2, name)
+
+
+def _place(matrix: sp.csr_array, at: int) -> tuple[int, int]:
+    """Row and column of the stored entry number ``at``."""
+    return int(np.searchsorted(matrix.indptr, at, side="right")) - 1, int(matrix.indices[at])
 
 
 def laplacian(W: Any, kind: Kind = "plain") -> sp.csr_array:

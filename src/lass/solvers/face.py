@@ -15,6 +15,8 @@ from lass.solvers.slides import Slides, best_slide
 
 #: share of the movement that may lie outside the simplices before a face is given up
 OUTSIDE = 0.1
+#: rows looked at together
+BLOCK = 4096
 #: how much of the gap must go between two looks for conjugate gradients to continue
 FALL = 0.7
 #: gradient steps, and products before the first look, when faces keep changing
@@ -122,8 +124,12 @@ def _to_boundary(Z: Array, X: Array) -> float:
 
     Rows tied by huge weights must not be projected apart; up to the boundary nothing is projected.
     """
-    falling = X < 0.0
-    return float(np.divide(Z, -X, out=np.ones_like(Z), where=falling).min(initial=1.0))
+    step = 1.0
+    for low in range(0, len(Z), BLOCK):
+        z, x = Z[low : low + BLOCK], X[low : low + BLOCK]
+        falling = x < 0.0
+        step = min(step, float((z[falling] / -x[falling]).min(initial=1.0)))
+    return step
 
 
 def _trial(core: Core, step: float, X: Array, Z: Array, T: Array, Q: Array) -> Certificate:
