@@ -16,8 +16,8 @@ test: $(VENV)/ready
 	$(BIN)/pytest
 
 bench: $(VENV)/bench
-	$(BIN)/python benchmarks/solvers.py
-	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/solvers.py --resume
+	$(BIN)/python benchmarks/growth.py --million
 	$(BIN)/python benchmarks/update.py
 
 $(VENV)/bin/python:

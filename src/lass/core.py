@@ -154,11 +154,13 @@ class Core:
         """The certificate at Z, given A Z. With masses, the shift is their multipliers."""
         gaps = np.empty(len(Z))
         quadratic, linear = self.rows("certify", *self.linear, self.shift, AZ, Z, gaps)
-        gap, sums = float(gaps.sum()), Z.sum(axis=0)
-        if self.masses is not None:
-            gap += float(self.shift @ (sums - self.masses))
-        else:
-            linear += float(self.shift @ sums)
+        gap = float(gaps.sum())
+        if self.shift.any():
+            given = float(self.shift @ (np.ones(len(Z)) @ Z))
+            if self.masses is None:
+                linear += given
+            else:
+                gap += given - float(self.shift @ self.masses)
         return Certificate(gap, 0.5 * quadratic - linear, gaps)
 
     def vertex(self, out: Array | None = None) -> Array:

@@ -21,6 +21,7 @@ class Slides:
 
     def __init__(self, core: Core, Z: Array) -> None:
         self.inverse: Array | None = None
+        self._ones = np.ones(len(Z))  # sums columns several times faster than sum(axis=0) does
         K, tied = core.shape[1], isinstance(core.operator, TiedOperator)
         graph = core.operator.inner if isinstance(core.operator, TiedOperator) else core.operator
         if not isinstance(graph, GraphOperator) or core.C is not None or (core.slides is None and not tied):
@@ -43,7 +44,7 @@ class Slides:
         """The slide that answers a residual, and their inner product."""
         if self.inverse is None:
             return NONE, 0.0
-        force = R.sum(axis=0)
+        force = self._ones @ R
         slide = self.inverse @ force
         return slide, float(slide @ force)
 
