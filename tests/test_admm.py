@@ -156,7 +156,7 @@ def test_warm_start_from_both_variables(rho, options):
     problem = example(lam=2.0, **options)
     method = ADMM(rho=rho)
     first = lass.solve(problem, method=method, tol=1e-7)
-    assert set(first.duals) == {"Y", "U"}
+    assert set(first.duals) == {"Y", "M"}
     assert first.n_iter >= 30
     again = lass.solve(problem, method=method, tol=1e-7, start=first)
     assert again.converged

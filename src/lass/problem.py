@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -67,14 +69,13 @@ class Problem:
         category_graph: Any = None,
         negative_weights: bool = False,
     ) -> None:
-        self.W, degree = split_laplacian(as_weights(W, allow_negative=negative_weights), laplacian)
+        weights = as_weights(W, allow_negative=negative_weights)
         #: diag(a) - W is positive semidefinite, and the problem convex
-        self.convex = not (self.W.nnz and self.W.data.min() < 0)
+        self.convex = not (weights.nnz and weights.data.min() < 0)
         if not self.convex and laplacian != "plain":
             raise ValueError("laplacian='normalized' needs weights >= 0; found negative ones in W")
+        self.W, degree = split_laplacian(weights, laplacian)
         self.complete(degree, G, lam, fixed, prior, ridge, category_graph)
-        if laplacian == "normalized" and math.isinf(self.lam):
-            raise ValueError("lam = inf has a meaning for laplacian='plain' only; use a large number instead")
 
     @classmethod
     def from_laplacian(cls, L: Any, G: Any, lam: float = 1.0, **options: Any) -> Problem:
@@ -97,9 +98,7 @@ class Problem:
             )
         self = cls.__new__(cls)
         self.W, self.convex = as_weights(off, "L"), True
-        dominant = semidefinite(self.W, diagonal)
-        if math.isinf(lam) and not dominant:
-            raise ValueError("lam = inf needs a Laplacian with row sums >= 0; use a large number")
+        semidefinite(self.W, diagonal)
         self.complete(diagonal, G, lam, **{**known, **options})
         return self
 
@@ -129,6 +128,21 @@ class Problem:
                 )
             self.C = np.diag(weights.sum(axis=1)) - weights.toarray()
         self.masses = None if prior is None else self._masses(prior)
+        self._check_limit()
+
+    def excess(self, rows: Any = slice(None)) -> Array:
+        """Row sums of the Laplacian within ``rows``: what holds them to fixed rows or the ridge."""
+        return self.diagonal[rows] - np.asarray(self.W[rows][:, rows].sum(axis=1)).ravel()
+
+    @property
+    def dominant(self) -> bool:
+        """The Laplacian has row sums >= 0, so that rows without a word are harmonic."""
+        return bool((self.excess() >= -1e-9 * max(self.diagonal.max(), 1e-300)).all())
+
+    def _check_limit(self) -> None:
+        if math.isinf(self.lam) and not (self.convex and self.dominant):
+            found = "negative weights" if not self.convex else "a Laplacian with row sums < 0"
+            raise ValueError(f"lam = inf has no meaning with {found}; use a large number")
 
     def changed(self, *, G: Any = None, lam: float | None = None, fixed: Any = None) -> Problem:
         """A copy with other affinities (all, or {(item, category): affinity}), lam or fixed rows."""
@@ -136,6 +150,7 @@ class Problem:
         other.__dict__.update(self.__dict__)
         if lam is not None:
             other.lam = _number(lam, "lam", infinite=True)
+            other._check_limit()
         if isinstance(G, Mapping):
             other.G = _replaced(self.G, G)
         elif G is not None:
@@ -152,10 +167,7 @@ class Problem:
 
     def _masses(self, prior: Any) -> Array:
         """Mass left to the free rows in each category."""
-        try:
-            shares = np.asarray(prior, dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError(f"prior must be {self.K} numbers; found {prior!r}") from None
+        shares = numbers(prior, "prior")
         if shares.shape != (self.K,):
             raise ValueError(f"prior must have one share a category, {self.K}; found shape {shares.shape}")
         if not np.isfinite(shares).all() or (shares < 0).any() or abs(shares.sum() - 1.0) > 1e-9:
@@ -204,7 +216,7 @@ class Problem:
         return Core(GraphOperator(W, diagonal), H, self.C, self.masses, harmonic[self.free], self.convex)
 
     def _given(self, Z: ArrayLike) -> Array:
-        Z = np.ascontiguousarray(Z, dtype=np.float64)
+        Z = np.ascontiguousarray(numbers(Z, "Z"))
         if Z.shape != (self.N, self.K):
             raise ValueError(f"Z must have shape {(self.N, self.K)}; found {Z.shape}")
         return Z
@@ -308,21 +320,36 @@ def semidefinite(W: sp.csr_array, diagonal: Array) -> bool:
 def _replaced(G: sp.csr_array, changes: Mapping[tuple[int, int], float]) -> sp.csr_array:
     """G with some entries replaced; O(nnz)."""
     N, K = G.shape
-    rows, columns, values = [], [], []
+    G = G.copy()
+    new: list[tuple[int, int, float]] = []
     for key, value in changes.items():
         try:
-            n, k = key
+            n, k = (operator.index(part) for part in key)
             inside = 0 <= n < N and 0 <= k < K
         except (TypeError, ValueError):
             inside = False
         if not inside:
             raise ValueError(f"G must name (item, category) within {G.shape}; found {key!r}")
-        if not math.isfinite(value):
-            raise ValueError(f"G must be finite; found {value} for {key!r}")
-        rows.append(n)
-        columns.append(k)
-        values.append(float(value) - G[n, k])
-    return as_sparse(G + sp.csr_array((values, (rows, columns)), shape=G.shape), "G")
+        if not isinstance(value, Real) or not math.isfinite(value):
+            raise ValueError(f"G must be finite numbers; found {value!r} for {key!r}")
+        low, high = G.indptr[n], G.indptr[n + 1]
+        at = low + int(np.searchsorted(G.indices[low:high], k))
+        if at < high and G.indices[at] == k:
+            G.data[at] = value
+        else:
+            new.append((n, k, float(value)))
+    if new:
+        rows, columns, values = zip(*new, strict=True)
+        G = G + sp.csr_array((values, (rows, columns)), shape=G.shape)
+    return as_sparse(G, "G")
+
+
+def numbers(value: Any, name: str) -> Array:
+    """An array of float64, or a ``ValueError`` that names the argument."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers ({error})") from None
 
 
 def _number(value: Any, name: str, *, infinite: bool = False) -> float:
@@ -350,6 +377,8 @@ def _fixed(fixed: Any, N: int, K: int) -> tuple[np.ndarray, Array]:
                 "fixed must be a mapping {item: assignment} or a pair (items, assignments)"
             ) from None
     items = np.atleast_1d(np.asarray(rows, dtype=object)).ravel()
+    if not hasattr(given, "__len__"):
+        raise ValueError(f"fixed must give one assignment an item; found {given!r}")
     if len(items) != len(given):
         raise ValueError(f"fixed names {len(items)} items but gives {len(given)} assignments")
     if not all(isinstance(n, int | np.integer) and 0 <= n < N for n in items):
@@ -368,7 +397,7 @@ def _fixed(fixed: Any, N: int, K: int) -> tuple[np.ndarray, Array]:
                 )
             Z[i, value] = 1.0
             continue
-        row = np.asarray(value, dtype=float).ravel()
+        row = numbers(value, f"fixed[{index[i]}]").ravel()
         if row.shape != (K,) or not np.isfinite(row).all() or row.min() < 0 or abs(row.sum() - 1) > 1e-6:
             raise ValueError(f"fixed[{index[i]}] must be {K} numbers >= 0 that sum to one; found {value!r}")
         Z[i] = row / row.sum()

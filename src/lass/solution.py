@@ -6,6 +6,7 @@ import math
 import time
 import warnings
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from lass.core import Array
 from lass.graph.laplacian import components
-from lass.problem import Problem
+from lass.problem import Problem, numbers
 from lass.running import run
 from lass.simplex import project_simplex
 from lass.solvers import Callback, Solver, Step, Watch, named
@@ -92,9 +93,9 @@ def solve(
     else:
         problem = Problem(W, G, lam, fixed=fixed, prior=prior, **options)
     solver = named(method)
-    if not (isinstance(tol, int | float) and 0 <= tol < math.inf):
+    if not (isinstance(tol, Real) and 0 <= tol < math.inf):
         raise ValueError(f"tol must be a number >= 0; found {tol!r}")
-    if max_iter is not None and not (isinstance(max_iter, int | np.integer) and max_iter >= 0):
+    if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 0):
         raise ValueError(f"max_iter must be a whole number >= 0 or None; found {max_iter!r}")
     if solver is not None and problem.masses is not None and not solver.takes_masses:
         raise ValueError(f"method {solver.name!r} cannot hold a prior; use 'auto', 'gradient' or 'admm'")
@@ -120,7 +121,7 @@ def _start(start: Any, problem: Problem) -> Array | None:
     """A feasible copy of where to start."""
     if start is None:
         return None
-    given = start.Z if isinstance(start, Solution) else np.asarray(start, dtype=float)
+    given = start.Z if isinstance(start, Solution) else numbers(start, "start")
     if given.shape != (problem.N, problem.K) or not np.isfinite(given).all():
         raise ValueError(
             f"start must be a Solution or finite numbers of shape {(problem.N, problem.K)}; "
@@ -235,26 +236,30 @@ class Solution:
         """
         problem = self.problem
         rows = np.flatnonzero(problem.free)
-        count, labels = components(sp.csr_array(problem.W[rows][:, rows]))
-        excess = problem.diagonal - np.asarray(problem.W[:, rows].sum(axis=1)).ravel()
+        if not problem.convex or not problem.dominant:
+            raise ValueError("uniqueness() is known for weights >= 0 and Laplacians with row sums >= 0 only")
+        if problem.lam == 0:
+            count, labels = len(rows), np.arange(len(rows))
+            held = np.zeros(len(rows), bool)
+        else:
+            count, found = components(sp.csr_array(problem.W[rows][:, rows]))
+            labels = found.astype(np.intp)
+            held = problem.excess(rows) > 1e-12 * problem.diagonal[rows]
         movable = np.ones(count, bool)
-        held = excess[rows] > 1e-12 * np.maximum(problem.diagonal[rows], 1e-300)
         movable[labels[held]] = False
         if problem.masses is not None:
             if count > 1:
-                raise ValueError("uniqueness() with a prior needs a connected graph")
+                raise ValueError("uniqueness() with a prior needs a connected graph and lam > 0")
             movable[:] = False
-        if not problem.convex:
-            raise ValueError("uniqueness() needs weights >= 0: a stationary point proves nothing")
         member = sp.csr_array((np.ones(len(rows)), (labels, np.arange(len(rows)))), (count, len(rows)))
         gains = np.asarray((member @ problem.G[rows]).toarray())
         group = np.arange(problem.K)
-        if problem.C is not None:
+        if problem.C is not None and problem.lam > 0:
             group = components(sp.csr_array(-problem.C * (problem.C < 0)))[1]
-        found = examine(self.Z[rows], gains, labels.astype(np.intp), movable, group)
+        result = examine(self.Z[rows], gains, labels, movable, group)
         everyone = np.full(problem.N, -1)
         everyone[rows] = labels
-        return Uniqueness(found.unique, found.slack, rows[found.flippable], found.components, everyone)
+        return Uniqueness(result.unique, result.slack, rows[result.flippable], result.components, everyone)
 
     def update(self, *, G: Any = None, lam: float | None = None, fixed: Any = None, **how: Any) -> Solution:
         """Solve again from here after a change; the graph is not looked at anew.

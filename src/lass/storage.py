@@ -79,7 +79,7 @@ def write(path: Path, arrays: Mapping[str, Any]) -> None:
 def read(path: Path, build: Callable[[dict[str, Any]], Thing]) -> Thing:
     """Build something from the arrays of a file; whatever is wrong with it is one ``ValueError``."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             data = dict(file)
         if int(data["format"]) != FORMAT:
             raise ValueError(f"format {data['format']} instead of {FORMAT}")

@@ -87,7 +87,7 @@ def examine(
         rows = order[bounds[component] : bounds[component + 1]]
         part = Z[rows]
         room = part.min(axis=0)
-        if np.count_nonzero(room > TOLERANCE) < 2:
+        if not (room > TOLERANCE).any():
             continue
         room[room <= TOLERANCE] = 0.0
         polytope = Polytope(room, gains[component], group)

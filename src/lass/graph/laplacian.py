@@ -17,6 +17,9 @@ Kind = Literal["plain", "normalized"]
 def as_sparse(matrix: Any, name: str) -> sp.csr_array:
     """A canonical float64 CSR copy of ``matrix`` (or itself, if it is that), checked for finite numbers."""
     try:
+        kind = getattr(matrix, "dtype", None)
+        if (np.asarray(matrix).dtype if kind is None else kind).kind == "c":
+            raise ValueError("complex numbers")
         result = sp.csr_array(matrix, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
@@ -56,9 +59,11 @@ def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.c
     if not allow_negative and W.nnz and W.data.min() < 0:
         at = int(W.data.argmin())
         row, column = _place(W, at)
+        hint = "Drop it"
+        if name == "W":
+            hint += ", or pass negative_weights=True for a stationary point without a certificate"
         raise ValueError(
-            f"{name} must hold weights >= 0; found {W.data[at]:g} at row {row}, column {column}. "
-            "Drop it, or pass negative_weights=True for a stationary point without a certificate"
+            f"{name} must hold weights >= 0; found {W.data[at]:g} at row {row}, column {column}. " + hint
         )
     if W.diagonal().any():
         W = W.copy()

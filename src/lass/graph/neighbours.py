@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -45,10 +46,14 @@ def knn_graph(
     """
     from sklearn.neighbors import NearestNeighbors
 
-    size = X.shape[0] if hasattr(X, "shape") else len(X)
-    if not 1 <= n_neighbors < size:
+    if not sp.issparse(X):
+        X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have rows and columns; found {X.ndim} dimension(s)")
+    size = X.shape[0]
+    if not (isinstance(n_neighbors, Integral) and 1 <= n_neighbors < size):
         raise ValueError(
-            f"n_neighbors must be at least 1 and less than the number of rows, {size}; found {n_neighbors}"
+            f"n_neighbors must be at least 1 and less than the number of rows, {size}; found {n_neighbors!r}"
         )
     search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric).fit(X)
     distances, neighbours = search.kneighbors()

@@ -37,7 +37,7 @@ def named(method: str | Solver) -> Solver | None:
             known = ", ".join(repr(name) for name in ("auto", *sorted(METHODS)))
             raise ValueError(f"method must be one of {known}, or a solver; found {method!r}")
         return METHODS[method]()
-    if not callable(getattr(method, "run", None)):
+    if isinstance(method, type) or not callable(getattr(method, "run", None)):
         raise ValueError(f"method must be a name or have a method run(core, Z, watch); found {method!r}")
     return method
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -51,8 +53,14 @@ class ADMM:
     takes_masses: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (self.rho in ("star", "adaptive") or (isinstance(self.rho, float | int) and self.rho > 0)):
+        if not (self.rho in ("star", "adaptive") or _positive(self.rho)):
             raise ValueError(f"rho must be a number > 0, 'star' or 'adaptive'; found {self.rho!r}")
+        if not (_positive(self.relaxation) and self.relaxation < 2.0):
+            raise ValueError(f"relaxation must lie between 0 and 2; found {self.relaxation!r}")
+        if not (isinstance(self.every, Integral) and self.every >= 1):
+            raise ValueError(f"every must be a whole number >= 1; found {self.every!r}")
+        if not _positive(self.rule_tol):
+            raise ValueError(f"rule_tol must be a number > 0; found {self.rule_tol!r}")
         if self.rule not in ("gap", "change", "kkt"):
             raise ValueError(f"rule must be 'gap', 'change' or 'kkt'; found {self.rule!r}")
         if self.linear not in ("auto", "direct", "cg"):
@@ -66,11 +74,12 @@ class ADMM:
         system = _System(core, rho, self.linear)
         K = core.shape[1]
         Y = core.duals.get("Y", Z).copy()
-        U = core.duals["U"].copy() if "U" in core.duals else np.zeros_like(Y)
+        U = -core.duals["M"] / (watch.scale * rho) if "M" in core.duals else np.zeros_like(Y)
         work = np.empty_like(Z)
         row_sums = core.apply(np.ones_like(Z), work)[:, 0].copy()
         H_sums = np.asarray(core.H.sum(axis=1)).ravel()
         shift, iterations = core.shift, 0
+        checked = Z
         while True:
             before, Y_before = Z, Y
             right = rho * (Y - U)
@@ -87,10 +96,11 @@ class ADMM:
             iterations += 1
             stop = watch.count()
             if iterations % self.every == 0 or iterations == 1 or stop:
-                core.duals, core.shift = {"Y": Y, "U": U}, shift
+                core.duals, core.shift = {"Y": Y, "M": -watch.scale * rho * U}, shift
                 point, gap = _feasible(core, Z, work)
-                if watch.report(gap) or self._satisfied(Z, before, Y, rho, U, core, nu, shift):
+                if watch.report(gap) or self._satisfied(Z, checked, rho, U, core, nu, shift):
                     return point
+                checked = Z
             if self.rho == "adaptive" and iterations % 50 == 0:
                 primal, dual = np.linalg.norm(Z - Y), rho * np.linalg.norm(Y - Y_before)
                 factor = float(np.clip(np.sqrt(primal / np.maximum(dual, 1e-300)), 0.1, 10.0))
@@ -107,11 +117,11 @@ class ADMM:
         return float(self.rho) / scale
 
     def _satisfied(
-        self, Z: Array, before: Array, Y: Array, rho: float, U: Array, core: Core, nu: Array, shift: Array
+        self, Z: Array, checked: Array, rho: float, U: Array, core: Core, nu: Array, shift: Array
     ) -> bool:
         """The paper's own stopping rules."""
         if self.rule == "change":
-            return bool(np.abs(Z - before).max() < self.rule_tol)
+            return bool(np.abs(Z - checked).max() < self.rule_tol)
         if self.rule == "kkt":
             rest = core.apply(np.ascontiguousarray(Z), np.empty_like(Z)) + nu[:, None] + rho * U - shift
             core.add_linear(rest, -np.ones(len(Z)))
@@ -197,4 +207,8 @@ def best_rho(core: Core) -> float:
         few = eigsh(A, count + 1, sigma=-shift, OPinv=inverse, return_eigenvectors=False, tol=1e-4)
         values = np.append(np.sort(few), most)
     nonzero = values[values > 1e-9 * values[-1]]
-    return float(np.sqrt(nonzero[0] * nonzero[-1]))
+    return float(np.sqrt(nonzero[0] * nonzero[-1])) if len(nonzero) else 1.0
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, Real) and 0.0 < float(value) < math.inf

@@ -17,6 +17,8 @@ from lass.solvers.face import Face
 
 #: more informed rows than this, and the Schur complement is applied instead of formed
 EXPLICIT = 1500
+#: columns of it that are solved for at once
+AT_ONCE = 16
 
 
 class SchurOperator:
@@ -94,7 +96,10 @@ class Reduced:
     ) -> GraphOperator | SchurOperator:
         if ties.shape[0] > EXPLICIT:
             return SchurOperator(inner, ties, solver)
-        S = np.diag(inner.diagonal) - inner.W.toarray() - ties @ solver.solve(ties.T.toarray())
+        S = np.diag(inner.diagonal) - inner.W.toarray()
+        for low in range(0, len(S), AT_ONCE):
+            some = slice(low, low + AT_ONCE)
+            S[:, some] -= ties @ solver.solve(ties[some].T.toarray())
         S = (S + S.T) / 2
         weights = np.maximum(-S, 0.0)
         np.fill_diagonal(weights, 0.0)
