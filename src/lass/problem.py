@@ -141,7 +141,9 @@ class Problem:
 
     def _check_limit(self) -> None:
         if math.isinf(self.lam) and not (self.convex and self.dominant):
-            found = "negative weights" if not self.convex else "a Laplacian with row sums < 0"
+            found = (
+                "negative weights" if not self.convex else "row sums < 0 (laplacian='normalized' has some)"
+            )
             raise ValueError(f"lam = inf has no meaning with {found}; use a large number")
 
     def changed(self, *, G: Any = None, lam: float | None = None, fixed: Any = None) -> Problem:
