@@ -97,8 +97,18 @@ class ConjugateGradients:
         return X
 
 
+def fill(size: int, levels: int) -> float:
+    """About how many numbers a factor holds, from the depth of the graph.
+
+    A breadth-first level, size / levels wide, is a separator: a banded factor is
+    that wide, and nested dissection does better where levels are many.
+    """
+    width = size / max(levels, 1)
+    return min(size * width, 8.0 * (size + width**2) * np.log2(size + 1))
+
+
 def solver_for(
-    W: sp.csr_array, diagonal: Array, levels: int, *, columns: int, tol: float = 1e-12
+    W: sp.csr_array, diagonal: Array, levels: int, *, tol: float = 1e-12
 ) -> Factor | ConjugateGradients:
     """Something that solves (diag(a) - W) X = B, chosen by the depth of the graph.
 
@@ -107,7 +117,7 @@ def solver_for(
     """
     size = W.shape[0]
     matrix = sp.csr_array(sp.diags_array(diagonal) - W)
-    if size * size / max(levels, 1) <= FACTOR_LIMIT or size < 500:
+    if fill(size, levels) <= FACTOR_LIMIT or size < 500:
         return Factor(matrix)
     operator = GraphOperator(W, diagonal)
     return ConjugateGradients(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import eigsh
 
 from lass.backends.threads import kernels, over_rows
@@ -98,7 +98,7 @@ class Problem:
             )
         self = cls.__new__(cls)
         self.W, self.convex = as_weights(off, "L"), True
-        semidefinite(self.W, diagonal)
+        check_semidefinite(self.W, diagonal)
         self.complete(diagonal, G, lam, **{**known, **options})
         return self
 
@@ -130,8 +130,10 @@ class Problem:
         self.masses = None if prior is None else self._masses(prior)
         self._check_limit()
 
-    def excess(self, rows: Any = slice(None)) -> Array:
-        """Row sums of the Laplacian within ``rows``: what holds them to fixed rows or the ridge."""
+    def excess(self, rows: NDArray[np.intp] | None = None) -> Array:
+        """Row sums of the Laplacian within ``rows``: what holds them to the other rows or the ridge."""
+        if rows is None:
+            return self.diagonal - np.asarray(self.W.sum(axis=1)).ravel()
         return self.diagonal[rows] - np.asarray(self.W[rows][:, rows].sum(axis=1)).ravel()
 
     @property
@@ -209,8 +211,7 @@ class Problem:
         else:
             W = as_sparse(self.W[self.free][:, self.free], "W")
             diagonal = self.diagonal[self.free]
-        excess = self.diagonal - np.asarray(self.W.sum(axis=1)).ravel()
-        harmonic = (row_ranges(self.G) == 0) & (excess >= -1e-12 * self.diagonal)
+        harmonic = (row_ranges(self.G) == 0) & (self.excess() >= -1e-12 * self.diagonal)
         if self.masses is not None or not self.convex:
             harmonic[:] = False
         H = self.pull()
@@ -264,7 +265,7 @@ class Problem:
         return 2.0 * self.lam * mass_multipliers(V, core.majorizer, core.masses)
 
     def objective(self, Z: ArrayLike) -> float:
-        """Lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""
+        """The value lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""
         self._finite("objective")
         return self.certify(self._given(Z), np.zeros(self.K))[0]
 
@@ -302,11 +303,11 @@ class Problem:
         )
 
 
-def semidefinite(W: sp.csr_array, diagonal: Array) -> bool:
-    """Is diag(a) - W diagonally dominant? If not, it must be positive semidefinite all the same."""
+def check_semidefinite(W: sp.csr_array, diagonal: Array) -> None:
+    """Make sure that diag(a) - W is positive semidefinite; at once if it is diagonally dominant."""
     excess = diagonal - np.asarray(W.sum(axis=1)).ravel()
     if excess.min() >= -1e-9 * max(diagonal.max(), 1e-300):
-        return True
+        return
     L = sp.csr_array(sp.diags_array(diagonal) - W)
     if L.shape[0] <= 300:
         least = np.linalg.eigvalsh(L.toarray())[0]
@@ -316,7 +317,6 @@ def semidefinite(W: sp.csr_array, diagonal: Array) -> bool:
         raise ValueError(
             f"L must be positive semidefinite; found an eigenvalue of {least:g}. Raise its diagonal"
         )
-    return False
 
 
 def _replaced(G: sp.csr_array, changes: Mapping[tuple[int, int], float]) -> sp.csr_array:

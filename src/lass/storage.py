@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lass.graph.laplacian import as_weights
-from lass.problem import Problem, semidefinite
+from lass.problem import Problem, check_semidefinite
 
 Thing = TypeVar("Thing")
 
@@ -53,7 +53,7 @@ def unpack(data: Mapping[str, Any], shape: tuple[int, ...]) -> Problem:
     if problem.masses is not None and problem.masses.min() < 0:
         raise ValueError("masses are negative")
     if problem.convex:
-        semidefinite(problem.W, problem.diagonal)
+        check_semidefinite(problem.W, problem.diagonal)
     return problem
 
 

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from lass.core import Array, Core, GraphOperator
 from lass.graph.laplacian import components, depth
-from lass.linear import FACTOR_LIMIT, ConjugateGradients, Factor
+from lass.linear import FACTOR_LIMIT, ConjugateGradients, Factor, fill
 from lass.solvers.base import Watch
 
 
@@ -141,7 +141,7 @@ class _System:
             values, self._basis = np.linalg.eigh(core.C)
             shifts = shifts + np.maximum(values, 0.0)
         if linear == "auto" and core.C is None and isinstance(operator, GraphOperator):
-            linear = "direct" if size < 500 or size * size / depth(operator.W) <= FACTOR_LIMIT else "cg"
+            linear = "direct" if size < 500 or fill(size, depth(operator.W)) <= FACTOR_LIMIT else "cg"
         if linear == "direct":
             if core.C is not None or not isinstance(operator, GraphOperator):
                 raise ValueError("ADMM(linear='direct') cannot hold a category graph; use 'auto' or 'cg'")

@@ -56,29 +56,30 @@ class Reduced:
         silent, told = np.flatnonzero(core.harmonic), np.flatnonzero(~core.harmonic)
         if not len(silent):
             return Face().run(core, Z, watch)
-        K = core.shape[1]
         uu, ul, ll = (
             as_sparse(operator.W[a][:, b], "W") if len(a) and len(b) else sp.csr_array((len(a), len(b)))
             for a, b in ((silent, silent), (silent, told), (told, told))
         )
-        width = len(told) if len(told) <= EXPLICIT else K
-        solver = solver_for(uu, operator.diagonal[silent], depth(uu), columns=width)
+        solver = solver_for(uu, operator.diagonal[silent], depth(uu))
         pull = self._pull(core, silent)
         offset = solver.solve(pull) if pull.any() else pull
-        Z_l = np.ascontiguousarray(Z[told])
-        if len(told):
-            H = core.H[told]
-            if offset.any():
-                H = H + sp.csr_array(ul.T @ offset)
-            inner = GraphOperator(ll, operator.diagonal[told])
-            small = Core(self._schur(inner, sp.csr_array(ul.T), solver), as_sparse(H, "G"))
-            Z_l = Face().run(small, Z_l, watch)
-        Z[told] = Z_l
-        Z[silent] = solver.solve(ul @ Z_l) + offset
-        core.rows("project", Z)
-        if not len(told):
-            watch.report(core.certify(Z, core.apply(Z, np.empty_like(Z))).gap)
-        return Z
+
+        def extend() -> bool:
+            """Make the silent rows harmonic, look at the certificate, say whether to stop."""
+            Z[silent] = solver.solve(ul @ Z[told]) + offset
+            core.rows("project", Z)
+            watch.count()
+            return watch.report(core.certify(Z, core.apply(Z, np.empty_like(Z))).gap)
+
+        if extend() or not len(told):  # words at their vertex are often the optimum: K solves, no program
+            return Z
+        H = core.H[told]
+        if offset.any():
+            H = H + sp.csr_array(ul.T @ offset)
+        inner = GraphOperator(ll, operator.diagonal[told])
+        small = Core(self._schur(inner, sp.csr_array(ul.T), solver), as_sparse(H, "G"))
+        Z[told] = Face().run(small, np.ascontiguousarray(Z[told]), watch)
+        return Z if extend() else Face().run(core, Z, watch)  # rounding in the elimination
 
     @staticmethod
     def _pull(core: Core, silent: NDArray[np.intp]) -> Array:
