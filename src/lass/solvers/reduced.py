@@ -77,7 +77,9 @@ class Reduced:
         if offset.any():
             H = H + sp.csr_array(ul.T @ offset)
         inner = GraphOperator(ll, operator.diagonal[told])
-        small = Core(self._schur(inner, sp.csr_array(ul.T), solver), as_sparse(H, "G"))
+        small = Core(
+            self._schur(inner, sp.csr_array(ul.T), solver, core.slides is not None), as_sparse(H, "G")
+        )
         Z[told] = Face().run(small, np.ascontiguousarray(Z[told]), watch)
         return Z if extend() else Face().run(core, Z, watch)  # rounding in the elimination
 
@@ -93,7 +95,7 @@ class Reduced:
 
     @staticmethod
     def _schur(
-        inner: GraphOperator, ties: sp.csr_array, solver: Factor | ConjugateGradients
+        inner: GraphOperator, ties: sp.csr_array, solver: Factor | ConjugateGradients, closed: bool
     ) -> GraphOperator | SchurOperator:
         if ties.shape[0] > EXPLICIT:
             return SchurOperator(inner, ties, solver)
@@ -104,4 +106,6 @@ class Reduced:
         S = (S + S.T) / 2
         weights = np.maximum(-S, 0.0)
         np.fill_diagonal(weights, 0.0)
-        return GraphOperator(as_sparse(weights, "W"), np.diagonal(S).copy())
+        # of a graph tied to nothing outside it comes another such: row sums zero, whatever rounding did
+        diagonal = weights.sum(axis=1) if closed else np.diagonal(S).copy()
+        return GraphOperator(as_sparse(weights, "W"), diagonal)
