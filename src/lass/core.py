@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.backends.threads import kernels, over_rows
+from lass.graph.laplacian import components
 
 Array = NDArray[np.float64]
 
@@ -39,12 +40,18 @@ class GraphOperator:
     def __init__(self, W: sp.csr_array, diagonal: Array) -> None:
         self.W = W
         self.diagonal = diagonal
-        size = abs(W) if W.nnz and W.data.min() < 0 else W
-        self.majorizer = diagonal + np.asarray(size.sum(axis=1)).ravel()
+        self.sums = W @ np.ones(W.shape[1])
+        sizes = abs(W) @ np.ones(W.shape[1]) if W.nnz and W.data.min() < 0 else self.sums
+        self.majorizer = diagonal + sizes
         self.graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
 
+    @cached_property
+    def components(self) -> tuple[int, NDArray[np.int32]]:
+        """How many connected components there are, and the one each row is in."""
+        return components(self.W)
+
     def apply(self, Z: Array, out: Array) -> Array:
-        """Out = A Z; O(nnz(W) K)."""
+        """Put A Z into out; O(nnz(W) K)."""
         work = (self.W.nnz + len(Z)) * Z.shape[1]
         over_rows(kernels().apply, len(Z), work, *self.graph, Z, out)
         return out
@@ -59,7 +66,7 @@ class TiedOperator:
         self.majorizer = inner.majorizer + sigma * len(inner.majorizer)
 
     def apply(self, Z: Array, out: Array) -> Array:
-        """Out = A Z + sigma 1 (1' Z)."""
+        """Put A Z + sigma 1 (1' Z) into out."""
         self.inner.apply(Z, out)
         out += self.sigma * Z.sum(axis=0)
         return out
@@ -134,7 +141,7 @@ class Core:
         return np.asarray(self.H.sum(axis=0)).ravel()
 
     def apply(self, Z: Array, out: Array) -> Array:
-        """Out = A Z + Z C."""
+        """Put A Z + Z C into out."""
         self.operator.apply(Z, out)
         if self.C is not None:
             out += Z @ self.C

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping
+from functools import cached_property
 from numbers import Real
+from operator import index as whole
 from typing import Any
 
 import numpy as np
@@ -130,10 +131,15 @@ class Problem:
         self.masses = None if prior is None else self._masses(prior)
         self._check_limit()
 
+    @cached_property
+    def operator(self) -> GraphOperator:
+        """The Laplacian of all items; a changed problem keeps it, and what is known of its graph."""
+        return GraphOperator(self.W, self.diagonal)
+
     def excess(self, rows: NDArray[np.intp] | None = None) -> Array:
         """Row sums of the Laplacian within ``rows``: what holds them to the other rows or the ridge."""
         if rows is None:
-            return self.diagonal - np.asarray(self.W.sum(axis=1)).ravel()
+            return self.diagonal - self.operator.sums
         return self.diagonal[rows] - np.asarray(self.W[rows][:, rows].sum(axis=1)).ravel()
 
     @property
@@ -206,17 +212,16 @@ class Problem:
 
     def core(self) -> Core:
         """The quadratic program in the free rows, divided by 2 lam (finite, > 0)."""
-        if self.free.all():
-            W, diagonal = self.W, self.diagonal
-        else:
+        operator = self.operator
+        if not self.free.all():
             W = as_sparse(self.W[self.free][:, self.free], "W")
-            diagonal = self.diagonal[self.free]
+            operator = GraphOperator(W, self.diagonal[self.free])
         harmonic = (row_ranges(self.G) == 0) & (self.excess() >= -1e-12 * self.diagonal)
         if self.masses is not None or not self.convex:
             harmonic[:] = False
         H = self.pull()
         H = sp.csr_array((H.data / (2.0 * self.lam), H.indices, H.indptr), shape=H.shape)
-        return Core(GraphOperator(W, diagonal), H, self.C, self.masses, harmonic[self.free], self.convex)
+        return Core(operator, H, self.C, self.masses, harmonic[self.free], self.convex)
 
     def _given(self, Z: ArrayLike) -> Array:
         Z = np.ascontiguousarray(numbers(Z, "Z"))
@@ -230,7 +235,7 @@ class Problem:
 
     def smoothness(self, Z: Array) -> Array:
         """(L Z + Z L_C), the half gradient of what lam weighs; O(nnz(W) K)."""
-        out = GraphOperator(self.W, self.diagonal).apply(Z, np.empty_like(Z))
+        out = self.operator.apply(Z, np.empty_like(Z))
         return out if self.C is None else out + Z @ self.C
 
     def certify(self, Z: Array, shift: Array | None = None) -> tuple[float, float]:
@@ -326,7 +331,7 @@ def _replaced(G: sp.csr_array, changes: Mapping[tuple[int, int], float]) -> sp.c
     new: list[tuple[int, int, float]] = []
     for key, value in changes.items():
         try:
-            n, k = (operator.index(part) for part in key)
+            n, k = (whole(part) for part in key)
             inside = 0 <= n < N and 0 <= k < K
         except (TypeError, ValueError):
             inside = False

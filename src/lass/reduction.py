@@ -114,7 +114,7 @@ def _by_components(core: Core, Z: Array, free: NDArray[np.intp]) -> Reduction:
     """Isolated and silent rows are known; large components are solved apart, small ones together."""
     operator = core.operator
     assert isinstance(operator, GraphOperator)
-    count, labels = components(operator.W)
+    count, labels = operator.components
     says = row_ranges(core.H) > 0
     notes = []
     heard = np.zeros(count, bool)
