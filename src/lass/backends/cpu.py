@@ -81,20 +81,25 @@ def project(low, high, V):  # type: ignore[no-untyped-def]
 def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
     """Largest |w_nm - w_mn| of a CSR matrix with sorted columns, and the position of such an entry.
 
-    Looks every entry up in the other row instead of building the transpose: O(nnz log degree), no memory.
+    Rows are read in order, so the mirror images in any one row come up in order
+    too: a finger a row finds them all in O(nnz), without building the transpose.
     """
+    rows = pointers.shape[0] - 1
+    finger = pointers[:-1].copy()
     worst, at = 0.0, 0
-    for n in range(pointers.shape[0] - 1):
+    for n in range(rows):
         for j in range(pointers[n], pointers[n + 1]):
             m = columns[j]
-            low, high = pointers[m], pointers[m + 1]
-            while low < high:
-                middle = (low + high) // 2
-                if columns[middle] < n:
-                    low = middle + 1
-                else:
-                    high = middle
-            other = weights[low] if low < pointers[m + 1] and columns[low] == n else 0.0
+            i, end = finger[m], pointers[m + 1]
+            while i < end and columns[i] < n:  # passed over: entries without a mirror image
+                if abs(weights[i]) > worst:
+                    worst, at = abs(weights[i]), i
+                i += 1
+            other = 0.0
+            if i < end and columns[i] == n:
+                other = weights[i]
+                i += 1
+            finger[m] = i
             if abs(weights[j] - other) > worst:
                 worst, at = abs(weights[j] - other), j
     return worst, float(at)
@@ -362,6 +367,23 @@ def shift(low, high, b, scale, V, out, masses, slope):  # type: ignore[no-untype
     return value
 
 
+@_compiled
+def _add_tie(weight, mine, count, theirs, other, stiffness):  # type: ignore[no-untyped-def]
+    """Add weight (P - Q)^2, P and Q the projections onto two faces with ``count`` and ``other`` entries."""
+    size = mine.shape[0]
+    both = 0.0
+    for k in range(size):
+        both += mine[k] * theirs[k]
+    shared = both / (count * other)
+    for k in range(size):
+        s, t = mine[k], theirs[k]
+        stiffness[k, k] += weight * (s + t - 2.0 * s * t)
+        for i in range(size):
+            u, v = mine[i], theirs[i]
+            cross = s * v * (shared - t / other - u / count) + u * t * (shared - v / other - s / count)
+            stiffness[k, i] -= weight * (s * u / count + t * v / other + cross)
+
+
 @_signed(
     "void(int64[::1], int64[::1], int32[::1], float64[::1], boolean[::1], float64[:, ::1], float64[:, ::1])"
 )
@@ -372,25 +394,21 @@ def face_stiffness(partial, pointers, columns, weights, free, Z, stiffness):  # 
     slide; only ties of ``partial`` rows, those with a zero, count.
     """
     size = Z.shape[1]
-    mine, theirs = np.empty(size), np.empty(size)
+    mine, theirs, full = np.empty(size), np.empty(size), np.ones(size)
     for n in partial:
         count = 0.0
         for k in range(size):
             mine[k] = 1.0 if Z[n, k] > 0.0 else 0.0
             count += mine[k]
+        whole = 0.0
         for j in range(pointers[n], pointers[n + 1]):
             m = columns[j]
-            other, both = 0.0, 0.0
+            other = 0.0
             for k in range(size):
                 theirs[k] = 1.0 if free[m] or Z[m, k] > 0.0 else 0.0
                 other += theirs[k]
-                both += mine[k] * theirs[k]
-            weight = weights[j] if other == size else 0.5 * weights[j]
-            for k in range(size):
-                s, t = mine[k], theirs[k]
-                stiffness[k, k] += weight * (s + t - 2.0 * s * t)
-                for i in range(size):
-                    u, v = mine[i], theirs[i]
-                    cross = s * v * (both / (count * other) - t / other - u / count)
-                    cross += u * t * (both / (count * other) - v / other - s / count)
-                    stiffness[k, i] -= weight * (s * u / count + t * v / other + cross)
+            if other == size:
+                whole += weights[j]
+            else:
+                _add_tie(0.5 * weights[j], mine, count, theirs, other, stiffness)
+        _add_tie(whole, mine, count, full, float(size), stiffness)

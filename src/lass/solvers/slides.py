@@ -29,7 +29,11 @@ class Slides:
         partial = np.flatnonzero(~core.harmonic & ~Z.all(axis=1))
         pointers, columns, weights, _ = graph.graph
         ties = int((pointers[partial + 1] - pointers[partial]).sum())
-        if not (len(partial) or tied) or ties * K * K > 20 * (len(columns) + len(Z)) * K:
+        if (
+            not (len(partial) or tied)
+            or (len(partial) > len(Z) // 4 and not tied)
+            or ties * K > 20 * len(columns)
+        ):
             return  # nothing resists, or so many rows do that slides are as stiff as anything else
         stiffness = np.zeros((K, K))
         kernels().face_stiffness(partial, pointers, columns, weights, core.harmonic, Z, stiffness)
