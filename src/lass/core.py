@@ -121,9 +121,14 @@ class Core:
         return np.where(bound > 0, bound, 1.0)
 
     @cached_property
+    def ranges(self) -> Array:
+        """max_k h_nk - min_k h_nk of each row."""
+        return row_ranges(self.H)
+
+    @property
     def stake(self) -> float:
-        """sum_n (max_k h_nk - min_k h_nk): what the words could be worth at most."""
-        return float(row_ranges(self.H).sum())
+        """What the words could be worth at most: the sum of the ranges."""
+        return float(self.ranges.sum())
 
     @property
     def rounding(self) -> float:

@@ -158,6 +158,7 @@ class Problem:
         """A copy with other affinities (all, or {(item, category): affinity}), lam or fixed rows."""
         other = Problem.__new__(Problem)
         other.__dict__.update(self.__dict__)
+        other.__dict__.pop("ranges", None)
         if lam is not None:
             other.lam = _number(lam, "lam", infinite=True)
             other._check_limit()
@@ -194,13 +195,18 @@ class Problem:
             )
         return np.maximum(masses, 0.0)
 
+    @cached_property
+    def ranges(self) -> Array:
+        """max_k - min_k of the affinities of each free row, with the pull of fixed neighbours."""
+        return row_ranges(self.pull())
+
     @property
     def stake(self) -> float:
         """What all words are worth at most: sum_n (max_k g_nk - min_k g_nk), G with the fixed rows' pull.
 
         A relative gap is a gap over this number; it has the invariances of the problem.
         """
-        return float(row_ranges(self.pull()).sum())
+        return float(self.ranges.sum())
 
     def pull(self) -> sp.csr_array:
         """Affinities of the free rows, with the pull of fixed neighbours: G_f + 2 lam W_fl Z_l."""
@@ -216,7 +222,8 @@ class Problem:
         if not self.free.all():
             W = as_sparse(self.W[self.free][:, self.free], "W")
             operator = GraphOperator(W, self.diagonal[self.free])
-        harmonic = (row_ranges(self.G) == 0) & (self.excess() >= -1e-12 * self.diagonal)
+        ranges = self.ranges if self.free.all() else row_ranges(self.G)
+        harmonic = (ranges == 0) & (self.excess() >= -1e-12 * self.diagonal)
         if self.masses is not None or not self.convex:
             harmonic[:] = False
         H = self.pull()

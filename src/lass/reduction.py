@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.core import Array, Core, GraphOperator, largest, row_ranges
+from lass.core import Array, Core, GraphOperator, largest
 from lass.graph.laplacian import as_sparse, components
 from lass.masses import transport
 from lass.problem import Problem
@@ -70,6 +70,7 @@ def _crowd_alone(problem: Problem, Z: Array, free: NDArray[np.intp]) -> Reductio
             )
         silent = Problem.__new__(Problem)
         silent.__dict__.update(problem.__dict__)
+        silent.__dict__.pop("ranges", None)
         silent.lam, silent.G = 1.0, sp.csr_array((problem.N, problem.K))
         touched = _touched(problem)
         reduction = reduce(silent)
@@ -115,7 +116,7 @@ def _by_components(core: Core, Z: Array, free: NDArray[np.intp]) -> Reduction:
     operator = core.operator
     assert isinstance(operator, GraphOperator)
     count, labels = operator.components
-    says = row_ranges(core.H) > 0
+    says = core.ranges > 0
     notes = []
     heard = np.zeros(count, bool)
     heard[labels[says]] = True
