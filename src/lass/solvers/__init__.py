@@ -53,8 +53,13 @@ def pick(core: Core, started: bool) -> tuple[Solver, str]:
         return Face(), "category masses by their multipliers"
     if not core.convex:
         return Gradient(), "negative weights: plain descent to a stationary point"
+    solver, why = _by_depth(core)
     if started:
-        return Local(), "from a start"
+        return Local(otherwise=solver), "from a start"
+    return solver, why
+
+
+def _by_depth(core: Core) -> tuple[Solver, str]:
     N, K = core.shape
     silent = int(core.harmonic.sum())
     told = f"{N - silent:,} of {N:,} rows have a word of their own"
@@ -62,7 +67,7 @@ def pick(core: Core, started: bool) -> tuple[Solver, str]:
         levels = depth(core.operator.W)
         factorise = silent * (silent / levels) ** 2
         iterate = 20 * levels * core.operator.W.nnz * K
-        if factorise < iterate and N - silent <= silent:
+        if factorise < iterate:
             return Reduced(), f"{told}; the graph is {levels} levels deep, so eliminating is cheap"
         return Face(), f"{told}; the graph is only {levels} levels deep, so iterating is cheap"
     return Face(), told

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from lass.backends.threads import kernels
 from lass.core import Array, Core, GraphOperator
-from lass.solvers.base import Watch
+from lass.solvers.base import Solver, Watch
 from lass.solvers.face import Face
 
 
@@ -19,10 +19,11 @@ class Local:
 
     Each step puts one row at its best given its neighbours, O(degree K). Where
     words are dense a changed word is felt a few ties away and this is all that
-    is needed; where its effect goes through the whole graph, :class:`Face` takes over.
+    is needed; where its effect goes through the whole graph, another solver takes over.
     """
 
     share: float = 0.3  # of all rows: more than that to do, and it is not local
+    otherwise: Solver = field(default_factory=Face)  # what takes over
     sweeps: float = 3.0  # times the number of rows: more steps than that, and it is not local
     name: ClassVar[str] = "local"
     takes_masses: ClassVar[bool] = False
@@ -31,7 +32,7 @@ class Local:
         """Improve Z until the watch says stop."""
         operator = core.operator
         if core.C is not None or not core.convex or not isinstance(operator, GraphOperator):
-            return Face().run(core, Z, watch)
+            return self.otherwise.run(core, Z, watch)
         work = np.empty_like(Z)
         budget = int(self.sweeps * len(Z))
         while not watch.report((state := core.certify(Z, core.apply(Z, work))).gap):
@@ -39,7 +40,7 @@ class Local:
             small = int(np.searchsorted(np.cumsum(state.rows[order]), 0.8 * watch.target))
             todo = order[small:]
             if len(todo) > self.share * len(Z) or budget <= 0:
-                return Face().run(core, Z, watch)
+                return self.otherwise.run(core, Z, watch)
             least = 0.1 * watch.target / (len(todo) + 100)
             budget -= kernels().relax(todo, *operator.graph, *core.linear, least, budget, Z)
             watch.count()
