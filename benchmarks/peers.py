@@ -240,7 +240,7 @@ def _lass(method: str) -> Prepare:
                 if time.perf_counter() - began > limit / 2:
                     break
                 again = once()
-                if i == 0 or again.seconds < best.seconds:  # type: ignore[operator]
+                if i == 0 or again.seconds < best.seconds:
                     best = again
             return best
 

@@ -276,7 +276,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_named_and_found(case):
     call, argument, found = CASES[case]
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
+    with pytest.raises(ValueError, match=found) as caught:
         call()
     message = str(caught.value)
     assert re.search(rf"(?<!\w)({argument})(?!\w)", message), f"does not name {argument}: {message}"

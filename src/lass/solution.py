@@ -14,9 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from lass.checks import numbers
 from lass.core import Array
 from lass.graph.laplacian import components
-from lass.problem import Problem, numbers
+from lass.problem import Problem
 from lass.running import run
 from lass.simplex import project_simplex
 from lass.solvers import Callback, Solver, Step, Watch, named

@@ -12,8 +12,9 @@ from zipfile import BadZipFile
 import numpy as np
 import scipy.sparse as sp
 
+from lass.checks import check_semidefinite
 from lass.graph.laplacian import as_weights
-from lass.problem import Problem, check_semidefinite
+from lass.problem import Problem
 
 Thing = TypeVar("Thing")
 
