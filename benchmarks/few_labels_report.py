@@ -1,0 +1,144 @@
+"""The tables and the picture of ``few_labels.py``, from its numbers."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners import LEARNERS, Learner
+
+#: the groups that can be compared: those who were told the same
+GROUPS = {"nothing": "told the labels alone", "class sizes": "told the class sizes as well"}
+REDS = ("#b5123e", "#e0607e", "#f0a35e")
+#: (method, count) -> seed -> error in per cent, seconds
+Results = dict[tuple[str, int], dict[int, tuple[float, float]]]
+
+
+class Row(NamedTuple):
+    """One method or family: at each count mean error, standard error, median seconds; NaN if missing."""
+
+    name: str
+    errors: NDArray[np.float64]
+    spreads: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    seeds: int
+    ours: bool
+    mbo: bool
+
+
+def rows(results: Results, told: str, counts: list[int]) -> list[Row]:
+    """One row a method or family of the group, best first; of a family the best at each count."""
+    found: dict[str, list[Learner]] = {}
+    for learner in LEARNERS:
+        if learner.told == told:
+            found.setdefault(learner.family or learner.name, []).append(learner)
+    out = []
+    for name, members in found.items():
+        columns, seeds = [], []
+        for count in counts:
+            cells = [
+                np.array(list(results[one.name, count].values()))
+                for one in members
+                if (one.name, count) in results
+            ]
+            best = min(cells, key=lambda cell: cell[:, 0].mean(), default=np.full((1, 2), np.nan))
+            error = best[:, 0]
+            spread = error.std(ddof=1) / np.sqrt(len(error)) if len(error) > 1 else np.nan
+            columns.append((error.mean(), spread, np.median(best[:, 1])))
+            seeds.append(len(error))
+        errors, spreads, seconds = np.array(columns).T
+        if not np.isnan(errors).all():
+            out.append(Row(name, errors, spreads, seconds, min(seeds), members[0].ours, members[0].mbo))
+    return sorted(out, key=lambda row: np.nanmean(np.log(row.errors)))
+
+
+def table(results: Results, counts: list[int]) -> str:
+    """Mean error and standard error at each count, group by group, and the marks to beat."""
+    lines = []
+    for told, title in GROUPS.items():
+        group = rows(results, told, counts)
+        head = "".join(f"{count:>12}" for count in counts)
+        lines += [
+            "",
+            f"{title.capitalize()}: mean error %, standard error; labels a class",
+            f"{'':34}{head}   seconds  seeds",
+        ]
+        for row in group:
+            cells = "".join(
+                f"{error:7.2f} ±{spread:4.2f}" if np.isfinite(spread) else f"{error:7.2f}     "
+                for error, spread in zip(row.errors, row.spreads, strict=True)
+            )
+            lines.append(
+                f"{'> ' * row.ours + row.name:34}{cells} {np.nanmedian(row.seconds):9.2f} {row.seeds:6}"
+            )
+        peers = [row for row in group if not row.ours]
+        marks = {"best peer": peers}
+        if any(row.mbo for row in peers):
+            marks["best peer but MBO"] = [row for row in peers if not row.mbo]
+        for mark, some in marks.items():
+            if some:
+                best = np.nanmin([row.errors for row in some], axis=0)
+                lines.append(f"{mark:34}" + "".join(f"{error:7.2f}     " for error in best))
+    return "\n".join(lines[1:])
+
+
+def spaced(places: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
+    """Move places apart until neighbours keep the gap, as little as possible: labels do not overlap."""
+    order = np.argsort(places)
+    blocks: list[tuple[float, int]] = []  # middle and number of labels that touch each other
+    for place in places[order]:
+        blocks.append((float(place), 1))
+        while len(blocks) > 1:
+            (low, m), (high, n) = blocks[-2:]
+            if high - low >= gap * (m + n) / 2:
+                break
+            blocks[-2:] = [((m * low + n * high) / (m + n), m + n)]
+    moved = [middle + gap * (i - (n - 1) / 2) for middle, n in blocks for i in range(n)]
+    out = np.empty_like(places)
+    out[order] = moved
+    return out
+
+
+def draw(results: Results, counts: list[int], path: Path, size: int) -> None:
+    """Error against labels a class, one panel a group."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(14, 7.5), sharey=True, layout="constrained")
+    for axes, (told, title) in zip(panels, GROUPS.items(), strict=True):
+        group = [row for row in rows(results, told, counts) if np.isfinite(row.errors).all()]
+        shades = np.linspace(0.0, 0.85, max(1, sum(not row.ours for row in group)))
+        colours, reds = iter(plt.get_cmap("viridis")(shades)), cycle(REDS)
+        axes.set(xscale="log", yscale="log", xlabel="labels a class")
+        axes.set_xlim(0.9 * counts[0], 1.1 * counts[-1])
+        places = np.exp(spaced(np.log([row.errors[-1] for row in group]), 0.046))
+        for row, place in zip(group, places, strict=True):
+            draw_row(axes, counts, row, place, next(reds if row.ours else colours))
+        axes.set_title(title, loc="left", fontweight="bold")
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.set_yticks([5, 10, 20, 40, 80], ["5", "10", "20", "40", "80"])
+        axes.minorticks_off()
+        axes.grid(which="major", color="#e6e6e6", lw=0.7)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel(f"error on the unlabelled of {size:,} MNIST digits, %")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def draw_row(axes: Any, counts: list[int], row: Row, place: float, colour: Any) -> None:
+    """One line with its name at the end; ours bold, threshold dynamics dashed."""
+    width, weight, order = (2.6, "bold", 3) if row.ours else (0.9, "normal", 2)
+    line = {"color": colour, "lw": width, "ls": "--" if row.mbo else "-", "zorder": order}
+    axes.errorbar(counts, row.errors, np.nan_to_num(row.spreads), elinewidth=0.7, **line)
+    pointer = {"arrowstyle": "-", "lw": 0.5, "color": colour, "relpos": (0.0, 0.5)}
+    axes.annotate(
+        row.name, (counts[-1], row.errors[-1]), (1.45 * counts[-1], place), annotation_clip=False,
+        va="center", color=colour, fontsize=8, fontweight=weight, arrowprops=pointer,
+    )  # fmt: skip

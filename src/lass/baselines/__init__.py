@@ -1,0 +1,13 @@
+"""The usual ways to spread a few labels over a graph, to hold LASS against.
+
+Everywhere ``y`` holds one label an item, a whole number from 0, with -1 where it is unknown; or one row
+an item, of shape (N, K): its assignment where the item is labelled, zeros where it is not.
+"""
+
+from lass.baselines.consistency import normalized
+from lass.baselines.extension import class_mass, harmonic
+from lass.baselines.labels import labels_from_affinities
+from lass.baselines.neighbour import nearest
+from lass.baselines.potential import poisson
+
+__all__ = ["class_mass", "harmonic", "labels_from_affinities", "nearest", "normalized", "poisson"]
