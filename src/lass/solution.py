@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,10 @@ class Solution:
                 stacklevel=3,
             )
         return self
+
+    def at(self, Z: Array) -> Solution:
+        """The same problem at other assignments, certified anew."""
+        return replace(self, Z=Z)
 
     def crowd(self) -> Array:
         """What the neighbours say of each item, its own words left out: (W Z)_n / d_n.

@@ -1,0 +1,160 @@
+"""Choose lam from what is known already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.baselines.extension import solve_rows
+from lass.core import Array
+from lass.decisions import centred
+from lass.graph.laplacian import components
+from lass.labels import words_of
+from lass.solution import Solution, solve
+
+#: values between the two ends where the answer stops to depend on lam
+STEPS = 4
+
+
+@dataclass
+class Choice:
+    """Which lam, and why. ``scores`` holds what each value of ``lams`` was worth on hidden words."""
+
+    lam: float
+    reason: str
+    lams: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        rows = [f"  lam {lam:10.4g}   {score:.4f}" for lam, score in zip(self.lams, self.scores, strict=True)]
+        return "\n".join([f"lam = {self.lam:.4g}: {self.reason}", *rows])
+
+
+def solve_at(W: sp.csr_array, G: sp.csr_array, lam: float, tol: float, start: Array | None = None) -> Solution:
+    """Solve, and take the most even of equally good answers."""
+    return centred(solve(W, G, lam, tol=tol, start=start))
+
+
+def ends(W: sp.csr_array, G: sp.csr_array) -> tuple[float, float, Array]:
+    """Where lam ceases to matter for labels: below the first value and above the second.
+
+    Below the first, labelled items keep their label and the others are harmonic. Above the
+    second every item is in the interior, Z = 1/K + U / (2 lam), with ``L U = G - row means``:
+    only its scale changes. Both from one linear solve each. Returns U too.
+    """
+    N, K = G.shape
+    dense = G.toarray()
+    informed = dense.any(axis=1)
+    vertex = dense.argmax(axis=1)
+    others = np.flatnonzero(~informed)
+    Z = np.zeros((N, K))
+    Z[informed, vertex[informed]] = 1.0
+    degree = W.sum(axis=1)
+    Z[others] = solve_rows(W, others, (W @ Z)[others])
+    pull = degree[informed, None] * Z[informed] - (W @ Z)[informed]
+    which = vertex[informed][:, None]
+    rise = np.take_along_axis(pull, which, 1) - pull
+    stake = np.take_along_axis(dense[informed], which, 1) - dense[informed]
+    limits = np.divide(stake, 2.0 * rise, out=np.full_like(rise, np.inf), where=rise > 1e-14)
+    low = float(limits.min(initial=np.inf))
+    count, part = components(W)
+    member = sp.csr_array((np.ones(N), (part, np.arange(N))), shape=(count, N))
+    named = (member @ dense) > 0
+    present = named[part]
+    size = np.maximum(present.sum(axis=1, keepdims=True), 1)
+    B = np.where(present, dense - dense.sum(axis=1, keepdims=True) / size, 0.0)
+    first = np.unique(part, return_index=True)[1]
+    rest = np.setdiff1d(np.arange(N), first)
+    U = np.zeros((N, K))
+    U[rest] = solve_rows(W, rest, B[rest])
+    U -= (member @ U)[part] / np.bincount(part)[part, None]
+    high = float((-U * size).max(initial=0.0) / 2.0)
+    return low, high, np.where(present, 1.0 / size, 0.0) + np.where(present, U / (2.0 * max(high, 1e-300)), 0.0)
+
+
+def choose_for_labels(
+    W: sp.csr_array,
+    codes: NDArray[np.int64],
+    size: int,
+    confidence: Array | None,
+    decide: Callable[[Array], NDArray[np.int64]],
+    seed: int = 0,
+) -> Choice:
+    """Hide labels, fold by fold, and count how many come back.
+
+    The values tried lie between the two ends of :func:`ends`. Where hardly any category has two
+    labels nothing can be hidden: then the upper end, where labels act as sources (few labels
+    held fixed leave the rest of the graph flat).
+    """
+    told = np.flatnonzero(codes >= 0)
+    counts = np.bincount(codes[told], minlength=size)
+    low, high, _ = ends(W, words_of(codes, size, W, confidence))
+    if not (0 < low < high < np.inf):
+        return Choice(1.0, "every lam gives the same decisions here")
+    if counts[counts > 0].mean() < 2:
+        return Choice(high, "fewer than two labels a category: nothing can be hidden, so labels act as sources")
+    lams = np.geomspace(low, high, STEPS)
+    folds = int(min(5, max(2, np.median(counts[counts > 0]))))
+    order = np.random.default_rng(seed).permutation(told)
+    order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.arange(len(order)) % folds
+    correct = np.zeros(STEPS)
+    for one in range(folds):
+        hidden = order[fold == one]
+        kept = codes.copy()
+        kept[hidden] = -1
+        if (kept >= 0).sum() == 0:
+            continue
+        G = words_of(kept, size, W, confidence)
+        _, top, interior = ends(W, G)
+        Z: Array | None = None
+        for i in range(STEPS - 1, -1, -1):
+            start = interior if Z is None and lams[i] >= 0.5 * top else Z
+            Z = solve_at(W, G, float(lams[i]), 1e-3, start).Z
+            correct[i] += float((decide(Z)[hidden] == codes[hidden]).sum())
+    scores = correct / len(order)
+    best = int(np.flatnonzero(scores >= scores.max() - 1e-12)[-1])
+    reason = f"{scores[best]:.1%} of {len(order)} labels came back when hidden, {folds} folds"
+    return Choice(float(lams[best]), reason, lams.tolist(), scores.tolist())
+
+
+def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: float = 0.2) -> Choice:
+    """Hide a share of the positive affinities and see how high the crowd ranks them.
+
+    The score is the mean reciprocal rank of a hidden category among those nothing was said
+    about, by what the neighbours say (:meth:`lass.Solution.crowd`).
+    """
+    positive = G.tocoo()
+    chosen = np.flatnonzero(positive.data > 0)
+    if len(chosen) < 5:
+        return Choice(1.0, "fewer than five positive affinities: nothing can be hidden")
+    rng = np.random.default_rng(seed)
+    hidden = rng.choice(chosen, max(1, int(share * len(chosen))), replace=False)
+    rows, columns = positive.coords[0][hidden], positive.coords[1][hidden]
+    kept = np.ones(positive.nnz, bool)
+    kept[hidden] = False
+    visible = sp.csr_array(
+        (positive.data[kept], (positive.coords[0][kept], positive.coords[1][kept])), shape=G.shape
+    )
+    degree = float(np.median(W.sum(axis=1)))
+    lams = np.geomspace(0.01, 100.0, 5) / (2.0 * degree if degree > 0 else 1.0)
+    sample = rng.permutation(len(rows))[:5000]
+    rows, columns = rows[sample], columns[sample]
+    scores = []
+    Z: Array | None = None
+    for lam in lams:
+        solution = solve(W, visible, float(lam), tol=1e-3, start=Z)
+        Z = solution.Z
+        crowd = solution.crowd()[rows]
+        said = visible[rows].tocoo()
+        crowd[said.coords[0], said.coords[1]] = -np.inf
+        own = crowd[np.arange(len(rows)), columns][:, None]
+        rank = 1.0 + (crowd > own).sum(axis=1) + 0.5 * ((crowd == own).sum(axis=1) - 1)
+        scores.append(float((1.0 / rank).mean()))
+    best = int(np.argmax(scores))
+    reason = f"{len(hidden)} affinities hidden came back at a mean reciprocal rank of {scores[best]:.3f}"
+    return Choice(float(lams[best]), reason, lams.tolist(), scores)

@@ -1,0 +1,90 @@
+"""From assignments to decisions: slides along the solutions that keep rows valid."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from lass.core import Array
+from lass.graph.laplacian import components
+from lass.simplex import project_simplex
+from lass.solution import Solution
+
+
+def whole_counts(prior: ArrayLike, total: int) -> Array:
+    """Whole numbers that sum to ``total`` and follow ``prior`` as closely as they can.
+
+    Examples
+    --------
+    >>> from lass.decisions import whole_counts
+    >>> whole_counts([0.5, 0.25, 0.25], 6)
+    array([3, 2, 1])
+    """
+    shares = np.asarray(prior, float) * total
+    counts = np.floor(shares + 1e-9).astype(np.int64)
+    rest = np.argsort(counts - shares, kind="stable")[: total - counts.sum()]
+    counts[rest] += 1
+    return counts
+
+
+def slide(Z: Array, prior: ArrayLike, start: Array | None = None, *, sweeps: int = 100) -> Array:
+    """The shift p (K,), which sums to zero, for which decisions follow a prior.
+
+    ``argmax(z_n + p)`` falls on category k for a share ``prior[k]`` of the rows, as nearly as
+    ties allow. ``project_simplex(Z + p)`` has the same largest entries and valid rows; new
+    items take the same shift in :func:`lass.assign`. O(N K^2) a sweep, a dozen sweeps as a rule.
+
+    Parameters
+    ----------
+    Z : array of shape (N, K)
+        Assignments, or scores on any scale.
+    prior : array of shape (K,)
+        Shares of the categories: >= 0, sum one.
+    start : array of shape (K,), optional
+        An earlier shift.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.decisions import slide
+    >>> Z = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    >>> (Z + slide(Z, [0.5, 0.5])).argmax(axis=1)
+    array([0, 0, 1, 1])
+    """
+    from lass.backends.counting import balance
+
+    Z = np.ascontiguousarray(Z, dtype=float)
+    p = np.zeros(Z.shape[1]) if start is None else np.array(start, float)
+    if Z.shape[1] > 1:
+        balance(Z, whole_counts(prior, len(Z)), p, sweeps, 1e-9 * max(1.0, float(np.ptp(Z))))
+    return np.asarray(p - p.mean())
+
+
+def centred(solution: Solution) -> Solution:
+    """The solution whose categories are the most even, among those that are equally good.
+
+    Where the expert's words of every category weigh the same in a component, adding one row p
+    to all its rows changes nothing but the masses, as long as rows stay >= 0. O(N K).
+    """
+    problem, Z = solution.problem, solution.Z
+    if problem.lam == 0 or problem.ridge or len(problem.fixed_rows) or problem.masses is not None:
+        return solution
+    count, part = components(problem.W)
+    member = sp.csr_array((np.ones(problem.N), (part, np.arange(problem.N))), shape=(count, problem.N))
+    gains = (member @ problem.G).toarray()
+    scale = np.abs(gains).max(axis=1, keepdims=True)
+    movable = np.flatnonzero((np.ptp(gains, axis=1, keepdims=True) <= 1e-9 * scale).ravel() & (scale.ravel() > 0))
+    if not len(movable):
+        return solution
+    moved = Z.copy()
+    for one in movable:
+        rows = np.flatnonzero(part == one)
+        floor = Z[rows].min(axis=0)
+        room = floor.sum()
+        if room > 1e-12:
+            wanted = (1.0 / problem.K - Z[rows].mean(axis=0) + floor) / room
+            moved[rows] += room * project_simplex(wanted) - floor
+    moved = np.maximum(moved, 0.0)
+    moved /= moved.sum(axis=1, keepdims=True)
+    return solution.at(moved)

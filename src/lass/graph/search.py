@@ -1,0 +1,118 @@
+"""Which search finds the neighbours, and the rows it works on."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from lass.graph.plain import FEW, Given, ScikitLearn, Search
+
+How = Literal["auto", "exact", "approximate"]
+
+#: up to this many rows the exact search of dense rows is chosen, beyond it the approximate one
+EXACT = 30_000
+#: trees are faster than all pairs up to this many columns
+TREES = 8
+#: from here on an exact search of dense rows takes minutes
+LONG = 100_000
+#: an approximate search that finds a smaller share of the neighbours than this is not good enough
+POOR = 0.95
+MISSING = "needs the package {0}: pip install 'lass[graph]'"
+
+
+#: metrics with searches of their own; all others are scikit-learn's
+OURS = ("euclidean", "cosine", "precomputed")
+#: kinds of numbers that single precision holds exactly
+_SMALL = {np.dtype(kind) for kind in ("f4", "f2", "i2", "u2", "i1", "u1", "?")}
+
+
+def as_items(X: Any, metric: str, name: str = "X") -> Any:
+    """Rows of finite real numbers: a float array, or a CSR matrix where ``X`` is sparse."""
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+    else:
+        try:
+            X = np.asarray(X)
+            if X.dtype.kind not in "fiubc":
+                X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must be an array or a sparse matrix of numbers ({error})") from None
+    if X.ndim != 2:
+        raise ValueError(f"{name} must have rows and columns; found {X.ndim} dimension(s)")
+    if X.dtype.kind == "c":
+        raise ValueError(f"{name} must hold real numbers; found complex ones. Pass real and imaginary parts")
+    if not X.shape[1]:
+        raise ValueError(f"{name} must have at least one column; found shape {X.shape}")
+    if X.dtype.kind != "b" or metric in OURS:  # some metrics of scikit-learn are for truth values
+        X = X.astype(np.float32 if X.dtype in _SMALL else np.float64, copy=False)
+    _check_finite(X, name)
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _check_finite(X: Any, name: str) -> None:
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one pass without a mask; a sum may overflow, so look again
+            return
+    bad = np.argwhere(~np.isfinite(values))
+    if not len(bad):
+        return
+    where = X.tocoo().coords if sp.issparse(X) else None
+    row, column = (axis[bad[0, 0]] for axis in where) if where else bad[0]
+    found = "NaN" if np.isnan(values[tuple(bad[0])]) else "infinity"
+    raise ValueError(
+        f"{name} must be finite; found {found} at row {row}, column {column}. Replace it or drop the row"
+    )
+
+
+def choose(X: Any, k: int, metric: str, how: How, seed: int) -> Search:
+    """The search for rows ``X``: exact up to some tens of thousands of dense rows, or any sparse ones."""
+    from lass.graph import approximate, products
+    from lass.graph.exact import Exact
+
+    size, columns = X.shape
+    if metric == "precomputed":
+        return Given(size, k)
+    plain = metric not in OURS
+    if how == "approximate":
+        if plain or sp.issparse(X):
+            found = "a sparse X" if sp.issparse(X) else f"metric={metric!r}"
+            raise ValueError(
+                "search='approximate' needs dense rows and the metric 'euclidean' or 'cosine'; "
+                f"found {found}. Use search='exact'"
+            )
+        if not approximate.installed():
+            raise ImportError("search='approximate' " + MISSING.format("usearch"))
+        return _told(approximate.Approximate(X, k, metric, seed))
+    if plain or size < FEW:
+        return ScikitLearn(X, k, metric)
+    if sp.issparse(X):
+        return products.Products(X, k, metric, seed) if products.installed() else ScikitLearn(X, k, metric)
+    if columns <= TREES and metric == "euclidean":
+        return ScikitLearn(X, k, metric)
+    if how == "auto" and size > EXACT:
+        if approximate.installed():
+            nearly = approximate.Approximate(X, k, metric, seed)
+            if nearly.recall >= POOR or size > LONG:
+                return _told(nearly)
+        elif size > LONG:
+            message = f"an exact search of {size:,} rows takes long; a faster one "
+            warnings.warn(message + MISSING.format("usearch"), stacklevel=4)
+    return Exact(X, k, metric, seed)
+
+
+def _told(search: Search) -> Search:
+    """Warn where an approximate search misses many neighbours."""
+    if search.recall < POOR:
+        warnings.warn(
+            f"the approximate search finds about {search.recall:.0%} of the nearest neighbours; "
+            "search='exact' finds all",
+            stacklevel=5,
+        )
+    return search

@@ -1,0 +1,104 @@
+"""Weights of ties from distances to neighbours, and ties made symmetric."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.graph.laplacian import as_sparse
+
+Weights = Literal["self-tuning", "gaussian", "binary", "cosine", "entropic"]
+Symmetric = Literal["mean", "max", "mutual"]
+Array = NDArray[np.float64]
+
+
+def one_of(value: Any, name: str, kinds: Any) -> None:
+    """Make sure that ``value`` is one of the words of a ``Literal``."""
+    words = get_args(kinds)
+    if value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}; found {value!r}")
+
+
+def check_weights(
+    weights: Weights, metric: str, k: int, bandwidth: float | None, perplexity: float | None
+) -> None:
+    """Make sure that the settings of the weights go together."""
+    one_of(weights, "weights", Weights)
+    if weights == "cosine" and metric != "cosine":
+        raise ValueError(f"weights='cosine' needs metric='cosine'; found metric={metric!r}")
+    for name, value, needs in (("bandwidth", bandwidth, "gaussian"), ("perplexity", perplexity, "entropic")):
+        if value is None:
+            continue
+        if weights != needs:
+            raise ValueError(f"{name} needs weights={needs!r}; found weights={weights!r}")
+        if not isinstance(value, int | float | np.number) or not 0 < value < math.inf:
+            raise ValueError(f"{name} must be a number > 0; found {value!r}")
+    if perplexity is not None and not 1 <= perplexity <= k:
+        raise ValueError(f"perplexity must lie between 1 and n_neighbors = {k}; found {perplexity:g}")
+
+
+def weigh(distances: Array, weights: Weights, bandwidth: float, perplexity: float) -> Array:
+    """Weights of each row's ties from its distances, nearest first; see :func:`lass.knn_graph`."""
+    if weights == "self-tuning":
+        return np.exp(-4.0 * _over_last(distances) ** 2)
+    if weights == "gaussian":
+        return np.exp(-0.5 * (distances / bandwidth) ** 2)
+    if weights == "cosine":
+        return np.maximum(1.0 - distances, 0.0)
+    if weights == "entropic":
+        return entropic(distances, perplexity)
+    return np.ones_like(distances)
+
+
+def _over_last(distances: Array) -> Array:
+    """Distances over the one to the last neighbour; zero where all are."""
+    last = distances[:, -1:]
+    return np.divide(distances, last, out=np.zeros_like(distances), where=last > 0)
+
+
+def typical_bandwidth(distances: Array) -> float:
+    """The median distance to the last neighbour (of those that are not zero)."""
+    last = distances[:, -1]
+    return float(np.median(last[last > 0])) if (last > 0).any() else 1.0
+
+
+def entropic(distances: Array, perplexity: float) -> Array:
+    """Rows ``p_j ~ exp(-b d_j^2)`` that sum to one, with b such that the entropy is log(perplexity).
+
+    The entropy falls from log(k) to log(number of nearest) as b grows, so that
+    bisection finds b; where ties at the least distance allow no entropy as low,
+    they share the row equally.
+    """
+    ratio = _over_last(distances)
+    # the least distance and the mean square are taken out: b is then of order one
+    excess = (ratio - ratio[:, :1]) * (ratio + ratio[:, :1])
+    mean = excess.mean(axis=1, keepdims=True)
+    excess = np.divide(excess, mean, out=np.zeros_like(excess), where=mean > 0)
+    low, high = np.full((len(excess), 1), -60.0), np.full((len(excess), 1), 60.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        flat = _entropy(excess, np.exp(middle)) > math.log(perplexity)
+        low, high = np.where(flat, middle, low), np.where(flat, high, middle)
+    values = np.exp(-np.exp((low + high) / 2) * excess)
+    return values / values.sum(axis=1, keepdims=True)
+
+
+def _entropy(excess: Array, b: Array) -> Array:
+    scaled = b * excess
+    values = np.exp(-scaled)
+    total = values.sum(axis=1, keepdims=True)
+    return np.log(total) + (scaled * values).sum(axis=1, keepdims=True) / total
+
+
+def symmetrised(directed: sp.csr_array, symmetric: Symmetric) -> sp.csr_array:
+    """The mean of both directions, the larger of them, or the smaller (neighbours of each other alone)."""
+    back = sp.csr_array(directed.T)
+    if symmetric == "mean":
+        both = (directed + back) / 2
+    else:
+        both = directed.maximum(back) if symmetric == "max" else directed.minimum(back)
+    return as_sparse(both, "graph")
