@@ -19,13 +19,16 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/solvers.py --resume
 	$(BIN)/python benchmarks/growth.py --million
 	$(BIN)/python benchmarks/update.py
+	$(BIN)/python benchmarks/graphs.py
+	$(BIN)/python benchmarks/mapping.py
+	$(BIN)/python benchmarks/few_labels.py --resume
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,amg]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,amg,graph]"
 	touch $@
 
 $(VENV)/bench: $(VENV)/ready

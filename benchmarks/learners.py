@@ -51,13 +51,11 @@ def _argmax(Z: NDArray[Any]) -> NDArray[np.intp]:
 # Ours
 
 
-def ours_solve(lam: float) -> Predict:
+def ours(sharpen: str | None = None) -> Predict:
+    """The estimator with its defaults; sizes are its prior where they are told."""
+
     def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
-        told = np.flatnonzero(y >= 0)
-        classes = int(y.max()) + 1
-        G = sp.csr_array((np.ones(len(told)), (told, y[told])), shape=(len(y), classes))
-        prior = None if sizes is None else sizes / sizes.sum()
-        return _argmax(lass.solve(W, G, lam, prior=prior).Z)
+        return lass.LASS(metric="precomputed", prior=sizes, sharpen=sharpen).fit(W, y).transduction_
 
     return predict
 
@@ -166,10 +164,9 @@ def sknetwork(kind: str, **settings: Any) -> Predict:
 ALPHAS = (0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 LEARNERS: tuple[Learner, ...] = (
-    # Ours. Three rows are to come here, through the estimator with metric="precomputed":
-    #   "LASS" (told nothing), "LASS, sizes" and "LASS, sizes, sharpened" (told class sizes).
-    Learner("LASS lam=1", "graph", "nothing", ours_solve(1.0), ours=True),
-    Learner("LASS lam=1, masses", "graph", "class sizes", ours_solve(1.0), ours=True),
+    Learner("LASS", "graph", "nothing", ours(), ours=True),
+    Learner("LASS, sizes", "graph", "class sizes", ours(), ours=True),
+    Learner("LASS, sizes, sharpened", "graph", "class sizes", ours("auto"), mbo=True, ours=True),
     # Told nothing
     Learner("harmonic", "graph", "nothing", harmonic),
     Learner("class-mass", "graph", "nothing", class_mass),

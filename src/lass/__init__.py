@@ -9,30 +9,64 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ConvergenceWarning": "lass.solution",
+    "LASS": "lass.estimator",
+    "NewItem": "lass.mapping",
     "Problem": "lass.problem",
     "Solution": "lass.solution",
+    "assign": "lass.mapping",
+    "explain": "lass.explanation",
+    "flips": "lass.explanation",
+    "influence": "lass.influences",
     "knn_graph": "lass.graph",
+    "path": "lass.mapping",
     "project_simplex": "lass.simplex",
     "solve": "lass.solution",
-    "solvers": "lass",
+    "sources": "lass.influences",
+    "spread": "lass.spreads",
 }
 
-__all__ = ["ConvergenceWarning", "Problem", "Solution", "knn_graph", "project_simplex", "solve", "solvers"]
+_ROOMS = ("baselines", "graph", "solvers")
+
+__all__ = [
+    "LASS",
+    "ConvergenceWarning",
+    "NewItem",
+    "Problem",
+    "Solution",
+    "assign",
+    "baselines",
+    "explain",
+    "flips",
+    "graph",
+    "influence",
+    "knn_graph",
+    "path",
+    "project_simplex",
+    "solve",
+    "solvers",
+    "sources",
+    "spread",
+]
 
 if TYPE_CHECKING:
-    from lass import solvers
+    from lass import baselines, graph, solvers
+    from lass.estimator import LASS
+    from lass.explanation import explain, flips
     from lass.graph import knn_graph
+    from lass.influences import influence, sources
+    from lass.mapping import NewItem, assign, path
     from lass.problem import Problem
     from lass.simplex import project_simplex
     from lass.solution import ConvergenceWarning, Solution, solve
+    from lass.spreads import spread
 
 
 def __getattr__(name: str) -> Any:
     """Load a part when it is first asked for, so that ``import lass`` takes no time."""
+    if name in _ROOMS:
+        return import_module(f"lass.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'lass' has no attribute {name!r}")
-    if name == "solvers":
-        return import_module("lass.solvers")
     return getattr(import_module(_HOME[name]), name)
 
 

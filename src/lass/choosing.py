@@ -10,14 +10,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.baselines.extension import solve_rows
-from lass.core import Array
+from lass.core import Array, GraphOperator
 from lass.decisions import centred
 from lass.graph.laplacian import components
 from lass.labels import words_of
+from lass.linear import ConjugateGradients
+from lass.simplex import project_simplex
 from lass.solution import Solution, solve
 
-#: values between the two ends where the answer stops to depend on lam
-STEPS = 4
+#: values tried from one end to the other, and how often labels are hidden
+STEPS, FOLDS = 3, 3
+#: relative residual that is enough to place the two ends
+ROUGH = 1e-4
 
 
 @dataclass
@@ -34,46 +38,50 @@ class Choice:
         return "\n".join([f"lam = {self.lam:.4g}: {self.reason}", *rows])
 
 
-def solve_at(W: sp.csr_array, G: sp.csr_array, lam: float, tol: float, start: Array | None = None) -> Solution:
+def solve_at(
+    W: sp.csr_array, G: sp.csr_array, lam: float, tol: float, start: Array | None = None
+) -> Solution:
     """Solve, and take the most even of equally good answers."""
     return centred(solve(W, G, lam, tol=tol, start=start))
 
 
-def ends(W: sp.csr_array, G: sp.csr_array) -> tuple[float, float, Array]:
-    """Where lam ceases to matter for labels: below the first value and above the second.
+def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
+    """The lam up to which labelled items keep their label and all others are harmonic.
 
-    Below the first, labelled items keep their label and the others are harmonic. Above the
-    second every item is in the interior, Z = 1/K + U / (2 lam), with ``L U = G - row means``:
-    only its scale changes. Both from one linear solve each. Returns U too.
+    min over labelled n and k != y_n of (g_ny - g_nk) / (2 ((LZ)_ny - (LZ)_nk)), where positive.
     """
-    N, K = G.shape
     dense = G.toarray()
     informed = dense.any(axis=1)
-    vertex = dense.argmax(axis=1)
+    top = dense.argmax(axis=1)[informed][:, None]
     others = np.flatnonzero(~informed)
-    Z = np.zeros((N, K))
-    Z[informed, vertex[informed]] = 1.0
-    degree = W.sum(axis=1)
-    Z[others] = solve_rows(W, others, (W @ Z)[others])
-    pull = degree[informed, None] * Z[informed] - (W @ Z)[informed]
-    which = vertex[informed][:, None]
-    rise = np.take_along_axis(pull, which, 1) - pull
-    stake = np.take_along_axis(dense[informed], which, 1) - dense[informed]
+    Z = np.zeros(G.shape)
+    np.put_along_axis(Z, dense.argmax(axis=1)[:, None], 1.0, axis=1)
+    Z[others] = 0.0
+    Z[others] = solve_rows(W, others, (W @ Z)[others], tol=ROUGH)
+    pull = W.sum(axis=1)[informed, None] * Z[informed] - (W @ Z)[informed]
+    rise = np.take_along_axis(pull, top, 1) - pull
+    stake = np.take_along_axis(dense[informed], top, 1) - dense[informed]
     limits = np.divide(stake, 2.0 * rise, out=np.full_like(rise, np.inf), where=rise > 1e-14)
-    low = float(limits.min(initial=np.inf))
+    return float(limits.min(initial=np.inf))
+
+
+def upper_end(W: sp.csr_array, G: sp.csr_array) -> tuple[float, Array, Array]:
+    """The lam from which every item is in the interior, Z = E + U / (2 lam): only its scale changes.
+
+    ``L U = G - row means`` over the categories named in a component, E even over those; labels are
+    sources then, as in Poisson learning. Returns that lam, E and U.
+    """
+    N, dense = G.shape[0], G.toarray()
     count, part = components(W)
     member = sp.csr_array((np.ones(N), (part, np.arange(N))), shape=(count, N))
-    named = (member @ dense) > 0
-    present = named[part]
-    size = np.maximum(present.sum(axis=1, keepdims=True), 1)
-    B = np.where(present, dense - dense.sum(axis=1, keepdims=True) / size, 0.0)
-    first = np.unique(part, return_index=True)[1]
-    rest = np.setdiff1d(np.arange(N), first)
-    U = np.zeros((N, K))
-    U[rest] = solve_rows(W, rest, B[rest])
+    named = ((member @ dense) > 0)[part]
+    size = np.maximum(named.sum(axis=1, keepdims=True), 1)
+    B = np.where(named, dense - dense.sum(axis=1, keepdims=True) / size, 0.0)
+    degree = W.sum(axis=1)
+    gradients = ConjugateGradients(GraphOperator(W, degree).apply, degree + (degree == 0), tol=ROUGH)
+    U = gradients.solve(B)  # singular but consistent: B sums to zero in every component
     U -= (member @ U)[part] / np.bincount(part)[part, None]
-    high = float((-U * size).max(initial=0.0) / 2.0)
-    return low, high, np.where(present, 1.0 / size, 0.0) + np.where(present, U / (2.0 * max(high, 1e-300)), 0.0)
+    return float((-U * size).max(initial=0.0) / 2.0), named / size, np.where(named, U, 0.0)
 
 
 def choose_for_labels(
@@ -86,19 +94,23 @@ def choose_for_labels(
 ) -> Choice:
     """Hide labels, fold by fold, and count how many come back.
 
-    The values tried lie between the two ends of :func:`ends`. Where hardly any category has two
+    The values tried lie between :func:`lower_end` and :func:`upper_end`. Where hardly any category has two
     labels nothing can be hidden: then the upper end, where labels act as sources (few labels
     held fixed leave the rest of the graph flat).
     """
     told = np.flatnonzero(codes >= 0)
     counts = np.bincount(codes[told], minlength=size)
-    low, high, _ = ends(W, words_of(codes, size, W, confidence))
+    G = words_of(codes, size, W, confidence)
+    high = upper_end(W, G)[0]
+    if counts[counts > 0].mean() < 2 and high > 0:
+        return Choice(
+            high, "fewer than two labels a category: nothing can be hidden, so labels act as sources"
+        )
+    low = lower_end(W, G)
     if not (0 < low < high < np.inf):
         return Choice(1.0, "every lam gives the same decisions here")
-    if counts[counts > 0].mean() < 2:
-        return Choice(high, "fewer than two labels a category: nothing can be hidden, so labels act as sources")
     lams = np.geomspace(low, high, STEPS)
-    folds = int(min(5, max(2, np.median(counts[counts > 0]))))
+    folds = int(min(FOLDS, max(2, np.median(counts[counts > 0]))))
     order = np.random.default_rng(seed).permutation(told)
     order = order[np.argsort(codes[order], kind="stable")]
     fold = np.arange(len(order)) % folds
@@ -107,14 +119,11 @@ def choose_for_labels(
         hidden = order[fold == one]
         kept = codes.copy()
         kept[hidden] = -1
-        if (kept >= 0).sum() == 0:
-            continue
         G = words_of(kept, size, W, confidence)
-        _, top, interior = ends(W, G)
-        Z: Array | None = None
+        _, even, U = upper_end(W, G)
+        Z: Array = np.asarray(project_simplex(even + U / (2.0 * high)), float)
         for i in range(STEPS - 1, -1, -1):
-            start = interior if Z is None and lams[i] >= 0.5 * top else Z
-            Z = solve_at(W, G, float(lams[i]), 1e-3, start).Z
+            Z = solve_at(W, G, float(lams[i]), 1e-2, Z).Z
             correct[i] += float((decide(Z)[hidden] == codes[hidden]).sum())
     scores = correct / len(order)
     best = int(np.flatnonzero(scores >= scores.max() - 1e-12)[-1])
@@ -145,10 +154,10 @@ def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: floa
     sample = rng.permutation(len(rows))[:5000]
     rows, columns = rows[sample], columns[sample]
     scores = []
-    Z: Array | None = None
+    last: Array | None = None
     for lam in lams:
-        solution = solve(W, visible, float(lam), tol=1e-3, start=Z)
-        Z = solution.Z
+        solution = solve(W, visible, float(lam), tol=1e-3, start=last)
+        last = solution.Z
         crowd = solution.crowd()[rows]
         said = visible[rows].tocoo()
         crowd[said.coords[0], said.coords[1]] = -np.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lass.core import Array
 from lass.graph.laplacian import components
@@ -12,7 +12,7 @@ from lass.simplex import project_simplex
 from lass.solution import Solution
 
 
-def whole_counts(prior: ArrayLike, total: int) -> Array:
+def whole_counts(prior: ArrayLike, total: int) -> NDArray[np.int64]:
     """Whole numbers that sum to ``total`` and follow ``prior`` as closely as they can.
 
     Examples
@@ -74,7 +74,9 @@ def centred(solution: Solution) -> Solution:
     member = sp.csr_array((np.ones(problem.N), (part, np.arange(problem.N))), shape=(count, problem.N))
     gains = (member @ problem.G).toarray()
     scale = np.abs(gains).max(axis=1, keepdims=True)
-    movable = np.flatnonzero((np.ptp(gains, axis=1, keepdims=True) <= 1e-9 * scale).ravel() & (scale.ravel() > 0))
+    movable = np.flatnonzero(
+        (np.ptp(gains, axis=1, keepdims=True) <= 1e-9 * scale).ravel() & (scale.ravel() > 0)
+    )
     if not len(movable):
         return solution
     moved = Z.copy()

@@ -21,7 +21,7 @@ class Words(NamedTuple):
 
 
 def is_matrix(y: Any) -> bool:
-    """Is y a matrix of affinities (two columns or more) rather than a list of labels?"""
+    """Whether y is a matrix of affinities (two columns or more) rather than a list of labels."""
     return getattr(y, "ndim", np.ndim(y) if isinstance(y, list | tuple) else 1) == 2 and y_columns(y) > 1
 
 
@@ -84,7 +84,9 @@ def _unknown(value: Any) -> bool:
     return value is None or (isinstance(value, float | np.floating) and np.isnan(value)) or value == -1
 
 
-def words_of(codes: NDArray[np.int64], size: int, W: sp.csr_array, confidence: Array | None = None) -> sp.csr_array:
+def words_of(
+    codes: NDArray[np.int64], size: int, W: sp.csr_array, confidence: Array | None = None
+) -> sp.csr_array:
     """Affinities of labelled items, the words of every category weighing the same in a component.
 
     A label counts 1 on average. Without the balance a category would spread over the whole

@@ -17,7 +17,7 @@ WEAKEST, STRONGEST, STEPS = 0.03, 1.0, 12
 
 
 class Sharpened(NamedTuple):
-    """The last convex problem's solution, the shift of its decisions, and how many items each step changed."""
+    """The last convex problem's solution, the shift of its decisions, and what each step changed."""
 
     solution: Solution
     shift: Array
@@ -30,6 +30,7 @@ def sharpen(
     prior: Array | None = None,
     *,
     strength: float = STRONGEST,
+    decided: NDArray[np.int64] | None = None,
     callback: Any = None,
 ) -> Sharpened:
     """Follow a concave term, -s/2 sum_n d_n |z_n|^2, as s grows.
@@ -49,13 +50,15 @@ def sharpen(
         Shares that decisions keep to; by default those of the start.
     strength : float
         The last s.
+    decided : array of shape (N,), optional
+        First decisions; by default those of the start.
     callback : callable, optional
         Called with (step, number of steps, items that changed).
     """
     problem, Z = solution.problem, solution.Z
     K, degree, told = problem.K, problem.diagonal, codes >= 0
     p = np.zeros(K) if prior is None else slide(Z, prior)
-    decided = np.where(told, codes, (Z + p).argmax(axis=1))
+    decided = np.where(told, codes, (Z + p).argmax(axis=1) if decided is None else decided)
     if prior is None:
         prior = np.bincount(decided, minlength=K) / problem.N
     changed = []
@@ -72,5 +75,3 @@ def sharpen(
         if callback is not None:
             callback(step + 1, STEPS, changed[-1])
     return Sharpened(solution, p, changed)
-
-

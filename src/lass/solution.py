@@ -283,22 +283,28 @@ class Solution:
 
     def save(self, path: str | Path) -> None:
         """Write everything needed to go on from here into one ``.npz`` file, without pickle."""
-        arrays = pack(self.problem) | {f"dual_{name}": value for name, value in self.duals.items()}
-        if self.shift is not None:
-            arrays["shift"] = self.shift
-        for name in ("Z", "tol", "method", "n_iter", "seconds", "interrupted"):
-            arrays[name] = np.asarray(getattr(self, name))
-        arrays["history"] = np.array(self.history, dtype=float).reshape(-1, 3)
-        arrays["solver"] = np.asarray(self.solver if isinstance(self.solver, str) else "auto")
-        write(Path(path), arrays)
+        write(Path(path), arrays_of(self))
 
     @staticmethod
     def load(path: str | Path) -> Solution:
         """Read what :meth:`save` wrote. Never unpickles; checks everything, computes the gap anew."""
-        return read(Path(path), _restored)
+        return read(Path(path), restored, "Solution")
 
 
-def _restored(data: dict[str, Any]) -> Solution:
+def arrays_of(solution: Solution) -> dict[str, Any]:
+    """Everything needed to go on from a solution, as arrays."""
+    arrays = pack(solution.problem) | {f"dual_{name}": value for name, value in solution.duals.items()}
+    if solution.shift is not None:
+        arrays["shift"] = solution.shift
+    for name in ("Z", "tol", "method", "n_iter", "seconds", "interrupted"):
+        arrays[name] = np.asarray(getattr(solution, name))
+    arrays["history"] = np.array(solution.history, dtype=float).reshape(-1, 3)
+    arrays["solver"] = np.asarray(solution.solver if isinstance(solution.solver, str) else "auto")
+    return arrays
+
+
+def restored(data: dict[str, Any]) -> Solution:
+    """A solution from its arrays; the gap is computed anew."""
     Z = np.ascontiguousarray(data["Z"], dtype=float)
     problem = unpack(data, Z.shape)
     if not np.isfinite(Z).all() or Z.min() < 0 or np.abs(Z.sum(axis=1) - 1).max() > 1e-9:

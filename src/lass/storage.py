@@ -77,7 +77,7 @@ def write(path: Path, arrays: Mapping[str, Any]) -> None:
             raise
 
 
-def read(path: Path, build: Callable[[dict[str, Any]], Thing]) -> Thing:
+def read(path: Path, build: Callable[[dict[str, Any]], Thing], kind: str) -> Thing:
     """Build something from the arrays of a file; whatever is wrong with it is one ``ValueError``."""
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
@@ -88,4 +88,4 @@ def read(path: Path, build: Callable[[dict[str, Any]], Thing]) -> Thing:
     except FileNotFoundError:
         raise
     except (LookupError, OSError, TypeError, ValueError, AttributeError, EOFError, BadZipFile) as error:
-        raise ValueError(f"{path} is not a saved Solution ({error})") from None
+        raise ValueError(f"{path} is not a saved {kind} ({error})") from None

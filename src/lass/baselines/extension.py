@@ -98,7 +98,7 @@ def _extend(W: sp.csr_array, Y: Array) -> tuple[Array, NDArray[np.bool_]]:
     return Z, free
 
 
-def solve_rows(W: sp.csr_array, rows: NDArray[np.intp], B: Array) -> Array:
+def solve_rows(W: sp.csr_array, rows: NDArray[np.intp], B: Array, tol: float = 1e-12) -> Array:
     """The X with L_rr X = B, for rows r that are not all of any component; O(nnz K) a step, or direct."""
     if not len(rows):
         return B
@@ -108,7 +108,7 @@ def solve_rows(W: sp.csr_array, rows: NDArray[np.intp], B: Array) -> Array:
     levels = depth(inner, int(np.argmax(part == np.bincount(part, minlength=count).argmax())))
     solver: Factor | ConjugateGradients
     if len(rows) * (len(rows) / levels) ** 2 < 20.0 * levels * inner.nnz * B.shape[1]:
-        solver = solver_for(inner, diagonal, levels)
+        solver = solver_for(inner, diagonal, levels, tol=tol)
     else:
-        solver = ConjugateGradients(GraphOperator(inner, diagonal).apply, diagonal)
+        solver = ConjugateGradients(GraphOperator(inner, diagonal).apply, diagonal, tol=tol)
     return solver.solve(B)

@@ -68,15 +68,37 @@ class KNNGraph:
         self._check(size)
         if self.metric == "precomputed" and X.shape[1] != size:
             raise ValueError(f"X must be square with metric='precomputed'; found shape {X.shape}")
-        #: the rows that were fitted and those that came later, each with its search
-        self._searches: list[Search] = [choose(X, self.n_neighbors, self.metric, self.search, self.seed)]
-        self._later: Any = None
-        self._columns, self._sparse = X.shape[1], sp.issparse(X)
+        self._prepare(X)
         distances, which = self._searches[0].nearest(X, np.arange(size))
         self._spread = typical_bandwidth(distances) if self.bandwidth is None else float(self.bandwidth)
         self.directed = self._tied((distances, which), size)
         self.__dict__.pop("graph", None)
         return self
+
+    @property
+    def items(self) -> Any:
+        """The fitted rows; those that came later are not among them."""
+        return self._items
+
+    @property
+    def spread(self) -> float:
+        """The bandwidth of gaussian weights."""
+        return self._spread
+
+    def resume(self, X: Any, directed: sp.csr_array, spread: float) -> KNNGraph:
+        """Take a graph that was fitted on X before, without searching again; returns self."""
+        self._prepare(as_items(X, self.metric))
+        self._spread, self.directed = spread, directed
+        self.__dict__.pop("graph", None)
+        return self
+
+    def _prepare(self, X: Any) -> None:
+        """Keep the rows and how to search among them."""
+        #: the rows that were fitted and those that came later, each with its search
+        self._searches: list[Search] = [choose(X, self.n_neighbors, self.metric, self.search, self.seed)]
+        self._items: Any = X
+        self._later: Any = None
+        self._columns, self._sparse = X.shape[1], sp.issparse(X)
 
     def _check(self, size: int) -> None:
         k = self.n_neighbors

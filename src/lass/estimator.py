@@ -1,0 +1,398 @@
+"""LASS for scikit-learn: from items and partial labels to assignments of known and new items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lass.checks import numbers
+from lass.choosing import Choice, choose_for_labels, choose_for_tags, solve_at, upper_end
+from lass.core import Array
+from lass.decisions import slide
+from lass.graph import KNNGraph, as_weights, health
+from lass.labels import Words, is_matrix, read_affinities, read_labels, words_of
+from lass.mapping import NewItem, assign
+from lass.paths import Path as AssignmentPath
+from lass.sharpening import STRONGEST, sharpen
+from lass.simplex import project_simplex
+from lass.solution import Solution
+
+
+class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Assign items to categories from a few words and many similarities.
+
+    Parameters
+    ----------
+    lam : float or "auto"
+        How much the crowd weighs against the expert. "auto" hides some of what is known and takes
+        the value that brings back most of it (``choice_`` says how).
+    n_neighbors : int
+        Neighbours of an item in the graph (at most one less than there are items).
+    metric : str
+        As in :func:`lass.knn_graph`; with "precomputed", X is the graph itself: symmetric weights
+        >= 0 (and for new items, their weights to the fitted ones).
+    prior : None, "labels" or array of shape (K,)
+        Shares of the categories that decisions follow, by a slide that keeps rows valid; "labels"
+        takes the frequencies of the labels. None decides by the largest assignment.
+    sharpen : None, "auto" or float
+        Where every item belongs to one category: decisions made firmer in a dozen certified steps,
+        up to this strength ("auto": 1). The whole is a local solution, not a certified optimum.
+    contrast : float, optional
+        Weights of the graph are raised to this power (their total is kept): the more, the more the
+        closest neighbours are trusted. By default 2 where y holds labels, 1 where it holds affinities.
+    tol : float
+        Relative gap of the solution.
+
+    Attributes
+    ----------
+    assignments_ : array of shape (N, K)
+        Rows on the simplex.
+    transduction_ : array of shape (N,)
+        The decided category of each item, ``classes_[assignments_.argmax(axis=1)]``.
+    classes_ : array of shape (K,)
+    graph_ : csr_array of shape (N, N)
+    solution_ : Solution
+        With its certificate, for affinities ``affinities_`` at ``lam_``.
+    lam_ : float
+    choice_ : Choice or None
+        How lam was chosen.
+    health_ : Health
+        What the graph can carry.
+    shift_ : array of shape (K,)
+        The slide of the decisions.
+
+    Examples
+    --------
+    >>> import lass
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> model = lass.LASS(n_neighbors=2).fit(X, ["low", None, None, None, None, "high"])
+    >>> model.predict([[0.15], [4.9]])
+    array(['low', 'high'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        lam: float | str = "auto",
+        n_neighbors: int = 10,
+        metric: str = "euclidean",
+        prior: Any = None,
+        sharpen: float | str | None = None,
+        contrast: float | None = None,
+        tol: float = 1e-5,
+    ) -> None:
+        self.lam = lam
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.prior = prior
+        self.sharpen = sharpen
+        self.contrast = contrast
+        self.tol = tol
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, y: Any, confidence: ArrayLike | None = None) -> LASS:
+        """Find the assignments of the items.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (N, D)
+        y : array of shape (N,), or array or sparse matrix of shape (N, K)
+            A label for each item, with -1, None or NaN where nobody knows; or signed affinities,
+            whose magnitude is the confidence (a data frame names the categories).
+        confidence : array of shape (N,), optional
+            Weight of each item's label.
+        """
+        self._check_settings()
+        if y is None:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: give labels or affinities of the items"
+            )
+        X = self._items(X, reset=True)
+        check_consistent_length(X, y)
+        self._contrast = (1.0 if is_matrix(y) else 2.0) if self.contrast is None else float(self.contrast)
+        self._tie(X)
+        if is_matrix(y):
+            words = read_affinities(y, X.shape[0])
+        else:
+            flat = y if isinstance(y, list | tuple) else column_or_1d(y, warn=True)
+            classes, codes = read_labels(flat)
+            weights = _confidence(confidence, len(codes))
+            words = Words(classes, words_of(codes, len(classes), self.graph_, weights), codes)
+        return self._learn(words, confidence)
+
+    def _check_settings(self) -> None:
+        if isinstance(self.lam, str) and self.lam != "auto":
+            raise ValueError(f"lam must be 'auto' or a number >= 0; found {self.lam!r}")
+        if isinstance(self.prior, str) and self.prior != "labels":
+            raise ValueError(
+                f"prior must be None, 'labels' or shares of the categories; found {self.prior!r}"
+            )
+        if isinstance(self.sharpen, str) and self.sharpen != "auto":
+            raise ValueError(f"sharpen must be None, 'auto' or a number > 0; found {self.sharpen!r}")
+        if isinstance(self.sharpen, int | float) and not 0 < self.sharpen < np.inf:
+            raise ValueError(f"sharpen must be None, 'auto' or a number > 0; found {self.sharpen!r}")
+        if self.contrast is not None and not 0 < self.contrast < np.inf:
+            raise ValueError(f"contrast must be a number > 0; found {self.contrast!r}")
+
+    def _items(self, X: Any, reset: bool) -> Any:
+        least = 2 if reset else 1
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            reset=reset,
+            ensure_min_samples=least,
+        )
+
+    def _tie(self, X: Any) -> None:
+        """Build the graph, or take it."""
+        if self.metric == "precomputed":
+            self.neighbours_ = None
+            W = as_weights(X, "X")
+        else:
+            count = min(int(self.n_neighbors), X.shape[0] - 1)
+            self.neighbours_ = KNNGraph(count, metric=self.metric).fit(X)
+            W = self.neighbours_.graph
+        self._scale = 1.0
+        self.graph_ = self._steepened(W)
+        total = self.graph_.sum()
+        if self._contrast != 1.0 and total > 0:
+            self._scale = float(W.sum() / total)
+            self.graph_ = sp.csr_array(self.graph_ * self._scale)
+
+    def _steepened(self, W: sp.csr_array) -> sp.csr_array:
+        if self._contrast == 1.0:
+            return W
+        top = W.data.max(initial=1.0) if self.metric == "precomputed" else 1.0
+        return as_weights_of(W, (W.data / top) ** self._contrast * self._scale)
+
+    def _learn(self, words: Words, confidence: ArrayLike | None = None) -> LASS:
+        """Choose lam, solve, slide and sharpen."""
+        W, (self.classes_, G, codes) = self.graph_, words
+        self.affinities_, self._codes = G, codes
+        size = len(self.classes_)
+        self._prior = self._shares(codes, size)
+        self.health_ = health(W, np.asarray(np.diff(G.indptr) > 0))
+        self.choice_: Choice | None = None
+        if self.lam == "auto":
+            if codes is None:
+                self.choice_ = choose_for_tags(W, G)
+            else:
+                weights = _confidence(confidence, len(codes))
+                self.choice_ = choose_for_labels(W, codes, size, weights, self._decide)
+        self.lam_ = float(self.lam) if self.choice_ is None else self.choice_.lam
+        start = None
+        if codes is not None and self.choice_ is not None:
+            high, even, U = upper_end(W, G)
+            if self.lam_ > 0.9 * high > 0:
+                start = np.asarray(project_simplex(even + U / (2.0 * self.lam_)), float)
+        self._settle(solve_at(W, G, self.lam_, self.tol, start))
+        if self.sharpen is not None:
+            self._sharpened()
+        return self
+
+    def _shares(self, codes: NDArray[np.int64] | None, size: int) -> Array | None:
+        if self.prior is None:
+            return None
+        if isinstance(self.prior, str):
+            counts = (
+                self.affinities_.maximum(0).sum(axis=0) if codes is None else np.bincount(codes[codes >= 0])
+            )
+            return np.asarray(counts / counts.sum(), float)
+        shares = numbers(self.prior, "prior")
+        if shares.shape != (size,) or not np.isfinite(shares).all() or shares.min() < 0 or shares.sum() <= 0:
+            raise ValueError(
+                f"prior must hold {size} shares >= 0, one a category in the order of classes_; found {shares}"
+            )
+        return np.asarray(shares / shares.sum(), float)
+
+    def _decide(self, Z: Array) -> NDArray[np.int64]:
+        return np.asarray((Z if self._prior is None else Z + slide(Z, self._prior)).argmax(axis=1))
+
+    def _settle(self, solution: Solution, shift: Array | None = None) -> None:
+        """Take a solution, and the slide of its decisions."""
+        self.solution_ = solution
+        if shift is None:
+            shift = np.zeros(len(self.classes_)) if self._prior is None else slide(solution.Z, self._prior)
+        self.shift_ = shift
+        moved = shift.any()
+        self.assignments_ = project_simplex(solution.Z + shift) if moved else solution.Z
+        self.transduction_ = self.classes_[self.assignments_.argmax(axis=1)]
+
+    def _sharpened(self) -> None:
+        if self._codes is None:
+            raise ValueError("sharpen is for labels, one category an item; y holds affinities")
+        strength = STRONGEST if isinstance(self.sharpen, str) else float(self.sharpen or STRONGEST)
+        # the surest decisions first: those of a graph twice as steep
+        steep = as_weights_of(
+            self.graph_, self.graph_.data**2 / max(self.graph_.data.max(initial=0.0), 1e-300)
+        )
+        size = len(self.classes_)
+        first = solve_at(steep, words_of(self._codes, size, steep), 1.0, 1e-3)
+        decided = self._decide(first.Z)
+        result = sharpen(self.solution_, self._codes, self._prior, strength=strength, decided=decided)
+        self._settle(result.solution, result.shift)
+
+    def update(self, y: Mapping[Any, Any]) -> LASS:
+        """Learn a few more words from here, warm; lam stays.
+
+        Parameters
+        ----------
+        y : mapping
+            {item: label} where labels were fitted (None withdraws one), {(item, category): affinity}
+            where affinities were. Items are row numbers, labels and categories as in ``classes_``.
+
+        Examples
+        --------
+        >>> import lass
+        >>> model = lass.LASS(0.1, n_neighbors=2).fit([[0.0], [0.2], [0.9], [1.0]], ["a", None, None, "b"])
+        >>> model.update({1: "b"}).transduction_
+        array(['a', 'b', 'b', 'b'], dtype='<U1')
+        """
+        check_is_fitted(self)
+        number = {name: k for k, name in enumerate(self.classes_.tolist())}
+        N = self.graph_.shape[0]
+
+        def known(table: Mapping[Any, int], key: Any, what: str) -> int:
+            if key not in table:
+                raise ValueError(f"y names the {what} {key!r}, which was not there when fitted")
+            return table[key]
+
+        items = dict.fromkeys(range(N))
+        for key in y:
+            item = key if self._codes is not None else key[0]
+            if not isinstance(item, int | np.integer) or int(item) not in items:
+                raise ValueError(f"y names item {item!r}; items are row numbers from 0 to {N - 1}")
+        if self._codes is None:
+            change = {(int(n), known(number, name, "category")): float(v) for (n, name), v in y.items()}
+            solution = self.solution_.update(G=change)
+        else:
+            self._codes = self._codes.copy()
+            for item, label in y.items():
+                self._codes[int(item)] = -1 if label is None else known(number, label, "label")
+            G = words_of(self._codes, len(self.classes_), self.graph_)
+            solution = self.solution_.update(G=G, lam=self.lam_)
+        self.affinities_ = solution.problem.G
+        self._settle(solution)
+        if self.sharpen is not None:
+            self._sharpened()
+        return self
+
+    def _ties(self, X: Any) -> sp.csr_array:
+        """Weights of new items to the fitted ones."""
+        check_is_fitted(self)
+        X = self._items(X, reset=False)
+        W = sp.csr_array(X) if self.neighbours_ is None else self.neighbours_.connect(X)
+        return self._steepened(W)
+
+    def predict_proba(self, X: Any, g: Any = None, lam: float | None = None) -> Array:
+        """Assignments of new items: what their neighbours say, and affinities ``g`` of their own.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (M, D)
+            With ``metric="precomputed"``, the (M, N) weights to the fitted items.
+        g : array or sparse matrix of shape (M, K), optional
+            What is known of the new items themselves.
+        lam : float, optional
+            Another weight of the crowd against ``g``.
+        """
+        W = self._ties(X)
+        lam = self.lam_ if lam is None else lam
+        return assign(W, self.solution_.Z, g, lam, shift=self.shift_ if self.shift_.any() else None)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The largest category of new items."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def transform(self, X: Any) -> Array:
+        """Assignments as features; the same as :meth:`predict_proba`."""
+        return self.predict_proba(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The categories, as names of columns."""
+        check_is_fitted(self)
+        return np.asarray([str(name) for name in self.classes_], dtype=object)
+
+    def predict_tags(
+        self, X: Any = None, top: int | None = 5, threshold: float = 0.0
+    ) -> list[list[tuple[Any, float]]]:
+        """The likeliest categories of each item with their scores, the largest first.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, optional
+            New items; by default the fitted ones, whose stated categories are left out and whose
+            others are ranked by what the neighbours say, the item's own words left out.
+        top : int or None
+            How many at most.
+        threshold : float
+            Only scores above this.
+        """
+        check_is_fitted(self)
+        if X is None:
+            scores = self.solution_.crowd()
+            said = self.affinities_.tocoo()
+            scores[said.coords[0], said.coords[1]] = -np.inf
+        else:
+            scores = self.predict_proba(X)
+        count = scores.shape[1] if top is None else min(int(top), scores.shape[1])
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+        return [
+            [(self.classes_[k], float(row[k])) for k in best if row[k] > threshold]
+            for row, best in zip(scores, order, strict=True)
+        ]
+
+    def path(self, x: Any, g: ArrayLike | None = None) -> AssignmentPath:
+        """The exact path over lam of one new item with affinities ``g``."""
+        row = x if sp.issparse(x) else np.asarray(x).reshape(1, -1)
+        W = self._ties(row)
+        if W.shape[0] != 1:
+            raise ValueError(f"x must be one item; found {W.shape[0]} rows")
+        return NewItem(W, self.solution_.Z).path(np.zeros(len(self.classes_)) if g is None else g)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model into one ``.npz`` file, without pickle."""
+        from lass.persistence import save_model
+
+        check_is_fitted(self)
+        save_model(self, Path(path))
+
+    @staticmethod
+    def load(path: str | Path) -> LASS:
+        """Read what :meth:`save` wrote. Never unpickles."""
+        from lass.persistence import load_model
+
+        return load_model(Path(path))
+
+
+def as_weights_of(W: sp.csr_array, values: Array) -> sp.csr_array:
+    """The graph with other weights on the same ties; those that underflow stay as the smallest number."""
+    values = np.maximum(values, np.finfo(float).tiny)
+    return sp.csr_array((values, W.indices, W.indptr), shape=W.shape)
+
+
+def _confidence(confidence: ArrayLike | None, rows: int) -> Array | None:
+    if confidence is None:
+        return None
+    weights = numbers(confidence, "confidence")
+    if weights.shape != (rows,) or not np.isfinite(weights).all() or weights.min() < 0:
+        raise ValueError(
+            f"confidence must hold one number >= 0 for each of {rows} items; found {weights.shape}"
+        )
+    return weights

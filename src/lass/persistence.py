@@ -1,0 +1,110 @@
+"""Fitted models in plain ``.npz`` files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from lass.choosing import Choice
+from lass.graph import KNNGraph, health
+from lass.solution import arrays_of, restored
+from lass.storage import PARTS, read, write
+
+if TYPE_CHECKING:
+    from lass.estimator import LASS
+
+
+def save_model(model: LASS, path: Path) -> None:
+    """Write settings, solution and whatever new items are compared with."""
+    settings = model.get_params()
+    prior = settings.pop("prior")
+    arrays: dict[str, Any] = {f"solution_{name}": value for name, value in arrays_of(model.solution_).items()}
+    arrays |= {
+        "settings": np.asarray(json.dumps(settings)),
+        "prior": np.asarray("" if prior is None else prior),
+        "lam": np.asarray(model.lam_),
+        "classes": np.asarray(model.classes_.tolist()),
+        "shift": model.shift_,
+        "scale": np.asarray([model._scale, model._contrast]),
+        "columns": np.asarray(model.n_features_in_),
+    }
+    if model._codes is not None:
+        arrays["codes"] = model._codes
+    if model._prior is not None:
+        arrays["shares"] = model._prior
+    if model.choice_ is not None:
+        arrays["choice"] = np.asarray(json.dumps(vars(model.choice_)))
+    if hasattr(model, "feature_names_in_"):
+        arrays["feature_names"] = np.asarray(model.feature_names_in_.tolist())
+    _pack(arrays, "affinities", model.affinities_)
+    _pack(arrays, "graph", model.graph_)
+    if model.neighbours_ is not None:
+        _pack(arrays, "directed", model.neighbours_.directed)
+        _pack(arrays, "items", model.neighbours_.items)
+        arrays["spread"] = np.asarray(model.neighbours_.spread)
+    write(path, arrays)
+
+
+def load_model(path: Path) -> LASS:
+    """Read a model that :func:`save_model` wrote; whatever is wrong with the file is a ``ValueError``."""
+    return read(path, _model, "model")
+
+
+def _model(data: dict[str, Any]) -> LASS:
+    from lass.estimator import LASS
+
+    settings = json.loads(str(data["settings"]))
+    prior = data["prior"]
+    settings["prior"] = (str(prior) or None) if prior.dtype.kind == "U" else prior
+    model = LASS(**settings)
+    model._check_settings()
+    prefix = "solution_"
+    model.solution_ = restored({k[len(prefix) :]: v for k, v in data.items() if k.startswith(prefix)})
+    N, K = model.solution_.Z.shape
+    model.classes_, model.shift_ = data["classes"], data["shift"]
+    if model.classes_.shape != (K,) or model.shift_.shape != (K,) or not np.isfinite(model.shift_).all():
+        raise ValueError("categories do not fit the assignments")
+    model.lam_ = float(data["lam"])
+    model._scale, model._contrast = (float(value) for value in data["scale"])
+    model._codes, model._prior = data.get("codes"), data.get("shares")
+    model.choice_ = Choice(**json.loads(str(data["choice"]))) if "choice" in data else None
+    model.n_features_in_ = int(data["columns"])
+    if "feature_names" in data:
+        model.feature_names_in_ = data["feature_names"].astype(object)
+    model.affinities_ = _unpack(data, "affinities")
+    model.graph_ = _unpack(data, "graph")
+    if model.affinities_.shape != (N, K) or model.graph_.shape != (N, N):
+        raise ValueError("the graph does not fit the assignments")
+    model.neighbours_ = None
+    if model.metric != "precomputed":
+        directed, items = _unpack(data, "directed"), _unpack(data, "items")
+        if directed.shape != (N, N) or items.shape[0] != N:
+            raise ValueError("the items do not fit the assignments")
+        count = min(int(model.n_neighbors), N - 1)
+        model.neighbours_ = KNNGraph(count, metric=model.metric).resume(
+            items, directed, float(data["spread"])
+        )
+    model.health_ = health(model.graph_, np.diff(model.affinities_.indptr) > 0)
+    model._settle(model.solution_, model.shift_)
+    return model
+
+
+def _pack(arrays: dict[str, Any], name: str, matrix: Any) -> None:
+    if sp.issparse(matrix):
+        arrays |= {f"{name}_{part}": getattr(matrix, part) for part in PARTS}
+        arrays[f"{name}_shape"] = np.asarray(matrix.shape)
+    else:
+        arrays[name] = np.asarray(matrix)
+
+
+def _unpack(data: dict[str, Any], name: str) -> Any:
+    if name in data:
+        return data[name]
+    shape = tuple(int(size) for size in data[f"{name}_shape"])
+    matrix = sp.csr_array(tuple(data[f"{name}_{part}"] for part in PARTS), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix
