@@ -53,15 +53,16 @@ def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
     dense = G.toarray()
     informed = dense.any(axis=1)
     top = dense.argmax(axis=1)[informed][:, None]
-    others = np.flatnonzero(~informed)
+    _, part = components(W)
+    others = np.flatnonzero(~informed & np.isin(part, part[informed]))  # those that a label reaches
     Z = np.zeros(G.shape)
-    np.put_along_axis(Z, dense.argmax(axis=1)[:, None], 1.0, axis=1)
-    Z[others] = 0.0
+    Z[informed, top.ravel()] = 1.0
     Z[others] = solve_rows(W, others, (W @ Z)[others], tol=ROUGH)
-    pull = W.sum(axis=1)[informed, None] * Z[informed] - (W @ Z)[informed]
+    degree = W.sum(axis=1)[informed, None]
+    pull = degree * Z[informed] - (W @ Z)[informed]
     rise = np.take_along_axis(pull, top, 1) - pull
     stake = np.take_along_axis(dense[informed], top, 1) - dense[informed]
-    limits = np.divide(stake, 2.0 * rise, out=np.full_like(rise, np.inf), where=rise > 1e-14)
+    limits = np.divide(stake, 2.0 * rise, out=np.full_like(rise, np.inf), where=rise > 1e-14 * degree)
     return float(limits.min(initial=np.inf))
 
 

@@ -64,8 +64,9 @@ def slide(Z: Array, prior: ArrayLike, start: Array | None = None, *, sweeps: int
 def centred(solution: Solution) -> Solution:
     """The solution whose categories are the most even, among those that are equally good.
 
-    Where the expert's words of every category weigh the same in a component, adding one row p
-    to all its rows changes nothing but the masses, as long as rows stay >= 0. O(N K).
+    Where the expert's words of several categories weigh the same in a component, and no other's
+    weigh more, adding one row p on these to all its rows changes nothing but the masses, as long
+    as rows stay >= 0. O(N K).
     """
     problem, Z = solution.problem, solution.Z
     if problem.lam == 0 or problem.ridge or len(problem.fixed_rows) or problem.masses is not None:
@@ -74,19 +75,20 @@ def centred(solution: Solution) -> Solution:
     member = sp.csr_array((np.ones(problem.N), (part, np.arange(problem.N))), shape=(count, problem.N))
     gains = (member @ problem.G).toarray()
     scale = np.abs(gains).max(axis=1, keepdims=True)
-    movable = np.flatnonzero(
-        (np.ptp(gains, axis=1, keepdims=True) <= 1e-9 * scale).ravel() & (scale.ravel() > 0)
-    )
+    level = gains >= gains.max(axis=1, keepdims=True) - 1e-9 * scale
+    movable = np.flatnonzero((level.sum(axis=1) > 1) & (scale.ravel() > 0))
     if not len(movable):
         return solution
     moved = Z.copy()
+    order = np.argsort(part, kind="stable")
+    bounds = np.searchsorted(part[order], np.arange(count + 1))
     for one in movable:
-        rows = np.flatnonzero(part == one)
-        floor = Z[rows].min(axis=0)
+        block = np.ix_(order[bounds[one] : bounds[one + 1]], np.flatnonzero(level[one]))
+        floor = Z[block].min(axis=0)
         room = floor.sum()
         if room > 1e-12:
-            wanted = (1.0 / problem.K - Z[rows].mean(axis=0) + floor) / room
-            moved[rows] += room * project_simplex(wanted) - floor
+            wanted = (floor - Z[block].mean(axis=0)) / room
+            moved[block] += room * project_simplex(wanted) - floor
     moved = np.maximum(moved, 0.0)
     moved /= moved.sum(axis=1, keepdims=True)
     return solution.at(moved)

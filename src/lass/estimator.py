@@ -21,6 +21,7 @@ from lass.graph import KNNGraph, as_weights, health
 from lass.labels import Words, is_matrix, read_affinities, read_labels, words_of
 from lass.mapping import NewItem, assign
 from lass.paths import Path as AssignmentPath
+from lass.problem import Problem
 from lass.sharpening import STRONGEST, sharpen
 from lass.simplex import project_simplex
 from lass.solution import Solution
@@ -167,18 +168,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             count = min(int(self.n_neighbors), X.shape[0] - 1)
             self.neighbours_ = KNNGraph(count, metric=self.metric).fit(X)
             W = self.neighbours_.graph
-        self._scale = 1.0
-        self.graph_ = self._steepened(W)
-        total = self.graph_.sum()
-        if self._contrast != 1.0 and total > 0:
-            self._scale = float(W.sum() / total)
-            self.graph_ = sp.csr_array(self.graph_ * self._scale)
-
-    def _steepened(self, W: sp.csr_array) -> sp.csr_array:
-        if self._contrast == 1.0:
-            return W
-        top = W.data.max(initial=1.0) if self.metric == "precomputed" else 1.0
-        return as_weights_of(W, (W.data / top) ** self._contrast * self._scale)
+        self.graph_ = steepened(W, self._contrast)
+        #: what raising to a power multiplied the weights by, so that new items get the same
+        self._scale = _scale(W, self._contrast)
 
     def _learn(self, words: Words, confidence: ArrayLike | None = None) -> LASS:
         """Choose lam, solve, slide and sharpen."""
@@ -188,22 +180,33 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self._prior = self._shares(codes, size)
         self.health_ = health(W, np.asarray(np.diff(G.indptr) > 0))
         self.choice_: Choice | None = None
+        if self.sharpen is not None and codes is None:
+            raise ValueError("sharpen is for labels, one category an item; y holds affinities")
         if self.lam == "auto":
             if codes is None:
                 self.choice_ = choose_for_tags(W, G)
+            elif self.sharpen is not None:
+                self.choice_ = Choice(
+                    1.0, "sharpened decisions start from labels that are held; lam plays no part"
+                )
             else:
                 weights = _confidence(confidence, len(codes))
                 self.choice_ = choose_for_labels(W, codes, size, weights, self._decide)
         self.lam_ = float(self.lam) if self.choice_ is None else self.choice_.lam
-        start = None
-        if codes is not None and self.choice_ is not None:
-            high, even, U = upper_end(W, G)
-            if self.lam_ > 0.9 * high > 0:
-                start = np.asarray(project_simplex(even + U / (2.0 * self.lam_)), float)
-        self._settle(solve_at(W, G, self.lam_, self.tol, start))
         if self.sharpen is not None:
             self._sharpened()
+        else:
+            self._settle(solve_at(W, G, self.lam_, self.tol, self._interior()))
         return self
+
+    def _interior(self) -> Array | None:
+        """Where to start at a lam so large that labels are sources, else nowhere."""
+        if self._codes is None or self.choice_ is None:
+            return None
+        high, even, U = upper_end(self.graph_, self.affinities_)
+        if not self.lam_ > 0.9 * high > 0:
+            return None
+        return np.asarray(project_simplex(even + U / (2.0 * self.lam_)), float)
 
     def _shares(self, codes: NDArray[np.int64] | None, size: int) -> Array | None:
         if self.prior is None:
@@ -234,17 +237,15 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self.transduction_ = self.classes_[self.assignments_.argmax(axis=1)]
 
     def _sharpened(self) -> None:
-        if self._codes is None:
-            raise ValueError("sharpen is for labels, one category an item; y holds affinities")
+        assert self._codes is not None
         strength = STRONGEST if isinstance(self.sharpen, str) else float(self.sharpen or STRONGEST)
         # the surest decisions first: those of a graph twice as steep
-        steep = as_weights_of(
-            self.graph_, self.graph_.data**2 / max(self.graph_.data.max(initial=0.0), 1e-300)
+        steep = steepened(self.graph_, 2.0)
+        first = solve_at(steep, words_of(self._codes, len(self.classes_), steep), 1.0, max(self.tol, 1e-4))
+        problem = Problem(self.graph_, self.affinities_, 1.0)
+        result = sharpen(
+            problem, self._codes, self._decide(first.Z), self._prior, strength=strength, tol=self.tol
         )
-        size = len(self.classes_)
-        first = solve_at(steep, words_of(self._codes, size, steep), 1.0, 1e-3)
-        decided = self._decide(first.Z)
-        result = sharpen(self.solution_, self._codes, self._prior, strength=strength, decided=decided)
         self._settle(result.solution, result.shift)
 
     def update(self, y: Mapping[Any, Any]) -> LASS:
@@ -285,11 +286,13 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             for item, label in y.items():
                 self._codes[int(item)] = -1 if label is None else known(number, label, "label")
             G = words_of(self._codes, len(self.classes_), self.graph_)
+            if self.sharpen is not None:
+                self.affinities_ = G
+                self._sharpened()
+                return self
             solution = self.solution_.update(G=G, lam=self.lam_)
         self.affinities_ = solution.problem.G
         self._settle(solution)
-        if self.sharpen is not None:
-            self._sharpened()
         return self
 
     def _ties(self, X: Any) -> sp.csr_array:
@@ -297,7 +300,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self)
         X = self._items(X, reset=False)
         W = sp.csr_array(X) if self.neighbours_ is None else self.neighbours_.connect(X)
-        return self._steepened(W)
+        return _reweighted(W, W.data**self._contrast * self._scale)
 
     def predict_proba(self, X: Any, g: Any = None, lam: float | None = None) -> Array:
         """Assignments of new items: what their neighbours say, and affinities ``g`` of their own.
@@ -381,10 +384,19 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         return load_model(Path(path))
 
 
-def as_weights_of(W: sp.csr_array, values: Array) -> sp.csr_array:
-    """The graph with other weights on the same ties; those that underflow stay as the smallest number."""
-    values = np.maximum(values, np.finfo(float).tiny)
-    return sp.csr_array((values, W.indices, W.indptr), shape=W.shape)
+def steepened(W: sp.csr_array, power: float) -> sp.csr_array:
+    """The graph with its weights raised to a power, their total as before."""
+    return W if power == 1.0 else _reweighted(W, W.data**power * _scale(W, power))
+
+
+def _scale(W: sp.csr_array, power: float) -> float:
+    total = float((W.data**power).sum())
+    return float(W.data.sum()) / total if total > 0 else 1.0
+
+
+def _reweighted(W: sp.csr_array, values: Array) -> sp.csr_array:
+    """Other weights on the same ties; what underflows stays the smallest number, so that ties stay."""
+    return sp.csr_array((np.maximum(values, np.finfo(float).tiny), W.indices, W.indptr), shape=W.shape)
 
 
 def _confidence(confidence: ArrayLike | None, rows: int) -> Array | None:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.checks import numbers
 from lass.core import Array
 from lass.graph.laplacian import as_sparse, components
 
@@ -21,19 +22,20 @@ class Words(NamedTuple):
 
 
 def is_matrix(y: Any) -> bool:
-    """Whether y is a matrix of affinities (two columns or more) rather than a list of labels."""
-    return getattr(y, "ndim", np.ndim(y) if isinstance(y, list | tuple) else 1) == 2 and y_columns(y) > 1
-
-
-def y_columns(y: Any) -> int:
-    """Number of columns of a two-dimensional y."""
-    return int(y.shape[1]) if hasattr(y, "shape") else len(y[0])
+    """Whether y is a matrix of affinities (sparse, or two columns or more) rather than a list of labels."""
+    if sp.issparse(y):
+        return True
+    try:
+        shape = np.shape(y)
+    except ValueError:  # a list of lists of several lengths
+        return False
+    return len(shape) == 2 and shape[1] > 1
 
 
 def read_affinities(y: Any, rows: int) -> Words:
     """Signed affinities, dense, sparse or a data frame whose columns name the categories."""
     names = getattr(y, "columns", None)
-    G = as_sparse(y.to_numpy(dtype=float) if names is not None else y, "y")
+    G = as_sparse(y if names is None else numbers(y, "y"), "y")
     if G.shape[0] != rows:
         raise ValueError(f"y must have one row an item, {rows}; found {G.shape[0]}")
     classes = np.arange(G.shape[1]) if names is None else np.asarray(names)
@@ -43,7 +45,7 @@ def read_affinities(y: Any, rows: int) -> Words:
 
 
 def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Classes, and the number of each item's class; -1, None and NaN say that nobody knows.
+    """Classes, and the number of each item's class; -1, None, NaN and NA say that nobody knows.
 
     Examples
     --------
@@ -53,15 +55,23 @@ def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """
     values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
     if values.dtype.kind == "O":
-        known = np.array([not _unknown(value) for value in values], dtype=bool)
+        known = np.array([not unknown(value) for value in values], dtype=bool)
         told = values[known].tolist()
+        if not all(map(np.isscalar, told)):
+            raise ValueError(
+                "y must hold one label an item, a number or a text; where items have several, "
+                "pass a matrix of affinities"
+            )
         kinds = {isinstance(value, str) for value in told}
         if len(kinds) > 1:
             raise ValueError("y must hold labels of one kind; found text beside numbers")
         labels = np.asarray(told)
-        if labels.ndim != 1 or labels.dtype.kind == "O":
-            raise ValueError("y must hold one label an item: a number or a text")
     else:
+        if values.dtype.kind == "U" and np.isin(values, ["-1", "nan"]).any():
+            raise ValueError(
+                "y holds the text '-1' or 'nan', which is what NumPy makes of these numbers beside text; "
+                "pass a list, or an array with dtype=object"
+            )
         known = np.ones(len(values), bool)
         if values.dtype.kind == "f":
             known &= ~np.isnan(values)
@@ -74,14 +84,17 @@ def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         raise ValueError("Unknown label type: continuous. y must hold classes; found numbers such as 0.5")
     if len(labels) == 0:
         raise ValueError("y must know the label of at least one item; found none")
-    classes, numbers = np.unique(labels, return_inverse=True)
+    classes, which = np.unique(labels, return_inverse=True)
     codes = np.full(len(values), -1, np.int64)
-    codes[known] = numbers
+    codes[known] = which
     return classes, codes
 
 
-def _unknown(value: Any) -> bool:
-    return value is None or (isinstance(value, float | np.floating) and np.isnan(value)) or value == -1
+def unknown(value: Any) -> bool:
+    """Whether a label says that nobody knows: -1, None, NaN or pandas' NA."""
+    if value is None or type(value).__name__ == "NAType":  # NA has no truth value, not even of a comparison
+        return True
+    return bool(np.isscalar(value) and (value == -1 or value != value))
 
 
 def words_of(

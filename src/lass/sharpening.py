@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from lass.core import Array
 from lass.decisions import slide
+from lass.problem import Problem
 from lass.solution import Solution, solve
 
 #: the weakest and the strongest step, as shares of an item's degree
@@ -25,50 +27,49 @@ class Sharpened(NamedTuple):
 
 
 def sharpen(
-    solution: Solution,
+    problem: Problem,
     codes: NDArray[np.int64],
+    decided: NDArray[np.int64],
     prior: Array | None = None,
     *,
     strength: float = STRONGEST,
-    decided: NDArray[np.int64] | None = None,
-    callback: Any = None,
+    tol: float = 1e-5,
+    callback: Callable[[int, int, int], None] | None = None,
 ) -> Sharpened:
     """Follow a concave term, -s/2 sum_n d_n |z_n|^2, as s grows.
 
     Each step makes the term linear at the decisions of the step before: it solves the convex
     problem with affinities ``s d_n`` to each item's present category, which is certified, then
-    slides to the prior and decides anew. Stated labels stay. The whole is a *local* method:
-    another start may end elsewhere. Twelve warm solves.
+    slides to the prior and decides anew. Stated labels are held, whatever their confidence. The
+    whole is a *local* method: another start may end elsewhere. Twelve solves.
 
     Parameters
     ----------
-    solution : Solution
-        Where to start.
+    problem : Problem
+        Its graph; its affinities and lam play no part.
     codes : array of shape (N,)
-        Stated categories, -1 where nobody said; they are held, whatever their confidence.
+        Stated categories, -1 where nobody said.
+    decided : array of shape (N,)
+        First decisions.
     prior : array of shape (K,), optional
-        Shares that decisions keep to; by default those of the start.
+        Shares that decisions keep to; by default those of the first.
     strength : float
         The last s.
-    decided : array of shape (N,), optional
-        First decisions; by default those of the start.
+    tol : float
+        Relative gap of the last solution; those before it stop at 1e-2.
     callback : callable, optional
         Called with (step, number of steps, items that changed).
     """
-    problem, Z = solution.problem, solution.Z
-    K, degree, told = problem.K, problem.diagonal, codes >= 0
-    p = np.zeros(K) if prior is None else slide(Z, prior)
-    decided = np.where(told, codes, (Z + p).argmax(axis=1) if decided is None else decided)
+    N, K, degree, told = problem.N, problem.K, problem.diagonal, codes >= 0
+    decided = np.where(told, codes, decided)
     if prior is None:
-        prior = np.bincount(decided, minlength=K) / problem.N
-    changed = []
-    problem = problem.changed(lam=1.0)
+        prior = np.bincount(decided, minlength=K) / N
     held = 2.0 * degree + (degree == 0)  # no neighbour can outvote a word as strong as this
+    problem, p, changed = problem.changed(lam=1.0), np.zeros(K), []
     for step, s in enumerate(np.geomspace(min(WEAKEST, strength), strength, STEPS)):
         values = np.where(told, held, s * degree)
-        G = sp.csr_array((values, decided, np.arange(problem.N + 1)), shape=(problem.N, K))
-        problem = problem.changed(G=G)
-        solution = solve(problem, tol=1e-2 if step < STEPS - 1 else solution.tol)
+        problem = problem.changed(G=sp.csr_array((values, decided, np.arange(N + 1)), shape=(N, K)))
+        solution = solve(problem, tol=tol if step == STEPS - 1 else 1e-2)
         p = slide(solution.Z, prior, p, sweeps=30)
         before, decided = decided, np.where(told, codes, (solution.Z + p).argmax(axis=1))
         changed.append(int((before != decided).sum()))

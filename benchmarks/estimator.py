@@ -1,0 +1,335 @@
+"""`lass.LASS` from end to end: seconds, memory and errors, beside scikit-learn on the same machine.
+
+    python benchmarks/estimator.py                       everything
+    python benchmarks/estimator.py fit70k update         only these parts
+
+    fit70k       70,000 digits from pixels to decisions, ten labels a class
+    newsgroups   18,846 posts from raw text to decisions, twenty labels a group
+    update       one more label on 60,000 digits, against fitting anew on the same graph
+    lam          what lam="auto" costs against the best of eight values, chosen in hindsight
+
+Every line is measured in a process of its own. Seconds are everything from the data in memory to a
+category for each item; memory is what that adds at its peak to data and imports. Labels are drawn
+at random, errors counted on the items without one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+import lass
+import sets
+from few_labels import digits, draw_labels
+from growth import _peak, _reset_peak, _tidy
+from lass.choosing import lower_end, solve_at, upper_end
+from machine import facts, read_json, write_json
+
+Row = dict[str, Any]
+Labels = NDArray[np.int64]
+#: where labels are drawn from seeds 0, 1, ...: how many
+DRAWS = 5
+#: values of lam tried in hindsight, from one end to the other
+VALUES = 8
+#: labels that come later, one at a time
+LATER = 7
+
+
+def measured(run: Callable[[], Any]) -> tuple[Any, Row]:
+    """Run once; wall and processor seconds, and MiB added at the peak."""
+    _tidy()
+    before = psutil.Process().memory_info().rss
+    _reset_peak()
+    began, worked = time.perf_counter(), time.process_time()
+    result = run()
+    seconds, processor = time.perf_counter() - began, time.process_time() - worked
+    return result, {"seconds": seconds, "processor": processor, "memory": (_peak() - before) / 2**20}
+
+
+def error(found: NDArray[Any], truth: Labels, y: Labels) -> float:
+    """Per cent wrong among the items without a label."""
+    return 100.0 * float(np.mean(found[y < 0] != truth[y < 0]))
+
+
+def imported() -> None:
+    """Load what a fit imports and compiles, so that nobody is charged for it."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.semi_supervised import LabelSpreading
+
+    X, y = np.random.default_rng(0).random((50, 20)), np.arange(50) % 4 - 1
+    for model in (lass.LASS(), LabelSpreading(kernel="knn"), LogisticRegression()):
+        model.fit(X, y)
+    lass.knn_graph(sp.csr_array(X), 5, metric="cosine")
+    lass.knn_graph(np.random.default_rng(0).random((500, 20)), 5, search="approximate")
+
+
+def fit_digits(make: Callable[[], Any], data: Path) -> Row:
+    """Fit one model on the pixels of all digits."""
+    _, X, truth = digits(70_000, data)
+    y = draw_labels(truth, 10, seed=0)
+    imported()
+    model, row = measured(lambda: make().fit(X, y))
+    return row | {"error": error(model.transduction_, truth, y)} | chosen(model)
+
+
+def chosen(model: Any) -> Row:
+    """The lam that was chosen, where one was."""
+    choice = getattr(model, "choice_", None)
+    return {} if choice is None else {"lam": choice.lam, "reason": choice.reason}
+
+
+def posts(data: Path) -> tuple[list[str], Labels]:
+    """Raw text of the newsgroups, and the number of each post's group."""
+    import pandas as pd
+
+    path = data / "newsgroups" / "newsgroups.parquet"
+    if not path.exists():
+        raise sets.MissingData(path)
+    table = pd.read_parquet(path)
+    return table.text.tolist(), np.unique(table.group, return_inverse=True)[1].astype(np.int64)
+
+
+def words() -> Any:
+    """The numbers that a text becomes."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(sublinear_tf=True, min_df=3, max_df=0.5)
+
+
+def fit_posts(make: Callable[[], Any], data: Path) -> Row:
+    """Fit one pipeline on the text of all posts."""
+    from sklearn.pipeline import make_pipeline
+
+    text, truth = posts(data)
+    y = draw_labels(truth, 20, seed=0)
+    imported()
+    model, row = measured(lambda: make_pipeline(words(), make()).fit(text, y)[-1])
+    return row | {"error": error(model.transduction_, truth, y)} | chosen(model)
+
+
+def regress_posts(data: Path) -> Row:
+    """Logistic regression on the labelled posts; the words of all posts are counted."""
+    from sklearn.linear_model import LogisticRegression
+
+    text, truth = posts(data)
+    y = draw_labels(truth, 20, seed=0)
+    imported()
+
+    def run() -> NDArray[Any]:
+        X = words().fit_transform(text)
+        return LogisticRegression(max_iter=1000).fit(X[y >= 0], y[y >= 0]).predict(X)
+
+    found, row = measured(run)
+    return row | {"error": error(found, truth, y)}
+
+
+def update_digits(half: bool, sizes: bool, data: Path) -> Row:
+    """Label some digits one after the other; beside each, a fit from nothing with the same lam."""
+
+    def build(_: Path) -> sets.Collection:
+        _, X, truth = digits(70_000, data)
+        return sets.Collection(lass.knn_graph(X[:60_000], 10), sp.csr_array((60_000, 10)), truth[:60_000])
+
+    W, _, truth = sets.collection("estimator-digits-60000", build, data)
+    rng = np.random.default_rng(1)
+    y = draw_labels(truth, 10, seed=0)
+    if half:
+        y = np.where(rng.random(len(y)) < 0.5, truth, -1)
+    prior = np.bincount(truth) / len(truth) if sizes else None
+    imported()
+    model, row = measured(lambda: lass.LASS(metric="precomputed", prior=prior).fit(W, y))
+    row |= {"first_error": error(model.transduction_, truth, y)} | chosen(model)
+    warm, cold, parted = [], [], []
+    for item in rng.choice(np.flatnonzero(y < 0), LATER, replace=False).tolist():
+        change = {item: int(truth[item])}
+        warm.append(measured(lambda change=change: model.update(change))[1])
+        y[item] = truth[item]
+        again = lass.LASS(model.lam_, metric="precomputed", prior=prior)
+        cold.append(measured(lambda again=again: again.fit(W, y))[1])
+        parted.append(float(np.mean(model.transduction_ != again.transduction_)))
+    warm_seconds, cold_seconds = ([cost["seconds"] for cost in costs] for costs in (warm, cold))
+    return row | {
+        "update": float(np.median(warm_seconds)),
+        "update_worst": max(warm_seconds),
+        "update_processor": float(np.median([cost["processor"] for cost in warm])),
+        "update_memory": max(cost["memory"] for cost in warm),
+        "fresh": float(np.median(cold_seconds)),
+        "ratio": float(np.median(np.divide(cold_seconds, warm_seconds))),
+        "error": error(model.transduction_, truth, y),
+        "fresh_error": error(again.transduction_, truth, y),
+        "decided_otherwise": 100.0 * max(parted),
+        "update_gap": model.solution_.relative_gap,
+        "method": model.solution_.method,
+    }
+
+
+def compare_lams(of: Callable[[Path], tuple[sp.csr_array, Labels]], count: int, data: Path) -> Row:
+    """Errors of lam="auto", and of every value on a grid between the two ends, over the draws."""
+    W, truth = of(data)
+    imported()
+    auto, grid, positions, taken = [], [], [], []
+    for seed in range(DRAWS):
+        y = draw_labels(truth, count, seed)
+        model, cost = measured(lambda y=y: lass.LASS(metric="precomputed").fit(W, y))
+        taken.append(cost)
+        auto.append(error(model.transduction_, truth, y))
+        graph, G = model.graph_, model.affinities_
+        high, even, U = upper_end(graph, G)
+        low = lower_end(graph, G)
+        positions.append(float(np.log(model.lam_ / low) / np.log(high / low)))
+        Z, errors = lass.project_simplex(even + U / (2.0 * high)), []
+        for lam in np.geomspace(high, low, VALUES):
+            Z = solve_at(graph, G, float(lam), 1e-5, Z).Z
+            errors.append(error(Z.argmax(axis=1), truth, y))
+        grid.append(errors[::-1])
+    means = np.mean(grid, axis=0)
+    return {
+        "seconds": float(np.median([cost["seconds"] for cost in taken])),
+        "processor": float(np.median([cost["processor"] for cost in taken])),
+        "auto": float(np.mean(auto)),
+        "best": float(means.min()),
+        "best_place": int(means.argmin()),
+        "difference": float(np.mean(auto) - means.min()),
+        "best_of_each_draw": float(np.min(grid, axis=1).mean()),
+        "grid": means.tolist(),
+        "auto_errors": auto,
+        "auto_places": positions,
+    }
+
+
+def digit_graph(data: Path) -> tuple[sp.csr_array, Labels]:
+    """Ten thousand digits."""
+    W, _, truth = digits(10_000, data)
+    return W, truth
+
+
+def post_graph(data: Path) -> tuple[sp.csr_array, Labels]:
+    """All posts, tied by their words."""
+
+    def build(_: Path) -> sets.Collection:
+        text, truth = posts(data)
+        W = lass.knn_graph(words().fit_transform(text), 10, metric="cosine")
+        return sets.Collection(W, sp.csr_array((len(truth), 20)), truth)
+
+    W, _, truth = sets.collection("estimator-posts", build, data)
+    return W, truth
+
+
+def peer(name: str) -> Any:
+    """A model of scikit-learn on its graph of nearest neighbours, otherwise by its defaults."""
+    from sklearn import semi_supervised
+
+    return getattr(semi_supervised, name)(kernel="knn")
+
+
+Case = Callable[[Path], Row]
+CASES: dict[str, dict[str, Case]] = {
+    "fit70k": {
+        "LASS": partial(fit_digits, lass.LASS),
+        "LabelSpreading, knn": partial(fit_digits, partial(peer, "LabelSpreading")),
+        "LabelPropagation, knn": partial(fit_digits, partial(peer, "LabelPropagation")),
+    },
+    "newsgroups": {
+        "LASS, cosine": partial(fit_posts, partial(lass.LASS, metric="cosine")),
+        "LASS, cosine, contrast 1": partial(fit_posts, partial(lass.LASS, metric="cosine", contrast=1)),
+        "LASS, cosine, prior of labels": partial(
+            fit_posts, partial(lass.LASS, metric="cosine", prior="labels")
+        ),
+        "LabelSpreading, knn": partial(fit_posts, partial(peer, "LabelSpreading")),
+        "LabelPropagation, knn": partial(fit_posts, partial(peer, "LabelPropagation")),
+        "LogisticRegression": regress_posts,
+    },
+    "update": {
+        "10 labels a class": partial(update_digits, False, False),
+        "10 labels a class, class sizes": partial(update_digits, False, True),
+        "half labelled": partial(update_digits, True, False),
+        "half labelled, class sizes": partial(update_digits, True, True),
+    },
+    "lam": {
+        f"{name}, {count} a class": partial(compare_lams, of, count)
+        for name, of, counts in (
+            ("digits", digit_graph, (1, 2, 5, 10, 20, 50)),
+            ("newsgroups", post_graph, (1, 5, 20, 100)),
+        )
+        for count in counts
+    },
+}
+FIT = ("seconds", "processor", "memory", "error")
+COLUMNS = {
+    "fit70k": FIT,
+    "newsgroups": FIT,
+    "update": ("update", "update_worst", "update_processor", "fresh", "ratio", "update_memory",
+               "first_error", "error", "fresh_error", "decided_otherwise"),
+    "lam": ("auto", "best", "difference", "best_of_each_draw", "best_place", "seconds", "processor"),
+}  # fmt: skip
+NOTES = {"fit70k": "LabelSpreading with its default kernel (rbf) would hold 70,000^2 numbers, 39 GB."}
+
+
+def here(case: Case, data: Path) -> Row:
+    """Measure in this process, and keep what it warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        row = case(data)
+    return row | {"warnings": sorted({f"{one.category.__name__}: {one.message}" for one in caught})}
+
+
+def apart(part: str, name: str, arguments: argparse.Namespace) -> Row:
+    """Measure in a process of its own."""
+    command = [sys.executable, __file__, part, "--case", name, "--data", str(arguments.data)]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=arguments.limit)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"longer than {arguments.limit:g} s"}
+    if ended.returncode:
+        return {"failed": (ended.stderr.strip().splitlines() or ["killed"])[-1]}
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def line(row: Row, columns: tuple[str, ...]) -> str:
+    """One line of the table."""
+    cells = [f"{row[key]:{max(len(key), 8)}.5g}" for key in columns if key in row]
+    notes = [row["failed"]] if "failed" in row else row["warnings"]
+    return "  ".join([f"{row['name']:30}", *cells]) + "".join(f"\n    {note}" for note in notes)
+
+
+def main() -> None:
+    """Measure, print the tables and write the numbers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    sets.add_arguments(parser)
+    parser.add_argument("parts", nargs="*", choices=[*CASES, []], help="all by default")
+    parser.add_argument("--limit", type=float, default=480.0, help="seconds that one line may take")
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.case:
+        print(json.dumps(here(CASES[arguments.parts[0]][arguments.case], arguments.data)))
+        return
+    path = arguments.out / "estimator.json"
+    for part in arguments.parts or CASES:
+        columns = COLUMNS[part]
+        print("  ".join([f"{part:30}", *(f"{key:>8}" for key in columns)]), flush=True)
+        rows = []
+        for name in CASES[part]:
+            rows.append({"name": name} | apart(part, name, arguments))
+            print(line(rows[-1], columns), flush=True)
+        if part in NOTES:
+            print(NOTES[part])
+        kept = read_json(path) if path.exists() else {}
+        note = {"note": NOTES[part]} if part in NOTES else {}
+        write_json(path, kept | {part: {"machine": facts(), "rows": rows} | note})
+
+
+if __name__ == "__main__":
+    main()
