@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 import lass
 import sets
 from few_labels_report import Results, draw, table
+from lass.estimator import steepened
 from learners import LEARNERS, Learner, choose
 from machine import facts, read_json
 
@@ -120,6 +121,7 @@ def run(arguments: argparse.Namespace, path: Path) -> None:
     learners = choose(arguments.methods)
     known = load(path) if arguments.resume else {}
     given = digits(arguments.size, arguments.data)
+    given = given._replace(W=steepened(given.W, arguments.contrast))
     machine = facts()
     machine["packages"] |= {package: version(package) for package in PEERS}
     machine["neighbours"], machine["items"] = NEIGHBOURS, arguments.size
@@ -151,6 +153,9 @@ def main() -> None:
     """Measure, print the tables, draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     sets.add_arguments(parser)
+    parser.add_argument(
+        "--contrast", type=float, default=1.0, help="raise the weights of everybody's graph to this power"
+    )
     parser.add_argument("--size", type=int, choices=(10_000, 70_000), default=10_000, help="number of items")
     parser.add_argument("--seeds", type=int, default=20, help="draws of the labels")
     parser.add_argument("--counts", type=int, nargs="+", default=list(COUNTS), help="labels a class")
@@ -163,7 +168,8 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="measure only what is not there yet")
     parser.add_argument("--redraw", action="store_true", help="measure nothing")
     arguments = parser.parse_args()
-    path = arguments.out / f"few_labels_{arguments.size}.json"
+    steep = "" if arguments.contrast == 1.0 else f"_contrast{arguments.contrast:g}"
+    path = arguments.out / f"few_labels_{arguments.size}{steep}.json"
     if not arguments.redraw:
         run(arguments, path)
     results = load(path)

@@ -13,18 +13,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lass.checks import numbers
+from lass.checks import number, numbers
 from lass.choosing import Choice, choose_for_labels, choose_for_tags, solve_at, upper_end
 from lass.core import Array
-from lass.decisions import slide
+from lass.decisions import centred, slide
 from lass.graph import KNNGraph, as_weights, health
-from lass.labels import Words, is_matrix, read_affinities, read_labels, words_of
+from lass.graph.laplacian import as_sparse
+from lass.labels import Words, is_matrix, read_affinities, read_labels, unknown, words_of
 from lass.mapping import NewItem, assign
 from lass.paths import Path as AssignmentPath
 from lass.problem import Problem
 from lass.sharpening import STRONGEST, sharpen
 from lass.simplex import project_simplex
-from lass.solution import Solution
+from lass.solution import Solution, solve
 
 
 class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -114,7 +115,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             A label for each item, with -1, None or NaN where nobody knows; or signed affinities,
             whose magnitude is the confidence (a data frame names the categories).
         confidence : array of shape (N,), optional
-            Weight of each item's label.
+            Weight of each item's label, whether it has one now or after an :meth:`update`.
         """
         self._check_settings()
         if y is None:
@@ -123,30 +124,34 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             )
         X = self._items(X, reset=True)
         check_consistent_length(X, y)
-        self._contrast = (1.0 if is_matrix(y) else 2.0) if self.contrast is None else float(self.contrast)
-        self._tie(X)
+        self._weights = _confidence(confidence, X.shape[0])
         if is_matrix(y):
+            if confidence is not None:
+                raise ValueError("confidence is for labels; affinities say it by their magnitude")
             words = read_affinities(y, X.shape[0])
+            self._tie(X, 1.0)
         else:
-            flat = y if isinstance(y, list | tuple) else column_or_1d(y, warn=True)
-            classes, codes = read_labels(flat)
-            weights = _confidence(confidence, len(codes))
-            words = Words(classes, words_of(codes, len(classes), self.graph_, weights), codes)
-        return self._learn(words, confidence)
+            classes, codes = read_labels(y if isinstance(y, list | tuple) else column_or_1d(y, warn=True))
+            self._tie(X, 2.0)
+            words = Words(classes, words_of(codes, len(classes), self.graph_, self._weights), codes)
+            if not words.G.nnz:
+                raise ValueError("confidence must be > 0 for at least one item with a label; found none")
+        return self._learn(words)
 
     def _check_settings(self) -> None:
-        if isinstance(self.lam, str) and self.lam != "auto":
+        if not isinstance(self.lam, str):
+            number(self.lam, "lam", infinite=True)
+        elif self.lam != "auto":
             raise ValueError(f"lam must be 'auto' or a number >= 0; found {self.lam!r}")
         if isinstance(self.prior, str) and self.prior != "labels":
             raise ValueError(
                 f"prior must be None, 'labels' or shares of the categories; found {self.prior!r}"
             )
-        if isinstance(self.sharpen, str) and self.sharpen != "auto":
+        automatic = isinstance(self.sharpen, str) and self.sharpen == "auto"
+        if not (self.sharpen is None or automatic or _positive(self.sharpen)):
             raise ValueError(f"sharpen must be None, 'auto' or a number > 0; found {self.sharpen!r}")
-        if isinstance(self.sharpen, int | float) and not 0 < self.sharpen < np.inf:
-            raise ValueError(f"sharpen must be None, 'auto' or a number > 0; found {self.sharpen!r}")
-        if self.contrast is not None and not 0 < self.contrast < np.inf:
-            raise ValueError(f"contrast must be a number > 0; found {self.contrast!r}")
+        if not (self.contrast is None or _positive(self.contrast)):
+            raise ValueError(f"contrast must be None or a number > 0; found {self.contrast!r}")
 
     def _items(self, X: Any, reset: bool) -> Any:
         least = 2 if reset else 1
@@ -159,25 +164,28 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             ensure_min_samples=least,
         )
 
-    def _tie(self, X: Any) -> None:
-        """Build the graph, or take it."""
+    def _tie(self, X: Any, contrast: float) -> None:
+        """Build the graph, or take it; ``contrast`` is the default one."""
+        self._contrast = contrast if self.contrast is None else float(self.contrast)
         if self.metric == "precomputed":
             self.neighbours_ = None
             W = as_weights(X, "X")
         else:
-            count = min(int(self.n_neighbors), X.shape[0] - 1)
+            count = self.n_neighbors
+            if isinstance(count, int | np.integer):  # KNNGraph knows what to say otherwise
+                count = min(count, X.shape[0] - 1)
             self.neighbours_ = KNNGraph(count, metric=self.metric).fit(X)
             W = self.neighbours_.graph
         self.graph_ = steepened(W, self._contrast)
         #: what raising to a power multiplied the weights by, so that new items get the same
         self._scale = _scale(W, self._contrast)
 
-    def _learn(self, words: Words, confidence: ArrayLike | None = None) -> LASS:
+    def _learn(self, words: Words) -> LASS:
         """Choose lam, solve, slide and sharpen."""
         W, (self.classes_, G, codes) = self.graph_, words
         self.affinities_, self._codes = G, codes
         size = len(self.classes_)
-        self._prior = self._shares(codes, size)
+        self._prior = self._shares(G, codes)
         self.health_ = health(W, np.asarray(np.diff(G.indptr) > 0))
         self.choice_: Choice | None = None
         if self.sharpen is not None and codes is None:
@@ -190,8 +198,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
                     1.0, "sharpened decisions start from labels that are held; lam plays no part"
                 )
             else:
-                weights = _confidence(confidence, len(codes))
-                self.choice_ = choose_for_labels(W, codes, size, weights, self._decide)
+                self.choice_ = choose_for_labels(W, codes, size, self._weights, self._decide)
         self.lam_ = float(self.lam) if self.choice_ is None else self.choice_.lam
         if self.sharpen is not None:
             self._sharpened()
@@ -208,13 +215,17 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             return None
         return np.asarray(project_simplex(even + U / (2.0 * self.lam_)), float)
 
-    def _shares(self, codes: NDArray[np.int64] | None, size: int) -> Array | None:
+    def _shares(self, G: sp.csr_array, codes: NDArray[np.int64] | None) -> Array | None:
         if self.prior is None:
             return None
+        size = len(self.classes_)
         if isinstance(self.prior, str):
-            counts = (
-                self.affinities_.maximum(0).sum(axis=0) if codes is None else np.bincount(codes[codes >= 0])
-            )
+            if codes is None:
+                counts = G.maximum(0).sum(axis=0)
+            else:
+                counts = np.bincount(codes[codes >= 0], minlength=size)
+            if not counts.any():
+                raise ValueError("prior='labels' needs a positive affinity; found none in y")
             return np.asarray(counts / counts.sum(), float)
         shares = numbers(self.prior, "prior")
         if shares.shape != (size,) or not np.isfinite(shares).all() or shares.min() < 0 or shares.sum() <= 0:
@@ -254,8 +265,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         y : mapping
-            {item: label} where labels were fitted (None withdraws one), {(item, category): affinity}
-            where affinities were. Items are row numbers, labels and categories as in ``classes_``.
+            {item: label} where labels were fitted, {(item, category): affinity} where affinities
+            were; None withdraws. Items are row numbers, labels and categories as in ``classes_``.
 
         Examples
         --------
@@ -265,41 +276,53 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         array(['a', 'b', 'b', 'b'], dtype='<U1')
         """
         check_is_fitted(self)
-        number = {name: k for k, name in enumerate(self.classes_.tolist())}
-        N = self.graph_.shape[0]
+        if not isinstance(y, Mapping):
+            raise ValueError(f"y must be a mapping from items to what is said of them; found {y!r}")
+        names, N = self.classes_.tolist(), self.graph_.shape[0]
+        column = dict(zip(names, range(len(names)), strict=True))
 
-        def known(table: Mapping[Any, int], key: Any, what: str) -> int:
-            if key not in table:
-                raise ValueError(f"y names the {what} {key!r}, which was not there when fitted")
-            return table[key]
-
-        items = dict.fromkeys(range(N))
-        for key in y:
-            item = key if self._codes is not None else key[0]
-            if not isinstance(item, int | np.integer) or int(item) not in items:
+        def row(item: Any) -> int:
+            if not isinstance(item, int | np.integer) or not 0 <= item < N:
                 raise ValueError(f"y names item {item!r}; items are row numbers from 0 to {N - 1}")
-        if self._codes is None:
-            change = {(int(n), known(number, name, "category")): float(v) for (n, name), v in y.items()}
-            solution = self.solution_.update(G=change)
+            return int(item)
+
+        def known(name: Any) -> int:
+            if not (np.isscalar(name) or isinstance(name, tuple)) or name not in column:
+                raise ValueError(f"y names {name!r}, which was not among the categories when fitted")
+            return column[name]
+
+        codes = self._codes
+        if codes is None:
+            change = {}
+            for key, value in y.items():
+                if not (isinstance(key, tuple) and len(key) == 2):
+                    raise ValueError(f"y must name pairs (item, category) after affinities; found {key!r}")
+                change[row(key[0]), known(key[1])] = 0.0 if value is None else value
+            problem = self.solution_.problem.changed(G=change)
         else:
-            self._codes = self._codes.copy()
+            codes = codes.copy()
             for item, label in y.items():
-                self._codes[int(item)] = -1 if label is None else known(number, label, "label")
-            G = words_of(self._codes, len(self.classes_), self.graph_)
-            if self.sharpen is not None:
-                self.affinities_ = G
-                self._sharpened()
-                return self
-            solution = self.solution_.update(G=G, lam=self.lam_)
-        self.affinities_ = solution.problem.G
-        self._settle(solution)
+                codes[row(item)] = -1 if unknown(label) else known(label)
+            G = words_of(codes, len(names), self.graph_, self._weights)
+            if not G.nnz:
+                raise ValueError("y withdraws the last label; at least one must stay")
+            problem = self.solution_.problem.changed(G=G, lam=self.lam_)
+        self._prior = self._shares(problem.G, codes)
+        self._codes, self.affinities_ = codes, problem.G
+        self.health_ = health(self.graph_, np.asarray(np.diff(problem.G.indptr) > 0))
+        if self.sharpen is not None:
+            self._sharpened()
+        else:
+            self._settle(centred(solve(problem, tol=self.tol, start=self.solution_)))
         return self
 
     def _ties(self, X: Any) -> sp.csr_array:
         """Weights of new items to the fitted ones."""
         check_is_fitted(self)
         X = self._items(X, reset=False)
-        W = sp.csr_array(X) if self.neighbours_ is None else self.neighbours_.connect(X)
+        W = as_sparse(X, "X") if self.neighbours_ is None else self.neighbours_.connect(X)
+        if W.nnz and W.data.min() < 0:
+            raise ValueError(f"X must hold weights >= 0 to the fitted items; found {W.data.min():g}. Drop it")
         return _reweighted(W, W.data**self._contrast * self._scale)
 
     def predict_proba(self, X: Any, g: Any = None, lam: float | None = None) -> Array:
@@ -343,7 +366,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             New items; by default the fitted ones, whose stated categories are left out and whose
             others are ranked by what the neighbours say, the item's own words left out.
         top : int or None
-            How many at most.
+            How many at most; None for all.
         threshold : float
             Only scores above this.
         """
@@ -354,17 +377,17 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             scores[said.coords[0], said.coords[1]] = -np.inf
         else:
             scores = self.predict_proba(X)
-        count = scores.shape[1] if top is None else min(int(top), scores.shape[1])
-        order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+        if top is not None and not (isinstance(top, int | np.integer) and top >= 0):
+            raise ValueError(f"top must be a whole number >= 0, or None for all; found {top!r}")
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
         return [
             [(self.classes_[k], float(row[k])) for k in best if row[k] > threshold]
             for row, best in zip(scores, order, strict=True)
         ]
 
     def path(self, x: Any, g: ArrayLike | None = None) -> AssignmentPath:
-        """The exact path over lam of one new item with affinities ``g``."""
-        row = x if sp.issparse(x) else np.asarray(x).reshape(1, -1)
-        W = self._ties(row)
+        """The exact path over lam of one new item with affinities ``g``, before any slide to a prior."""
+        W = self._ties(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x)
         if W.shape[0] != 1:
             raise ValueError(f"x must be one item; found {W.shape[0]} rows")
         return NewItem(W, self.solution_.Z).path(np.zeros(len(self.classes_)) if g is None else g)
@@ -405,6 +428,12 @@ def _confidence(confidence: ArrayLike | None, rows: int) -> Array | None:
     weights = numbers(confidence, "confidence")
     if weights.shape != (rows,) or not np.isfinite(weights).all() or weights.min() < 0:
         raise ValueError(
-            f"confidence must hold one number >= 0 for each of {rows} items; found {weights.shape}"
+            f"confidence must hold one number >= 0 for each of {rows} items; found shape {weights.shape} "
+            f"and a least number of {weights.min(initial=np.inf):g}"
         )
     return weights
+
+
+def _positive(value: Any) -> bool:
+    """Whether a setting is a number > 0."""
+    return isinstance(value, int | float | np.number) and bool(0 < value < np.inf)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from lass.checks import numbers
 from lass.choosing import Choice
 from lass.graph import KNNGraph, health
 from lass.solution import arrays_of, restored
@@ -22,20 +23,20 @@ def save_model(model: LASS, path: Path) -> None:
     """Write settings, solution and whatever new items are compared with."""
     settings = model.get_params()
     prior = settings.pop("prior")
+    shares = (prior or "") if prior is None or isinstance(prior, str) else numbers(prior, "prior")
     arrays: dict[str, Any] = {f"solution_{name}": value for name, value in arrays_of(model.solution_).items()}
     arrays |= {
-        "settings": np.asarray(json.dumps(settings)),
-        "prior": np.asarray("" if prior is None else prior),
+        "settings": np.asarray(json.dumps(settings, default=lambda value: value.item())),
+        "prior": np.asarray(shares),
         "lam": np.asarray(model.lam_),
-        "classes": np.asarray(model.classes_.tolist()),
+        "classes": _names(model.classes_),
         "shift": model.shift_,
         "scale": np.asarray([model._scale, model._contrast]),
         "columns": np.asarray(model.n_features_in_),
     }
-    if model._codes is not None:
-        arrays["codes"] = model._codes
-    if model._prior is not None:
-        arrays["shares"] = model._prior
+    for name, value in (("codes", model._codes), ("weights", model._weights)):
+        if value is not None:
+            arrays[name] = value
     if model.choice_ is not None:
         arrays["choice"] = np.asarray(json.dumps(vars(model.choice_)))
     if hasattr(model, "feature_names_in_"):
@@ -70,16 +71,19 @@ def _model(data: dict[str, Any]) -> LASS:
         raise ValueError("categories do not fit the assignments")
     model.lam_ = float(data["lam"])
     model._scale, model._contrast = (float(value) for value in data["scale"])
-    model._codes, model._prior = data.get("codes"), data.get("shares")
+    if not (model.lam_ >= 0 and 0 < model._scale < np.inf and 0 < model._contrast < np.inf):
+        raise ValueError("lam or the scale of the weights is out of range")
+    model._codes = _fitting(data, "codes", "i", (N,), -1, K - 1)
+    model._weights = _fitting(data, "weights", "f", (N,), 0, np.inf)
     model.choice_ = Choice(**json.loads(str(data["choice"]))) if "choice" in data else None
     model.n_features_in_ = int(data["columns"])
-    if "feature_names" in data:
-        model.feature_names_in_ = data["feature_names"].astype(object)
     model.affinities_ = _unpack(data, "affinities")
     model.graph_ = _unpack(data, "graph")
     if model.affinities_.shape != (N, K) or model.graph_.shape != (N, N):
         raise ValueError("the graph does not fit the assignments")
+    model._prior = model._shares(model.affinities_, model._codes)
     model.neighbours_ = None
+    columns = N
     if model.metric != "precomputed":
         directed, items = _unpack(data, "directed"), _unpack(data, "items")
         if directed.shape != (N, N) or items.shape[0] != N:
@@ -88,9 +92,33 @@ def _model(data: dict[str, Any]) -> LASS:
         model.neighbours_ = KNNGraph(count, metric=model.metric).resume(
             items, directed, float(data["spread"])
         )
+        columns = items.shape[1]
+    names = data.get("feature_names")
+    if names is not None:
+        model.feature_names_in_ = names.astype(object)
+    if model.n_features_in_ != columns or (names is not None and names.shape != (columns,)):
+        raise ValueError("the columns do not fit the items")
     model.health_ = health(model.graph_, np.diff(model.affinities_.indptr) > 0)
     model._settle(model.solution_, model.shift_)
     return model
+
+
+def _names(classes: Any) -> Any:
+    """Categories as an array that needs no pickle."""
+    plain = np.asarray(classes.tolist()) if classes.dtype.kind == "O" else classes
+    if plain.dtype.kind == "O" or plain.tolist() != classes.tolist():
+        raise ValueError("a model is saved with categories that are all text or all numbers; found others")
+    return plain
+
+
+def _fitting(data: dict[str, Any], name: str, kind: str, shape: tuple[int], low: float, high: float) -> Any:
+    """An array of the file, or None where it has none; ``ValueError`` where it cannot be what it should."""
+    values = data.get(name)
+    if values is None:
+        return None
+    if values.dtype.kind != kind or values.shape != shape or not ((values >= low) & (values <= high)).all():
+        raise ValueError(f"{name} do not fit the assignments")
+    return values
 
 
 def _pack(arrays: dict[str, Any], name: str, matrix: Any) -> None:
@@ -107,4 +135,6 @@ def _unpack(data: dict[str, Any], name: str) -> Any:
     shape = tuple(int(size) for size in data[f"{name}_shape"])
     matrix = sp.csr_array(tuple(data[f"{name}_{part}"] for part in PARTS), shape=shape)
     matrix.check_format(full_check=True)
+    if not np.isfinite(matrix.data).all():
+        raise ValueError(f"{name} must be finite")
     return matrix
