@@ -1,0 +1,11 @@
+"""Collections on disk: items, what people said of them, and the arrays made from both.
+
+Importing this takes no time: NumPy and SciPy are loaded when arrays are first asked for.
+"""
+
+from lass.collection.collection import Collection
+from lass.collection.folder import Words
+from lass.collection.records import Change, Item
+from lass.collection.settings import Settings
+
+__all__ = ["Change", "Collection", "Item", "Settings", "Words"]

@@ -1,0 +1,137 @@
+"""The arrays of a collection, each in a file with a stamp that tells what it was made from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What an array was made from.
+
+    Attributes
+    ----------
+    items, categories : int
+        How many there were.
+    changes : int
+        The last change of the log that was known.
+    settings : dict
+        Those that matter for this array.
+    source : str
+        The token of the array that this one was made from, empty if none.
+    token : str
+        Unlike that of any other array ever saved.
+    """
+
+    items: int
+    categories: int = 0
+    changes: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    source: str = ""
+    token: str = field(default_factory=lambda: os.urandom(16).hex())
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array, its stamp, and whatever was saved beside it."""
+
+    matrix: Any
+    stamp: Stamp
+    beside: dict[str, Any]
+
+
+def save(path: Path, matrix: Any, stamp: Stamp, beside: dict[str, Any]) -> None:
+    """Write an array, dense or sparse, whole or not at all."""
+    import numpy as np
+
+    from lass.persistence import _pack
+    from lass.storage import write
+
+    arrays: dict[str, Any] = {}
+    for name, value in {
+        "matrix": matrix,
+        **{f"beside_{name}": value for name, value in beside.items()},
+    }.items():
+        _pack(arrays, name, value)
+    for name, value in arrays.items():
+        if value.dtype.kind not in "biufU":
+            raise ValueError(f"{name} must hold numbers or text; found {value.dtype}")
+    if not _is_finite(matrix):
+        raise ValueError("an array of a collection must be finite; found NaN or infinity")
+    arrays["stamp"] = np.asarray(json.dumps(asdict(stamp)))
+    arrays["names"] = np.asarray(json.dumps(list(beside)))
+    path.parent.mkdir(exist_ok=True)
+    write(path, arrays)
+
+
+def load(path: Path) -> Stored | None:
+    """What :func:`save` wrote, or None if there is no file; any other file is a ``ValueError``."""
+    return _guarded(path, lambda: _whole(path))
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """The stamp alone, without reading the array behind it."""
+    return _guarded(path, lambda: _stamp_alone(path))
+
+
+def _guarded(path: Path, reading: Callable[[], Thing]) -> Thing | None:
+    if not path.exists():
+        return None
+    try:
+        return reading()
+    except Exception as error:  # a foreign archive can fail in any of a dozen ways
+        told = str(error)
+        raise ValueError(
+            told if str(path) in told else f"{path} is not a saved array ({error or type(error).__name__})"
+        ) from None
+
+
+def _whole(path: Path) -> Stored:
+    from lass.storage import read
+
+    return read(path, _stored, "array")
+
+
+def _stored(data: dict[str, Any]) -> Stored:
+    from lass.persistence import _unpack
+
+    stamp, matrix = _stamp(data), _unpack(data, "matrix")
+    if matrix.ndim != 2 or matrix.shape[0] != stamp.items or matrix.dtype.kind not in "biuf":
+        raise ValueError("the array does not fit its stamp")
+    if not _is_finite(matrix):
+        raise ValueError("the array is not finite")
+    beside = {name: _unpack(data, f"beside_{name}") for name in json.loads(str(data["names"]))}
+    return Stored(matrix, stamp, beside)
+
+
+def _is_finite(matrix: Any) -> bool:
+    import numpy as np
+    import scipy.sparse as sp
+
+    return bool(np.isfinite(matrix.data if sp.issparse(matrix) else matrix).all())
+
+
+def _stamp_alone(path: Path) -> Stamp:
+    import numpy as np
+
+    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        return _stamp(file)
+
+
+def _stamp(data: Mapping[str, Any]) -> Stamp:
+    stamp = Stamp(**json.loads(str(data["stamp"])))
+    counts = (stamp.items, stamp.categories, stamp.changes)
+    if (
+        not all(isinstance(count, int) and count >= 0 for count in counts)
+        or not all(isinstance(word, str) for word in (stamp.source, stamp.token))
+        or not isinstance(stamp.settings, dict)
+    ):
+        raise ValueError("the stamp makes no sense")
+    return stamp

@@ -1,0 +1,131 @@
+"""A collection: a folder with settings, what people said, and arrays made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lass.collection import log, store
+from lass.collection.creation import SETTINGS, build
+from lass.collection.records import Item
+from lass.collection.settings import Settings
+from lass.collection.shelf import Shelf
+
+
+class Collection(Shelf):
+    """Items and what people say of them, in a folder that several programs may have open at once.
+
+    Made by :meth:`create` or :meth:`open`. Every method that changes something returns
+    after the change is on the disk; nothing that was said is ever deleted.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from lass.collection import Collection, Item
+    >>> with TemporaryDirectory() as folder:
+    ...     songs = Collection.create(f"{folder}/songs", [Item("a"), Item("b")], ["jazz", "loud"])
+    ...     songs.tag("a", {"jazz": 1, "loud": -1}, who="ann")
+    ...     songs.undo()
+    ...     songs.redo()
+    ...     print(songs.words().G.toarray())
+    ...     songs.close()
+    [1, 2]
+    [3, 4]
+    [5, 6]
+    [[ 1. -1.]
+     [ 0.  0.]]
+    """
+
+    @classmethod
+    def open(cls, path: str | Path) -> Collection:
+        """The collection in a folder, brought to the present format if it is older."""
+        return cls(path)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        items: Iterable[Item],
+        categories: Iterable[str] = (),
+        words: Iterable[tuple[str, str, float]] = (),
+        *,
+        settings: Settings | None = None,
+    ) -> Collection:
+        """Make a new folder, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where nothing is yet, or an empty folder.
+        items : iterable of Item
+        categories : iterable of str
+            All tags; by default those of the words, in the order in which they come.
+        words : iterable of (id, tag, value)
+            What is known from the start; it cannot be undone.
+        settings : Settings, optional
+        """
+        build(Path(path), items, categories, words, Settings() if settings is None else settings)
+        return cls(path)
+
+    def tag(self, item: str, words: Mapping[str, float], *, who: str = "", new: bool = False) -> list[int]:
+        """Say of an item that it is about some tags (+1) and not about others (-1); 0 withdraws.
+
+        Returns the numbers of the changes, which are on the disk by then. Tags that are not
+        there yet are made if ``new``.
+        """
+        if not isinstance(words, Mapping):
+            raise ValueError(f"words must be a mapping from tags to +1 or -1; found {words!r}")
+        return self.tag_all(((item, tag, value) for tag, value in words.items()), who=who, new=new)
+
+    def tag_all(
+        self, words: Iterable[tuple[str, str, float]], *, who: str = "", new: bool = False
+    ) -> list[int]:
+        """Say several words (id, tag, value) on any items as one action, which is undone as one."""
+        words = list(words)
+        with self._database.writing() as connection:
+            return log.say(connection, store.placed(connection, words, new=new), who, None)
+
+    def withdraw(self, item: str, tag: str, *, who: str = "") -> list[int]:
+        """Take back what is said of an item and a tag."""
+        return self.tag(item, {tag: 0}, who=who)
+
+    def undo(self, who: str | None = None) -> list[int]:
+        """Reverse the last action that was not reversed yet; the numbers of the changes, if any.
+
+        With ``who``, the last action of that person: words of others that came later stay.
+        """
+        with self._database.writing() as connection:
+            return log.undo(connection, who)
+
+    def redo(self, who: str | None = None) -> list[int]:
+        """Reverse the last undo, unless something new was said since; the numbers of the changes, if any."""
+        with self._database.writing() as connection:
+            return log.redo(connection, who)
+
+    def add_items(
+        self,
+        items: Iterable[Item],
+        words: Iterable[tuple[str, str, float]] = (),
+        *,
+        who: str = "",
+        new: bool = False,
+    ) -> int:
+        """Put items behind those that are there, with words on them or others; how many there are then."""
+        items, words = list(items), list(words)
+        with self._database.writing() as connection:
+            count = store.add_items(connection, items)
+            log.say(connection, store.placed(connection, words, new=new), who, log.IMPORT)
+        return count
+
+    def change_settings(self, **changes: Any) -> Settings:
+        """Replace some of the settings, on the disk and here."""
+        with self._database.writing():  # so that of two programs neither overwrites what the other wrote
+            try:
+                settings = replace(Settings.read(self.path / SETTINGS), **changes)
+            except TypeError as error:
+                raise ValueError(f"settings: {error}") from None
+            settings.write(self.path / SETTINGS)
+        self.settings = settings
+        return settings

@@ -1,0 +1,203 @@
+"""The SQLite file of a collection, opened with care: it may be foreign, and others may have it open too."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+FORMAT = 1
+#: "LASS" in ASCII: tells our files from other SQLite files
+APPLICATION = 0x4C415353
+#: how long to wait while another process writes
+PATIENCE = 30.0
+
+# A file is taken for ours if its schema is this one: a change here needs a new format and a migration.
+SCHEMA = """
+CREATE TABLE items (
+    row INTEGER PRIMARY KEY CHECK (row >= 0),
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    extra TEXT NOT NULL
+) STRICT;
+CREATE TABLE categories (
+    "column" INTEGER PRIMARY KEY CHECK ("column" >= 0),
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+CREATE TABLE changes (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    batch INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    who TEXT NOT NULL,
+    item INTEGER NOT NULL REFERENCES items,
+    category INTEGER NOT NULL REFERENCES categories,
+    value REAL NOT NULL CHECK (value IN (-1, 0, 1)),
+    undoes INTEGER REFERENCES changes
+) STRICT;
+CREATE INDEX changes_of_word ON changes (item, category);
+CREATE INDEX changes_of_batch ON changes (batch);
+CREATE INDEX changes_undone ON changes (undoes) WHERE undoes IS NOT NULL;
+CREATE TABLE words (
+    item INTEGER NOT NULL REFERENCES items,
+    category INTEGER NOT NULL REFERENCES categories,
+    value REAL NOT NULL CHECK (value IN (-1, 1)),
+    PRIMARY KEY (item, category)
+) STRICT, WITHOUT ROWID;
+"""
+
+#: format -> what turns a file of that format into one of the next; runs inside a transaction
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {}
+
+#: what is wrong with the file itself, as opposed to the disk or the rights
+_FOREIGN = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH}
+_WAITING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+class Database:
+    """One connection, which threads take in turn.
+
+    ``reading`` and ``writing`` give it within a transaction; whoever leaves ``writing``
+    without an error knows that everything is on the disk.
+
+    Parameters
+    ----------
+    path : Path
+    new : bool
+        Make the file; otherwise it must be there, and be ours.
+    """
+
+    def __init__(self, path: Path, *, new: bool = False) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        if path.exists() == new:
+            raise ValueError(f"{path} is {'already' if new else 'not'} there")
+        with self._in_words():
+            self._connection = sqlite3.connect(
+                f"{path.resolve().as_uri()}?mode={'rwc' if new else 'rw'}",
+                uri=True,
+                timeout=PATIENCE,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        try:
+            with self._in_words():
+                # nothing that a foreign schema holds is run before the schema is known to be ours
+                self._connection.execute("PRAGMA trusted_schema = OFF")
+                if not new:
+                    self._check_kind()
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = FULL")
+                self._connection.execute("PRAGMA foreign_keys = ON")
+            if new:
+                self._build()
+            else:
+                self._come_up_to_date()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The state of one moment; never waits for writers of other processes."""
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """All that is done within, or nothing of it, is on the disk afterwards."""
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._in_words():
+            self._connection.execute(begin)
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Errors of SQLite as errors that name the file."""
+        try:
+            yield
+        except sqlite3.ProgrammingError as error:
+            raise ValueError(f"{self.path} cannot be used: {error}") from None
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            if code in _WAITING:
+                raise TimeoutError(
+                    f"{self.path} is held by another program for more than {PATIENCE:g} seconds"
+                ) from None
+            if code in _FOREIGN or isinstance(error, sqlite3.IntegrityError):
+                raise ValueError(f"{self.path} is not the database of a collection ({error})") from None
+            raise OSError(f"{self.path} cannot be read or written ({error})") from None
+
+    def _pragma(self, name: str) -> int:
+        return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+    def _build(self) -> None:
+        with self._in_words():
+            self._connection.executescript(
+                f"BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION};"
+                f" PRAGMA user_version = {FORMAT}; COMMIT;"
+            )
+
+    def _check_kind(self) -> None:
+        if self._pragma("application_id") != APPLICATION:
+            raise ValueError(f"{self.path} is not the database of a collection (another program made it)")
+        check_format(self._pragma("user_version"), self.path)
+
+    def _come_up_to_date(self) -> None:
+        if self._pragma("user_version") == FORMAT:
+            with self.reading() as connection:
+                self._check_schema(connection)
+            return
+        with self.writing() as connection:
+            # asked again: another process may have been faster
+            for old in range(self._pragma("user_version"), FORMAT):
+                if old not in MIGRATIONS:
+                    raise ValueError(f"{self.path} has format {old}, which can no longer be read")
+                MIGRATIONS[old](connection)
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            self._check_schema(connection)
+
+    def _check_schema(self, connection: sqlite3.Connection) -> None:
+        model = sqlite3.connect(":memory:")
+        model.executescript(SCHEMA)
+        found, expected = _described(connection), _described(model)
+        model.close()
+        if found != expected:
+            odd = sorted({name for _, name, _ in found ^ expected})
+            raise ValueError(
+                f"{self.path} is not the database of a collection (unexpected or missing: {', '.join(odd)})"
+            )
+
+
+def check_format(found: object, path: Path) -> int:
+    """The format of a file, which must not be newer than this program."""
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise ValueError(f"{path} has format {found!r}, which is none of ours")
+    if found > FORMAT:
+        raise ValueError(
+            f"{path} has format {found}, made by a newer version; this one reads formats up to {FORMAT}. "
+            "Install a newer lass"
+        )
+    return found
+
+
+def _described(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
+    return {(str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows}

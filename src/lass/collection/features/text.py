@@ -1,0 +1,186 @@
+"""Texts as rows of numbers: words weighed by how rare they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
+
+#: texts of so many characters in all are cheap enough to count pairs of words as well
+FEW_CHARACTERS = 3_000_000
+MOST_TERMS = 200_000
+LONGEST_TERM = 60
+SAMPLE = 2000
+ENGLISH = frozenset(
+    ("the", "of", "and", "to", "is", "for", "with", "that", "on", "this", "are", "be", "by", "from")
+)
+
+
+class TextFeatures:
+    """TF-IDF rows, with what new texts need to get the same columns.
+
+    ``x = (1 + ln tf) * (1 + ln((1 + N) / (1 + df)))``, divided by its length. A
+    term stays if at least ``least`` texts have it (1 below 20 texts, 2 below 5,000,
+    3 from there) and at most half of them do. English stop words go only where the
+    texts look English; pairs of words come in where the texts are short in all; texts
+    written without spaces are cut into single characters and pairs of them.
+
+    Attributes
+    ----------
+    terms : list of str
+        The columns, sorted.
+    idf : array
+        Their weights.
+
+    Examples
+    --------
+    >>> from lass.collection.features import TextFeatures
+    >>> features = TextFeatures().fit(["a mail reader", "a news reader", "a game"])
+    >>> features.transform(["mail for a reader"]).shape
+    (1, 6)
+    >>> again = TextFeatures.from_state(features.state())
+    >>> again.terms == features.terms
+    True
+    """
+
+    kind = "text"
+    metric = "cosine"
+
+    terms: list[str]
+    idf: np.ndarray[Any, np.dtype[np.float64]]
+
+    def fit(self, texts: Sequence[str]) -> TextFeatures:
+        """Choose the columns and their weights."""
+        self.fit_transform(texts)
+        return self
+
+    def fit_transform(self, texts: Sequence[str]) -> sp.csr_array:
+        """Choose the columns, and return the rows of these very texts."""
+        texts = _checked(texts)
+        self.settings = _settings(texts)
+        counter = _counter(self.settings)
+        try:
+            counts = sp.csr_array(counter.fit_transform(texts))
+        except ValueError:  # what scikit-learn says of an empty vocabulary
+            raise ValueError(
+                "texts must hold words; found none in any of them. Choose other columns"
+            ) from None
+        N = len(texts)
+        terms = counter.get_feature_names_out()
+        frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+        short = np.char.str_len(terms.astype(str)) <= LONGEST_TERM if len(terms) else np.zeros(0, bool)
+        least, most = (1, N) if N < 20 else (2 if N < 5000 else 3, N // 2)
+        keep = short & (frequency >= least) & (frequency <= most)
+        if not keep.any():
+            keep = short if short.any() else np.ones(len(terms), bool)
+        chosen = np.flatnonzero(keep)
+        if len(chosen) > MOST_TERMS:
+            chosen = np.sort(chosen[np.argsort(-frequency[chosen], kind="stable")[:MOST_TERMS]])
+        self.terms = terms[chosen].tolist()
+        self.idf = np.log((1 + N) / (1 + frequency[chosen])) + 1
+        return self._weighed(counts[:, chosen])
+
+    def transform(self, texts: Sequence[str]) -> sp.csr_array:
+        """Rows of other texts in the same columns; a text without a known term is all zero."""
+        counter = _counter(self.settings, self.terms)
+        return self._weighed(counter.transform(_checked(texts)))
+
+    def _weighed(self, counts: Any) -> sp.csr_array:
+        rows = sp.csr_array(counts, dtype=np.float64)
+        rows.data = (1 + np.log(rows.data)) * self.idf[rows.indices]
+        rows = normalize(rows, copy=False)
+        rows.sort_indices()
+        return sp.csr_array(rows, dtype=np.float32)
+
+    def state(self) -> dict[str, Any]:
+        """All of it as plain arrays, fit for an ``.npz`` file."""
+        return {"terms": _as_bytes(self.terms), "idf": self.idf, "settings": _as_bytes(self.settings)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> TextFeatures:
+        """The same features again; ``ValueError`` where the arrays cannot be that."""
+        self = cls()
+        try:
+            terms, settings = (json.loads(bytes(state[name])) for name in ("terms", "settings"))
+            idf = np.asarray(state["idf"], np.float64)
+            fits = (
+                isinstance(terms, list) and all(isinstance(term, str) for term in terms)
+                and len(set(terms)) == len(terms) and terms and idf.shape == (len(terms),)
+                and bool(np.isfinite(idf).all()) and set(settings) == {"stop_words", "analyzer", "ngrams"}
+                and settings["stop_words"] in (None, "english") and settings["analyzer"] in ("word", "char")
+                and settings["ngrams"] in (1, 2)
+            )  # fmt: skip
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise ValueError(f"state is not one of text features ({error})") from None
+        if not fits:
+            raise ValueError("state is not one of text features: terms, idf and settings do not fit")
+        self.terms, self.idf, self.settings = terms, idf, settings
+        return self
+
+
+def text_features(texts: Sequence[str]) -> sp.csr_array:
+    """TF-IDF rows of some texts; see :class:`TextFeatures`, which gives new texts the same columns.
+
+    Examples
+    --------
+    >>> from lass.collection.features import text_features
+    >>> text_features(["mail reader", "news reader"]).shape
+    (2, 5)
+    """
+    return TextFeatures().fit_transform(texts)
+
+
+def _checked(texts: Sequence[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise ValueError("texts must be a list of texts; found a single one")
+    texts = list(texts)
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("texts must be a list of str; found something else in it")
+    return texts
+
+
+def _settings(texts: list[str]) -> dict[str, Any]:
+    sample = texts[:: max(1, len(texts) // SAMPLE)]
+    words = [word for text in sample for word in text[:1000].lower().split()]
+    letters = [letter for text in sample for letter in text[:200] if letter.isalpha()]
+    unspaced = sum(_is_unspaced(letter) for letter in letters) > 0.3 * len(letters)
+    if unspaced:
+        return {"stop_words": None, "analyzer": "char", "ngrams": 2}
+    # 5 % of these few words is far above what other languages reach by accident ("in", "is", "an")
+    english = sum(word in ENGLISH for word in words) > 0.05 * len(words)
+    distinct = len(ENGLISH.intersection(words)) >= min(6, len(words) // 4)
+    cheap = sum(map(len, texts)) <= FEW_CHARACTERS
+    return {
+        "stop_words": "english" if english and distinct else None,
+        "analyzer": "word",
+        "ngrams": 2 if cheap else 1,
+    }
+
+
+def _is_unspaced(letter: str) -> bool:
+    """Chinese, Japanese, Thai, Lao, Burmese, Khmer: no spaces between words."""
+    code = ord(letter)
+    return (
+        0x0E00 <= code <= 0x0EFF or 0x1000 <= code <= 0x109F or 0x1780 <= code <= 0x17FF
+        or 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0x20000 <= code <= 0x3FFFF
+    )  # fmt: skip
+
+
+def _counter(settings: Mapping[str, Any], terms: list[str] | None = None) -> CountVectorizer:
+    return CountVectorizer(
+        analyzer=settings["analyzer"],
+        ngram_range=(1, settings["ngrams"]),
+        stop_words=settings["stop_words"] if settings["analyzer"] == "word" else None,
+        vocabulary=terms,
+        dtype=np.int32,
+    )
+
+
+def _as_bytes(value: Any) -> Any:
+    # one array of bytes: an array of texts would make every entry as wide as the widest
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)

@@ -1,0 +1,105 @@
+"""The folder of a collection, and all that can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from sqlite3 import DatabaseError
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from lass.collection import log, store
+from lass.collection.creation import SETTINGS, TAGS
+from lass.collection.database import Database
+from lass.collection.records import Change, Item
+from lass.collection.settings import Settings
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+
+class Words(NamedTuple):
+    """What is said: signed affinities with the names of rows and columns, as of a change of the log."""
+
+    G: sp.csr_array
+    ids: list[str]
+    names: list[str]
+    number: int
+
+
+class Folder:
+    """Settings, items, tags and words as they are on the disk; each answer is of one moment."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise ValueError(
+                f"{self.path} is not the folder of a collection; make one with Collection.create"
+            )
+        for name in (SETTINGS, TAGS):
+            if not (self.path / name).is_file():
+                raise ValueError(f"{self.path} is not the folder of a collection; it has no {name}")
+        self.settings = Settings.read(self.path / SETTINGS)
+        self._database = Database(self.path / TAGS)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        with self._database.reading() as connection:
+            return store.count_items(connection)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    def ids(self) -> list[str]:
+        """The ids of all items, by row."""
+        with self._database.reading() as connection:
+            return store.ids(connection)
+
+    def names(self) -> list[str]:
+        """The tags, by column."""
+        with self._database.reading() as connection:
+            return store.names(connection)
+
+    def items(self, ids: Iterable[str] | None = None) -> list[Item]:
+        """All items by row, or those with these ids in this order."""
+        with self._database.reading() as connection:
+            return store.items(connection, ids)
+
+    def words(self) -> Words:
+        """Everything that is said, as a signed matrix; all parts are of the same moment."""
+        import numpy as np
+        import scipy.sparse as sp
+
+        with self._database.reading() as connection:
+            ids, names, number = store.ids(connection), store.names(connection), log.last(connection)
+            said = connection.execute("SELECT item, category, value FROM words").fetchall()
+            item, category, value = np.array(said, dtype=np.float64).reshape(-1, 3).T
+            if said and not (item.max() < len(ids) and category.max() < len(names) and set(value) <= {-1, 1}):
+                raise DatabaseError("words on items or categories that are not there")
+        places = item.astype(np.int32), category.astype(np.int32)
+        return Words(sp.csr_array((value, places), shape=(len(ids), len(names))), ids, names, number)
+
+    def words_of(self, item: str) -> Mapping[str, int]:
+        """What is said of one item, by tag."""
+        with self._database.reading() as connection:
+            return store.words_of(connection, item)
+
+    def history(self, item: str | None = None, limit: int = 100) -> list[Change]:
+        """The last changes, of all items or one, the latest first."""
+        if not isinstance(limit, int) or limit < 1:
+            raise ValueError(f"limit must be a whole number >= 1; found {limit!r}")
+        with self._database.reading() as connection:
+            return log.history(connection, item, limit)
+
+    def check(self) -> list[str]:
+        """What is wrong with the database, in words; reads all of it."""
+        with self._database.reading() as connection:
+            return log.complaints(connection)

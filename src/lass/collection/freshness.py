@@ -1,0 +1,66 @@
+"""Which arrays of a collection are out of date, and why, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lass.collection.arrays import Stamp
+from lass.collection.settings import Settings
+
+#: what is made from what, in this order
+CHAIN = {"features": "", "graph": "features", "assignments": "graph"}
+
+
+def relevant(name: str, settings: Settings) -> dict[str, Any]:
+    """The settings that matter for one array beyond those of the array it is made from."""
+    if name == "features":
+        return dict(settings.features)
+    if name == "graph":
+        return {"n_neighbors": settings.n_neighbors, "metric": settings.metric}
+    return {"lam": settings.lam}
+
+
+def reasons(
+    stamps: dict[str, Stamp | None], settings: Settings, items: int, categories: int, changes: int
+) -> dict[str, str]:
+    """The arrays that must be made anew, each with all its reasons; empty when everything is fresh."""
+    result: dict[str, str] = {}
+    for name, source in CHAIN.items():
+        given = settings.metric == "precomputed"
+        if name == "features" and given:
+            continue
+        stamp = stamps[name]
+        if stamp is None:
+            result[name] = f"no {name} yet"
+            continue
+        why = []
+        if stamp.items != items:
+            why.append(f"made for {stamp.items} items, now {items}")
+        if name == "assignments":
+            if stamp.categories != categories:
+                why.append(f"made for {stamp.categories} categories, now {categories}")
+            if stamp.changes != changes:
+                why.append(f"made after change {stamp.changes}, now {changes}")
+        why += _differences(stamp.settings, relevant(name, settings))
+        if source and not (source == "features" and given):
+            before = stamps[source]
+            if source in result:
+                why.append(f"the {source} must be made anew")
+            elif before is not None and stamp.source != before.token:
+                why.append(
+                    f"the {source} have been made anew"
+                    if source == "features"
+                    else f"the {source} has been made anew"
+                )
+        if why:
+            result[name] = "; ".join(why)
+    return result
+
+
+def _differences(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    missing = "nothing"
+    return [
+        f"{key} was {then.get(key, missing)!r}, now {now.get(key, missing)!r}"
+        for key in sorted(then.keys() | now.keys())
+        if then.get(key, missing) != now.get(key, missing)
+    ]

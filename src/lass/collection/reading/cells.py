@@ -1,0 +1,128 @@
+"""What one cell of a table says: a text, a number, some tags."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from lass.collection.reading.lines import LIMIT, TOO_LONG, fault
+from lass.collection.reading.trouble import shown
+
+YES = frozenset({"x", "true", "yes", "y", "t", "✓", "✔", "+"})
+NO = frozenset({"false", "no", "n", "f", "-"})
+SEPARATORS = (";", "|", ",")
+
+
+class BadCell(ValueError):  # noqa: N818
+    """A cell that cannot be used; whoever knows the file and the line says the rest."""
+
+
+def text_of(value: Any) -> str:
+    """A cell as text; nothing is the empty text, nested values become JSON."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | dict):
+        try:
+            text = json.dumps(value, ensure_ascii=False, default=str)
+        except (ValueError, RecursionError) as error:
+            raise BadCell(f"a nested value that cannot be read ({error})") from None
+    else:
+        text = str(value)
+    if len(text) > LIMIT:
+        raise BadCell(f"a text {TOO_LONG}")
+    if message := fault(text):
+        raise BadCell(message)
+    return text
+
+
+def plain_of(value: Any) -> Any:
+    """A cell as it is kept: a text, a truth value, a finite number that fits in 64 bits, or None."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return text_of(value)
+
+
+def number_of(value: Any, name: str) -> float:
+    """A cell of a numeric column; NaN where it is empty."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return math.nan
+    if isinstance(value, str) and not value.strip():
+        return math.nan
+    number = _finite(value)
+    if number is None:
+        raise BadCell(
+            f"column {shown(name)} must hold finite numbers; found {shown(value)}. Empty is unknown"
+        )
+    return number
+
+
+def value_of(value: Any, *, no: float = -1.0, empty: float = 1.0) -> float:
+    """How far an item is said to be about a tag: +1, -1, or another number; 0 says nothing."""
+    if value is None:
+        return empty
+    if isinstance(value, bool):
+        return 1.0 if value else no
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if not word:
+            return empty
+        if word in YES:
+            return 1.0
+        if word in NO:
+            return no
+    number = _finite(value)
+    if number is None:
+        raise BadCell(f"a value must be +1, -1 or another finite number; found {shown(value)}")
+    return number
+
+
+def _finite(value: Any) -> float | None:
+    if isinstance(value, str) and "_" in value:  # float() would take 1_000
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def signed_tag(text: str) -> tuple[str, float | None]:
+    """The name of a tag, and -1 where it is written with a minus in front.
+
+    Examples
+    --------
+    >>> from lass.collection.reading.cells import signed_tag
+    >>> signed_tag("-game::strategy"), signed_tag("role::program")
+    (('game::strategy', -1.0), ('role::program', None))
+    """
+    name = text.strip()
+    negative = name.startswith("-")
+    name = name[1:].strip() if negative else name
+    if not name:
+        raise BadCell(f"a tag without a name; found {shown(text)}")
+    return name, -1.0 if negative else None
+
+
+def separator_of(cells: list[Any]) -> str | None:
+    """What separates tags in most of the cells: ; or | or a comma; None where nothing does."""
+    counts = {sign: sum(isinstance(cell, str) and sign in cell for cell in cells) for sign in SEPARATORS}
+    best = max(SEPARATORS, key=counts.__getitem__)
+    return best if counts[best] else None
+
+
+def tags_of(cell: Any, separator: str | None) -> list[tuple[str, float]]:
+    """The tags in one cell, a list or a text with separators; -tag says that the item is not about it."""
+    if isinstance(cell, list):
+        parts = [text_of(part) for part in cell]
+    else:
+        text = text_of(cell)
+        parts = text.split(separator) if separator else [text]
+    signed = (signed_tag(part) for part in parts if part.strip())
+    return [(name, 1.0 if sign is None else sign) for name, sign in signed]

@@ -1,0 +1,117 @@
+"""Folders of texts or pictures as items; an item's id is its path within the folder."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from lass.collection.reading.items import Items
+from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, text_lines
+from lass.collection.reading.trouble import BadInput, Watch
+
+TEXTS = (".txt", ".md")
+IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+#: most pixels of a picture that is opened
+MOST_PIXELS = 64_000_000
+
+
+def read_folder(folder: Path, watch: Watch, encoding: str | None = None) -> Items:
+    """Texts or pictures, whichever there are more of; hidden files are not looked at."""
+    found: dict[str, list[Path]] = {"texts": [], "images": [], "": []}
+    for path in _files(folder, watch):
+        kind = path.suffix.lower()
+        found["texts" if kind in TEXTS else "images" if kind in IMAGES else ""].append(path)
+    kind = "images" if len(found["images"]) > len(found["texts"]) else "texts"
+    if not found[kind]:
+        raise watch.stop(
+            f"no texts ({', '.join(TEXTS)}) and no pictures ({', '.join(IMAGES)}) in this folder"
+        )
+    items = Items(kind="images" if kind == "images" else "texts")
+    items.left_out = [
+        path.relative_to(folder).as_posix() for name in found if name != kind for path in found[name]
+    ]
+    if kind == "images":
+        items.columns = {"width": [], "height": []}
+    for path in found[kind]:
+        name = path.relative_to(folder).as_posix()
+        own = Watch(path)
+        try:
+            if message := fault(name):
+                raise own.stop(f"the name of the file cannot be an id: {message}")
+            title, text = path.stem, ""
+            if kind == "images":
+                with open_image(path) as image:
+                    width, height = image.size
+                items.columns["width"].append(width)
+                items.columns["height"].append(height)
+            else:
+                text = read_text(path, own, encoding)
+                first = (line.strip(" \t#*=-") for line in text.splitlines())
+                title = next(filter(None, first), title)[:200]
+        except BadInput as error:
+            watch.file = error.file
+            watch.bad_row(error.line, error.problem.message)
+            continue
+        items.ids.append(name)
+        items.titles.append(title)
+        items.texts.append(text)
+        items.paths.append(path)
+    watch.file = str(folder)
+    if not items.ids:
+        raise watch.nothing_left("items")
+    items.skipped = watch.skipped
+    return items
+
+
+def _files(folder: Path, watch: Watch) -> list[Path]:
+    def stop(error: OSError) -> None:
+        raise watch.stop(f"cannot be read ({error.strerror})")
+
+    paths = []
+    for place, folders, names in os.walk(folder, onerror=stop):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths += [Path(place, name) for name in names if not name.startswith(".")]
+    return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def read_text(path: Path, watch: Watch, encoding: str | None = None) -> str:
+    """The whole text of one file; line ends become newlines."""
+    parts, size = [], 0
+    for _, line in text_lines(path, watch, encoding):
+        size += len(line)
+        if size > LIMIT:
+            raise watch.stop(f"a text {TOO_LONG}")
+        parts.append(line)
+    return "".join(parts).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def open_image(path: Path) -> Any:
+    """A picture, its header read and its size bounded, its pixels not yet."""
+    watch = Watch(path)
+    try:
+        pillow = import_module("PIL.Image")
+    except ImportError:
+        raise watch.stop("pictures need the package Pillow: pip install pillow") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            image = pillow.open(path, formats=FORMATS)
+        width, height = image.size
+    except Exception as error:  # a decoder of damaged bytes may raise anything
+        raise no_image(path, error) from None
+    if width * height > MOST_PIXELS:
+        image.close()
+        raise watch.stop(
+            f"{width} x {height} pixels are more than {MOST_PIXELS:,}, the most read; make it smaller"
+        )
+    return image
+
+
+def no_image(path: Path, error: Exception) -> BadInput:
+    """The exception for a picture that cannot be decoded."""
+    reason = ascii(str(error).split("\n")[0])[1:-1][:120]
+    return BadInput(path, None, f"not a sound picture ({type(error).__name__}: {reason}); save it again")

@@ -1,0 +1,174 @@
+"""Items of a collection: from a table, a folder of texts, or a folder of pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from lass.collection.reading.cells import BadCell, number_of, plain_of, text_of
+from lass.collection.reading.tables import Table, open_table
+from lass.collection.reading.trouble import Problem, Watch, shown
+from lass.collection.reading.words import Ledger, Word, add_cells
+
+ID = ("id", "item", "item_id", "key")
+TITLE = ("title", "name", "label")
+TEXT = ("title", "text", "summary", "description", "abstract", "body", "content")
+
+
+@dataclass
+class Items:
+    """What was read: one entry an item in ``ids``, ``titles``, ``texts`` and every list of ``columns``.
+
+    ``text_columns`` are the columns that ``texts`` come from, ``words`` what a
+    column of tags said, ``paths`` the files of a folder, ``skipped`` the bad rows,
+    and ``left_out`` columns or files of a kind that is not read.
+    """
+
+    ids: list[str] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+    words: list[Word] = field(default_factory=list)
+    skipped: list[Problem] = field(default_factory=list)
+    kind: Literal["table", "texts", "images"] = "table"
+    text_columns: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    paths: list[Path] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def read_items(
+    path: str | Path,
+    *,
+    id: str | None = None,
+    title: str | None = None,
+    text: str | Iterable[str] | None = None,
+    numeric: Iterable[str] = (),
+    tags_column: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    skip_bad: bool = False,
+) -> Items:
+    r"""Read the items of a collection.
+
+    A table (.csv, .tsv, .jsonl, .ndjson or .parquet, with names of columns), or a
+    folder of texts (.txt, .md) or pictures (.png, .jpg, .webp, .gif, .bmp), whose
+    ids are their paths within the folder. Every file is UTF-8 unless its
+    byte-order mark or ``encoding`` says otherwise.
+
+    Parameters
+    ----------
+    path : path
+    id : str, optional
+        Column that names each item, once; by default the one called id, item or key, else the first.
+    title : str, optional
+        Column to show an item by; by default the one called title, name or label, else the id.
+    text : str or several, optional
+        Columns that describe an item, put together in this order; by default those called
+        title, text, summary, description, abstract, body or content.
+    numeric : several str
+        Columns of numbers; where they are empty the number is unknown, NaN.
+    tags_column : str, optional
+        Column with the tags of an item, ``a;b;-c`` or a list.
+    separator : str, optional
+        Between tags; by default ; or | or a comma, whichever most cells have.
+    encoding : str, optional
+    skip_bad : bool
+        Leave bad rows out and list them in ``skipped`` instead of stopping at the first.
+
+    Returns
+    -------
+    Items
+
+    Raises
+    ------
+    BadInput
+        Whatever is wrong with the file; names file and line, and says what to do.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from lass.collection.reading import read_items
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "items.csv"
+    ...     _ = path.write_text("package,summary,tags\nmutt,reads mail,mail;-game\nnethack,a game,game\n")
+    ...     items = read_items(path, id="package", text="summary", tags_column="tags")
+    >>> items.ids, items.texts
+    (['mutt', 'nethack'], ['reads mail', 'a game'])
+    >>> items.words[1]
+    Word(item='mutt', tag='game', value=-1.0)
+    """
+    path = Path(path)
+    watch = Watch(path, skip_bad)
+    if path.is_dir():
+        from lass.collection.reading.folders import read_folder
+
+        return read_folder(path, watch, encoding)
+    table = open_table(path, watch, encoding)
+    names = (text,) if isinstance(text, str) else None if text is None else tuple(text)
+    return _read_table(table, id, title, names, tuple(numeric), tags_column, separator)
+
+
+def _read_table(
+    table: Table, id: str | None, title: str | None, text: tuple[str, ...] | None, numeric: tuple[str, ...],
+    tags_column: str | None, separator: str | None,
+) -> Items:  # fmt: skip
+    watch = table.watch
+    id = id or table.find(*ID) or table.columns[0]
+    title = title or table.find(*TITLE) or id
+    if text is None:
+        found = (table.find(name) for name in TEXT)
+        text = tuple(name for name in found if name is not None and name not in (id, tags_column))
+    id_at, title_at = table.position(id), table.position(title)
+    text_at = [table.position(name) for name in text]
+    tags_at = None if tags_column is None else table.position(tags_column)
+    numeric_at = {table.position(name): name for name in numeric}
+    used = {id_at, tags_at, *text_at, title_at} - set(numeric_at)
+    extra_at = {i: name for i, name in enumerate(table.columns) if i not in used}
+    items = Items(
+        columns={name: [] for name in extra_at.values()}, text_columns=text, numeric=numeric,
+        left_out=table.left_out,
+    )  # fmt: skip
+    kept = list(items.columns.values())
+    lines: dict[str, int] = {}
+    tags: list[tuple[int, str, Any]] = []
+    for line, cells in table.rows:
+        try:
+            item = text_of(cells[id_at]).strip()
+            if not item:
+                raise BadCell(f"column {shown(id)} is empty; every item needs an id")
+            if item in lines:
+                raise BadCell(
+                    f"item {shown(item)} is already in line {lines[item]}; ids in column {shown(id)} must "
+                    "differ. Remove one, or choose another column with id="
+                )
+            name = text_of(cells[title_at]).strip() or item
+            parts = [text_of(cells[i]) for i in text_at]
+            extra = [
+                number_of(cells[i], column) if i in numeric_at else plain_of(cells[i])
+                for i, column in extra_at.items()
+            ]
+        except BadCell as error:
+            watch.bad_row(line, str(error))
+            continue
+        lines[item] = line
+        items.ids.append(item)
+        items.titles.append(name)
+        items.texts.append(parts[0] if len(parts) == 1 else "\n".join(part for part in parts if part))
+        for column, value in zip(kept, extra, strict=True):
+            column.append(value)
+        if tags_at is not None:
+            tags.append((line, item, cells[tags_at]))
+    if not items.ids:
+        raise watch.nothing_left("items")
+    ledger = Ledger(watch)
+    add_cells(tags, separator, ledger)
+    items.words = ledger.words
+    items.skipped = watch.skipped
+    return items

@@ -1,0 +1,79 @@
+"""Lines of a text file, decoded and checked: none too long, no NUL, no byte that is not text."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from pathlib import Path
+
+from lass.collection.reading.trouble import Watch, shown
+
+#: longest line, cell or text that is read, in characters
+LIMIT = 10_000_000
+TOO_LONG = f"longer than {LIMIT:,} characters, the most that is read; shorten it or split the item"
+
+# UTF-32 first: its little-endian mark begins with that of UTF-16
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+OTHER = "pass encoding= (--encoding on the command line): cp1252 is common in the West, gb18030 in China"
+
+
+def text_lines(path: Path, watch: Watch, encoding: str | None = None) -> Iterator[tuple[int, str]]:
+    """Number and text of each line, line ends kept; bad lines go to ``watch``.
+
+    UTF-8, or what the byte-order mark says, unless ``encoding`` is given. Reads
+    one line at a time, so memory stays small whatever the size of the file.
+    """
+    number = 0
+    try:
+        # bytes that are not text become lone surrogates, so that one bad line does not end the reading
+        with path.open(encoding=encoding or _encoding(path), errors="surrogateescape", newline="") as file:
+            while line := file.readline(LIMIT + 1):
+                number += 1
+                if len(line) > LIMIT and line[-1] not in "\r\n":
+                    while (rest := file.readline(LIMIT)) and rest[-1] not in "\r\n":
+                        pass
+                    watch.bad_row(number, f"a line {TOO_LONG}")
+                elif message := fault(line):
+                    watch.bad_row(number, message)
+                else:
+                    yield number, line
+    except UnicodeError as error:
+        reason = getattr(error, "reason", str(error))
+        name = getattr(error, "encoding", None) or encoding or "utf-8"
+        raise watch.stop(f"not {name} from here on ({reason}); {OTHER}", number + 1) from None
+    except LookupError:
+        raise watch.stop(f"encoding {shown(encoding)} is not known; try utf-8, cp1252 or utf-16") from None
+    except OSError as error:
+        raise watch.stop(f"cannot be read ({error.strerror or error})") from None
+
+
+def _encoding(path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(4)
+    return next((name for mark, name in MARKS if start.startswith(mark)), "utf-8")
+
+
+def fault(text: str) -> str | None:
+    """What keeps a text from being stored or shown, or None."""
+    if "\0" in text:
+        return (
+            f"a NUL byte at character {text.index(chr(0)) + 1} of the line: damaged, not text at all, or "
+            "UTF-16 without its mark. Repair it or pass encoding= (utf-16-le, utf-16-be)"
+        )
+    if text.isascii():
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        what = (
+            f"byte 0x{code - 0xDC00:02X}" if 0xDC80 <= code <= 0xDCFF else f"the half character U+{code:04X}"
+        )
+        return f"{what} at character {error.start + 1} of the line is not valid text; {OTHER}"
+    return None

@@ -1,0 +1,83 @@
+"""Parquet files as tables, a batch of rows at a time."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from lass.collection.reading.tables import Rows, Table
+from lass.collection.reading.trouble import Watch
+
+BATCH = 4096
+
+
+def open_parquet(path: Path, watch: Watch) -> Table:
+    """Columns of texts, numbers, truth values, dates and lists of them; others are left out, by name."""
+    file = parquet_file(path, watch)
+    try:
+        schema = file.schema_arrow
+        fields = [(field.name, field.type) for field in schema]
+    except Exception as error:
+        raise damaged(watch, error) from None
+    names = [name for name, kind in fields if _plain(kind)]
+    if len(set(names)) < len(names) or not names:
+        raise watch.stop("needs columns of text or numbers, each with a name of its own")
+    left_out = [name for name, kind in fields if not _plain(kind)]
+
+    def rows() -> Rows:
+        number = 0
+        batches = file.iter_batches(batch_size=BATCH, columns=names, use_threads=False)
+        while True:
+            try:
+                batch = next(batches, None)
+                cells = [] if batch is None else [batch.column(name).to_pylist() for name in names]
+            except Exception as error:
+                raise damaged(watch, error, number + 1) from None
+            if batch is None:
+                return
+            for row in zip(*cells, strict=True):
+                number += 1
+                yield number, list(row)
+
+    return Table(names, rows(), watch, left_out)
+
+
+def parquet_file(path: Path, watch: Watch) -> Any:
+    """The file, opened."""
+    try:
+        reader = import_module("pyarrow.parquet")
+    except ImportError:
+        raise watch.stop(
+            "Parquet needs the package pyarrow: pip install pyarrow; or save it as .csv"
+        ) from None
+    try:
+        return reader.ParquetFile(path)
+    except Exception as error:  # a decoder of damaged bytes may raise anything
+        raise damaged(watch, error) from None
+
+
+def damaged(watch: Watch, error: Exception, row: int | None = None) -> Exception:
+    """The exception for what pyarrow could not read."""
+    reason = ascii(str(error).split("\n")[0])[1:-1][:160]
+    return watch.stop(f"not a sound Parquet file ({type(error).__name__}: {reason}); write it again", row)
+
+
+def _plain(kind: Any) -> bool:
+    types = import_module("pyarrow").types
+    if types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if types.is_list(kind) or types.is_large_list(kind):
+        return not types.is_list(kind.value_type) and _plain(kind.value_type)
+    tests = (
+        "string",
+        "large_string",
+        "integer",
+        "floating",
+        "boolean",
+        "date",
+        "timestamp",
+        "decimal",
+        "null",
+    )
+    return any(getattr(types, f"is_{test}")(kind) for test in tests)

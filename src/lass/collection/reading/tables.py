@@ -1,0 +1,175 @@
+"""Tables in any format as one thing: column names, and numbered rows of cells."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lass.collection.reading.lines import LIMIT, TOO_LONG, text_lines
+from lass.collection.reading.trouble import Watch, missing_column, shown
+
+Rows = Iterator[tuple[int, list[Any]]]
+
+#: most different keys in the objects of a JSON Lines file
+MOST_KEYS = 10_000
+#: most lines that are read again after a quotation that never ends
+MOST_REREAD = 1_000_000
+
+
+@dataclass
+class Table:
+    """Columns, and an iterator over (line number, cells); it can be gone through once."""
+
+    columns: list[str]
+    rows: Rows
+    watch: Watch
+    left_out: list[str] = field(default_factory=list)
+
+    def position(self, name: str) -> int:
+        """Where a column is."""
+        if name not in self.columns:
+            raise self.watch.stop(missing_column(name, self.columns))
+        return self.columns.index(name)
+
+    def find(self, *names: str) -> str | None:
+        """The first column that is called one of these, in small or capital letters."""
+        lowered = [column.lower() for column in self.columns]
+        return next((self.columns[lowered.index(name)] for name in names if name in lowered), None)
+
+
+def open_table(path: str | Path, watch: Watch, encoding: str | None = None) -> Table:
+    """A table by the ending of its name: .csv, .tsv, .jsonl or .ndjson, .parquet."""
+    path = Path(path)
+    kind = path.suffix.lower()
+    opened = {
+        ".csv": open_delimited, ".tsv": open_delimited, ".tab": open_delimited,
+        ".jsonl": open_json_lines, ".ndjson": open_json_lines,
+    }.get(kind)  # fmt: skip
+    if path.is_dir():
+        raise watch.stop("is a folder; name a file")
+    try:
+        size = path.stat().st_size
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise watch.stop(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    if not size:
+        raise watch.stop("is empty")
+    if kind in (".parquet", ".pq"):
+        from lass.collection.reading.parquet import open_parquet
+
+        return open_parquet(path, watch)
+    if opened is None:
+        raise watch.stop(f"a file that ends in {shown(kind)}; save it as .csv, .tsv, .jsonl or .parquet")
+    return opened(path, watch, encoding)
+
+
+def open_delimited(path: Path, watch: Watch, encoding: str | None) -> Table:
+    """CSV or TSV with a header; a CSV without a comma in its header may use ; or | or tabs."""
+    csv.field_size_limit(max(csv.field_size_limit(), LIMIT))
+    # with a watch of its own: whatever is wrong with the header, the next row must not take its place
+    first = next((text for _, text in text_lines(path, Watch(path), encoding) if text.strip()), None)
+    if first is None:
+        raise watch.stop("is empty")
+    signs = ",\t;|" if path.suffix.lower() == ".csv" else "\t"
+    delimiter = next((sign for sign in signs if sign in first), signs[0])
+    records = _records(path, watch, encoding, delimiter)
+    header = next(records, None)
+    if watch.skipped or header is None:
+        raise watch.stop(f"the header cannot be read: {watch.skipped[0].message}", watch.skipped[0].line)
+    line, names = header
+    names = [name.strip() or f"column {i}" for i, name in enumerate(names, 1)]
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise watch.stop(f"two columns are called {shown(twice)}; rename one", line)
+
+    def rows() -> Rows:
+        for line, cells in records:
+            if len(cells) == len(names):
+                yield line, cells
+            else:
+                watch.bad_row(
+                    line, f"{len(cells)} cells where the header has {len(names)}; a cell that holds "
+                    f"{shown(delimiter)} must stand in double quotes",
+                )  # fmt: skip
+
+    return Table(names, rows(), watch)
+
+
+def _records(
+    path: Path, watch: Watch, encoding: str | None, delimiter: str = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """Records with the line each begins in; after a quotation gone wrong, on from the line behind it."""
+    source = text_lines(path, watch, encoding)
+    waiting: deque[tuple[int, str]] = deque()
+    taken: list[tuple[int, str]] = []
+    reread = 0
+
+    def feed() -> Iterator[str]:
+        while (line := waiting.popleft() if waiting else next(source, None)) is not None:
+            taken.append(line)
+            yield line[1]
+
+    while True:
+        try:
+            for record in csv.reader(feed(), delimiter=delimiter, strict=True):
+                if record:
+                    yield taken[0][0], record
+                taken.clear()
+            return
+        except csv.Error as error:
+            start = taken[0][0] if taken else None
+            watch.bad_row(start, _quotation(str(error), taken))
+        waiting.extendleft(reversed(taken[1:]))
+        reread += len(taken)
+        taken.clear()
+        if reread > MOST_REREAD:
+            raise watch.stop("quotation marks are unbalanced in too many places; repair the file", start)
+
+
+def _quotation(reason: str, taken: list[tuple[int, str]]) -> str:
+    if "field larger" in reason:
+        return f"a cell {TOO_LONG}; or a quotation that begins here never ends"
+    if "unexpected end" in reason:
+        return (
+            'a quotation that begins in this row never ends; close it, or double a quote that is meant ("")'
+        )
+    where = f" (seen in line {taken[-1][0]})" if len(taken) > 1 else ""
+    return f'quotation marks do not fit{where}: {reason}. Double a quote that is meant ("")'
+
+
+def open_json_lines(path: Path, watch: Watch, encoding: str | None) -> Table:
+    """One JSON object a line. Read twice, first for its keys: any line may bring a new one."""
+    names: dict[str, None] = {}
+    for _, record in _objects(path, Watch(watch.file, skip_bad=True), encoding):
+        names.update(dict.fromkeys(record))
+        if len(names) > MOST_KEYS:
+            raise watch.stop(f"more than {MOST_KEYS:,} different keys; write tags as a list under one key")
+    rows = ((line, [record.get(name) for name in names]) for line, record in _objects(path, watch, encoding))
+    if not names:
+        for _ in rows:  # the trouble, where there is some, says more than that nothing is there
+            pass
+        raise watch.nothing_left("objects")
+    return Table(list(names), rows, watch)
+
+
+def _objects(path: Path, watch: Watch, encoding: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in text_lines(path, watch, encoding):
+        if text.isspace():
+            continue
+        try:
+            record = json.loads(text, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            watch.bad_row(line, f"not JSON ({str(error)[:120]}); each line must be one whole object")
+            continue
+        if isinstance(record, dict):
+            yield line, record
+        else:
+            watch.bad_row(line, f'not a JSON object but {shown(record)}; write {{"id": ...}} on each line')
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number; write null")

@@ -1,0 +1,91 @@
+"""What can be wrong with a file: one exception, and the list of rows that were left out."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Problem(NamedTuple):
+    """What is wrong in one place of a file; ``line`` is a row number in Parquet, None for a whole file."""
+
+    file: str
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}, line {self.line}"
+        return f"{place}: {self.message}"
+
+
+class BadInput(ValueError):  # noqa: N818
+    """A file that cannot be used as it is: which one, where, what was found and what to do.
+
+    Examples
+    --------
+    >>> from lass.collection.reading import BadInput
+    >>> print(BadInput("items.csv", 7, "found 2 cells instead of 3"))
+    items.csv, line 7: found 2 cells instead of 3
+    """
+
+    def __init__(self, file: str | Path, line: int | None, message: str) -> None:
+        self.problem = Problem(str(file), line, message)
+        super().__init__(str(self.problem))
+
+    @property
+    def file(self) -> str:
+        """The file as it was named."""
+        return self.problem.file
+
+    @property
+    def line(self) -> int | None:
+        """Where in the file, from 1; None where it is about the whole file."""
+        return self.problem.line
+
+
+class Watch:
+    """Stops at the first bad row of a file, or takes notes and goes on where ``skip_bad`` says so."""
+
+    def __init__(self, file: str | Path, skip_bad: bool = False) -> None:
+        self.file = str(file)
+        self.skip_bad = skip_bad
+        self.skipped: list[Problem] = []
+
+    def stop(self, message: str, line: int | None = None) -> BadInput:
+        """The exception for trouble that no skipping of rows can mend."""
+        return BadInput(self.file, line, message)
+
+    def bad_row(self, line: int | None, message: str) -> None:
+        """A row that cannot be used."""
+        if not self.skip_bad:
+            raise self.stop(message, line)
+        self.skipped.append(Problem(self.file, line, message))
+
+    def nothing_left(self, what: str) -> BadInput:
+        """The exception for a file without a single good row."""
+        if not self.skipped:
+            return self.stop(f"no {what} in it; it has a header at most. Is it the right file?")
+        first = self.skipped[0]
+        return self.stop(
+            f"none of its rows can be used; the first of {len(self.skipped)} problems: {first.message}",
+            first.line,
+        )
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as it can stand in a message, however long or strange."""
+    text = ascii(value) if not isinstance(value, str) or not value.isprintable() else repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def missing_column(name: str, columns: list[str]) -> str:
+    """A message about a column that is not there, with those that are, the closest first."""
+    lowered: dict[str, str] = {}
+    for column in columns[:1000]:
+        lowered.setdefault(column.lower(), column)
+    near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=0.4)]
+    ordered = near + [column for column in columns if column not in near]
+    listing = ", ".join(shown(column) for column in ordered[:12])
+    more = f" and {len(ordered) - 12} more" if len(ordered) > 12 else ""
+    return f"there is no column {shown(name)}; its columns are {listing}{more}"

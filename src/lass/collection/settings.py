@@ -1,0 +1,177 @@
+"""The settings of a collection, in a small TOML file that people can read and edit."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lass.collection.database import FORMAT, check_format
+from lass.collection.records import close
+
+Plain = str | bool | int | float | list[str]
+
+#: format -> what turns the tables of a settings file of that format into those of the next
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a collection is to be read, tied and completed.
+
+    Attributes
+    ----------
+    name : str
+    created : str
+        When, in UTC; filled in by :meth:`Collection.create`.
+    features : dict
+        The kind of features and their settings: text, numbers, truth values or lists of text.
+    n_neighbors : int
+    metric : str
+        As in :func:`lass.knn_graph`; with "precomputed" the graph is given and needs no features.
+    lam : float or "auto"
+        As in :class:`lass.LASS`.
+
+    Examples
+    --------
+    >>> print(Settings(name="songs", features={"kind": "text"}).to_toml())
+    format = 1
+    name = "songs"
+    created = ""
+    <BLANKLINE>
+    [features]
+    kind = "text"
+    <BLANKLINE>
+    [graph]
+    n_neighbors = 30
+    metric = "cosine"
+    <BLANKLINE>
+    [model]
+    lam = "auto"
+    <BLANKLINE>
+    """
+
+    name: str = ""
+    created: str = ""
+    features: Mapping[str, Plain] = field(default_factory=dict)
+    n_neighbors: int = 30
+    metric: str = "cosine"
+    lam: float | str = "auto"
+
+    def __post_init__(self) -> None:
+        if (
+            not isinstance(self.n_neighbors, int)
+            or isinstance(self.n_neighbors, bool)
+            or self.n_neighbors < 1
+        ):
+            raise ValueError(f"n_neighbors must be a whole number >= 1; found {self.n_neighbors!r}")
+        if self.lam != "auto" and (not _is_number(self.lam) or not self.lam >= 0):  # type: ignore[operator]
+            raise ValueError(f"lam must be 'auto' or a number >= 0; found {self.lam!r}")
+        for word in ("name", "created", "metric"):
+            if not isinstance(getattr(self, word), str):
+                raise ValueError(f"{word} must be text; found {getattr(self, word)!r}")
+        if not isinstance(self.features, Mapping):
+            raise ValueError(f"features must be a table of settings; found {self.features!r}")
+        for key, value in self.features.items():
+            if not isinstance(key, str) or not _is_plain(value):
+                raise ValueError(
+                    "features must be text, finite numbers, truth values or lists of text; "
+                    f"found {value!r} for {key!r}"
+                )
+
+    def to_toml(self) -> str:
+        """The text of the settings file."""
+        tables: dict[str, Mapping[str, Plain]] = {
+            "": {"format": FORMAT, "name": self.name, "created": self.created},
+            "features": self.features,
+            "graph": {"n_neighbors": self.n_neighbors, "metric": self.metric},
+            "model": {"lam": self.lam},
+        }
+        parts = []
+        for title, table in tables.items():
+            lines = [f"[{title}]"] if title else []
+            lines += [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
+            parts.append("\n".join(lines) + "\n")
+        return "\n".join(parts)
+
+    def write(self, path: Path) -> None:
+        """Put the settings into a new file and only then into the place of the old one."""
+        draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+        try:
+            with draft.open("xb") as file:  # readable for whom the umask says, as temporary files are not
+                file.write(self.to_toml().encode())
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+    @staticmethod
+    def read(path: Path) -> Settings:
+        """Settings from a file; whatever is wrong with it is a ``ValueError`` that names it."""
+        try:
+            tables = tomllib.loads(path.read_bytes().decode())
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path} cannot be read as TOML ({error})") from None
+        for old in range(check_format(tables.pop("format", None), path), FORMAT):
+            if old not in MIGRATIONS:
+                raise ValueError(f"{path} has format {old}, which can no longer be read")
+            tables = MIGRATIONS[old](tables)
+        try:
+            return Settings(**_flat(tables))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}") from None
+
+
+_TABLES = {"graph": ("n_neighbors", "metric"), "model": ("lam",)}
+
+
+def _flat(tables: dict[str, Any]) -> dict[str, Any]:
+    """The tables of a file as arguments of Settings; what is not known is most likely misspelt."""
+    known = {"name", "created", "features", *_TABLES}
+    result: dict[str, Any] = {}
+    for title, table in tables.items():
+        if title not in known:
+            raise ValueError(f"there is no setting {title!r}{close(title, known)}")
+        if title not in _TABLES:
+            result[title] = table
+            continue
+        if not isinstance(table, dict):
+            raise ValueError(f"{title} must be a table; found {table!r}")
+        for key, value in table.items():
+            if key not in _TABLES[title]:
+                raise ValueError(f"there is no setting {key!r} in [{title}]{close(key, _TABLES[title])}")
+            result[key] = value
+    return result
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(part, str) for part in value)
+    return isinstance(value, str | bool) or (_is_number(value) and math.isfinite(value))
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: Plain) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # JSON's escapes are TOML's, but for one character
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return repr(value)

@@ -1,0 +1,83 @@
+"""The arrays of a collection, kept with what they were made from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lass.collection import arrays, log, store
+from lass.collection.creation import SETTINGS
+from lass.collection.folder import Folder
+from lass.collection.freshness import CHAIN, reasons, relevant
+from lass.collection.settings import Settings
+
+ARRAYS = "arrays"
+
+
+class Shelf(Folder):
+    """A folder with features, graph and assignments, each in a file of its own or not there yet."""
+
+    def stored(self, name: str) -> arrays.Stored | None:
+        """The features, graph or assignments with stamp and whatever was saved beside; None if not there."""
+        return arrays.load(self._file(name))
+
+    @property
+    def features(self) -> Any:
+        """The features of the items, dense or CSR, one row an item; None if not there."""
+        return _matrix(self.stored("features"))
+
+    @property
+    def graph(self) -> Any:
+        """The weights of the ties between items, CSR; None if not there."""
+        return _matrix(self.stored("graph"))
+
+    @property
+    def assignments(self) -> Any:
+        """The assignments, one row an item and one column a category; None if not there."""
+        return _matrix(self.stored("assignments"))
+
+    def save_features(self, X: Any, **beside: Any) -> None:
+        """Keep features made under the present settings, with anything that belongs to them."""
+        self._save("features", X, 0, beside)
+
+    def save_graph(self, W: Any, **beside: Any) -> None:
+        """Keep a graph made from the saved features under the present settings."""
+        if W.shape[0] != W.shape[1]:
+            raise ValueError(f"W must be square, one row and column an item; found shape {W.shape}")
+        self._save("graph", W, 0, beside)
+
+    def save_assignments(self, Z: Any, number: int, **beside: Any) -> None:
+        """Keep assignments made from the saved graph and the words as of change ``number``."""
+        self._save("assignments", Z, number, beside)
+
+    def stale(self) -> dict[str, str]:
+        """The arrays that must be made anew, each with the reason in words; empty if all are fresh."""
+        stamps = {name: arrays.stamp_of(self._file(name)) for name in CHAIN}
+        self.settings = Settings.read(self.path / SETTINGS)
+        with self._database.reading() as connection:
+            items, categories = store.count_items(connection), len(store.names(connection))
+            changes = log.last(connection)
+        return reasons(stamps, self.settings, items, categories, changes)
+
+    def _file(self, name: str) -> Path:
+        if name not in CHAIN:
+            raise ValueError(f"name must be one of {', '.join(map(repr, CHAIN))}; found {name!r}")
+        return self.path / ARRAYS / f"{name}.npz"
+
+    def _save(self, name: str, matrix: Any, number: int, beside: dict[str, Any]) -> None:
+        rows, columns = matrix.shape
+        if rows > len(self):
+            raise ValueError(f"{name} must have one row an item, {len(self)} at most; found {rows}")
+        source = arrays.stamp_of(self._file(CHAIN[name])) if CHAIN[name] else None
+        stamp = arrays.Stamp(
+            items=rows,
+            categories=columns if name == "assignments" else 0,
+            changes=number,
+            settings=relevant(name, self.settings),
+            source=source.token if source else "",
+        )
+        arrays.save(self._file(name), matrix, stamp, beside)
+
+
+def _matrix(stored: arrays.Stored | None) -> Any:
+    return None if stored is None else stored.matrix

@@ -1,0 +1,181 @@
+"""The log of a collection against a plain model, and one reader or writer beside another."""
+
+import shutil
+import tempfile
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lass.collection import Collection, Item
+from lass.collection import database as databases
+
+IDS, TAGS, PEOPLE = ["a", "b"], ["x", "y"], ["ann", "bob"]
+
+
+class Model:
+    """What undo and redo should do, told with lists of what was done and what was taken back."""
+
+    def __init__(self):
+        self.time = 0
+        self.actions = []
+        self.undos = []
+
+    def say(self, words, who):
+        self.time += 1
+        self.actions.append({"words": words, "who": who, "stands": True, "time": self.time})
+
+    def undo(self, who):
+        self.time += 1
+        for action in reversed(self.actions):
+            if action["stands"] and who in (None, action["who"]):
+                action["stands"] = False
+                self.undos.append({"of": action, "who": who or "", "open": True, "time": self.time})
+                return len(action["words"])
+        return 0
+
+    def redo(self, who):
+        self.time += 1
+        new = max((a["time"] for a in self.actions if who in (None, a["who"])), default=0)
+        for undo in reversed(self.undos):
+            if undo["open"] and who in (None, undo["who"]) and undo["time"] > new:
+                undo["open"], undo["of"]["stands"] = False, True
+                return len(undo["of"]["words"])
+        return 0
+
+    def state(self):
+        result = {}
+        for action in self.actions:
+            if action["stands"]:
+                result |= action["words"]
+        return {word: value for word, value in result.items() if value}
+
+
+batches = st.dictionaries(
+    st.tuples(st.sampled_from(IDS), st.sampled_from(TAGS)),
+    st.sampled_from((1, -1, 0)),
+    min_size=1,
+    max_size=3,
+)
+somebody = st.sampled_from(PEOPLE)
+steps = st.one_of(
+    st.tuples(st.just("say"), batches, somebody),
+    st.tuples(st.just("undo"), st.none() | somebody),
+    st.tuples(st.just("redo"), st.none() | somebody),
+)
+
+
+def said(collection):
+    return {(item, tag): value for item in IDS for tag, value in collection.words_of(item).items()}
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    path = tmp_path_factory.mktemp("log") / "empty"
+    Collection.create(path, [Item(name) for name in IDS], TAGS).close()
+    return path
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(st.lists(steps, min_size=1, max_size=12))
+def test_any_sequence_of_words_undo_and_redo(empty, sequence):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Collection(shutil.copytree(empty, f"{folder}/c")) as collection,
+    ):
+        collection._database._connection.execute("PRAGMA synchronous = OFF")  # here the disk proves nothing
+        model, before = Model(), []
+        for what, *arguments in sequence:
+            if what == "say":
+                words, who = arguments
+                model.say(words, who)
+                expected = len(words)
+                numbers = collection.tag_all([(*word, value) for word, value in words.items()], who=who)
+            else:
+                expected = getattr(model, what)(*arguments)
+                numbers = getattr(collection, what)(*arguments)
+            assert said(collection) == model.state()
+            log = collection.history(limit=10_000)
+            after = [(c.number, c.batch, c.who, c.item, c.tag, c.value, c.undoes) for c in reversed(log)]
+            assert after[: len(before)] == before  # nothing that was written changes
+            assert [line[0] for line in after[len(before) :]] == numbers
+            assert len(numbers) == expected
+            before = after
+        assert collection.check() == []
+        G, ids, names, number = collection.words()
+        rows, columns = G.nonzero()
+        found = {(ids[n], names[k]): G[n, k] for n, k in zip(rows, columns, strict=True)}
+        assert found == model.state()
+        assert number == len(before)
+
+
+@pytest.fixture
+def letters(tmp_path):
+    with Collection.create(tmp_path / "letters", [Item(name) for name in IDS], TAGS) as collection:
+        yield collection
+
+
+def test_undo_of_one_person_leaves_what_others_said_later(letters):
+    letters.tag("a", {"x": 1}, who="ann")
+    letters.tag("a", {"x": -1}, who="bob")
+    letters.undo("ann")
+    assert letters.words_of("a") == {"x": -1}
+    letters.undo("bob")
+    assert letters.words_of("a") == {}
+    assert [change.undone for change in letters.history()] == [False, False, True, True]
+
+
+def test_withdrawn_and_brought_back(letters):
+    letters.tag("a", {"x": 1, "y": 1})
+    letters.withdraw("a", "x")
+    assert letters.words_of("a") == {"y": 1}
+    letters.undo()
+    assert letters.words_of("a") == {"x": 1, "y": 1}
+    letters.undo()
+    assert letters.words_of("a") == {}
+    assert letters.undo() == []
+
+
+def test_readers_do_not_wait_and_writers_do(letters, monkeypatch):
+    monkeypatch.setattr(databases, "PATIENCE", 0.05)
+    with Collection.open(letters.path) as other:
+        with letters._database.writing() as connection:
+            connection.execute("INSERT INTO categories VALUES (2, 'z')")
+            assert other.names() == TAGS
+            with pytest.raises(TimeoutError, match=r"tags\.sqlite is held by another program"):
+                other.tag("a", {"x": 1})
+        assert other.names() == [*TAGS, "z"]
+        other.tag("a", {"z": 1})
+    assert letters.words_of("a") == {"z": 1}
+
+
+def test_threads_share_one_collection(letters):
+    numbers, errors = [], []
+
+    def work(tag):
+        try:
+            for value in (1, -1) * 10:
+                numbers.extend(letters.tag_all([("a", tag, value), ("b", tag, value)]))
+                assert letters.words_of("a").keys() <= {"x", "y"}
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(tag,)) for tag in TAGS]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert sorted(numbers) == list(range(1, 81))
+    assert letters.check() == []
+
+
+def test_damage_to_the_words_is_found(letters):
+    letters.tag("a", {"x": 1})
+    with letters._database.writing() as connection:
+        connection.execute("UPDATE words SET value = -1")
+    assert len(letters.check()) == 2
+    with letters._database.writing() as connection:
+        connection.execute("UPDATE words SET value = 1")
+    assert letters.check() == []
