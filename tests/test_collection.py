@@ -92,7 +92,9 @@ def test_new_tags_need_a_word_for_it(songs):
         (lambda songs: songs.change_settings(neighbours=5), "neighbours"),
         (lambda songs: songs.stored("graphs"), "name must be one of .*found 'graphs'"),
         (lambda songs: songs.save_graph(np.ones((3, 2))), "square"),
-        (lambda songs: songs.save_features(np.ones((4, 2))), "3 at most; found 4"),
+        (lambda songs: songs.save_features(np.ones((4, 2))), "3 at most; found shape .4, 2."),
+        (lambda songs: songs.save_features([[1.0]]), r"matrix with one row an item.*found shape \(\)"),
+        (lambda songs: songs.save_assignments(np.ones((3, 2)), 3), "that of a change, 2 at most; found 3"),
         (lambda songs: songs.save_features(np.full((3, 2), np.nan)), "finite"),
         (lambda songs: songs.save_features(np.ones((3, 2)), names=np.array([None])), "numbers or text"),
     ],
@@ -293,7 +295,7 @@ def test_arrays_come_back_as_they_were(songs):
     songs.save_features(dense)
     assert songs.features.dtype == np.float32
     np.testing.assert_array_equal(songs.features, dense)
-    songs.save_features(sparse, means=dense, basis=sparse, kind="text")
+    songs.save_features(sparse.tocsc(), means=dense, basis=sparse.tocoo(), kind="text")
     assert songs.features.format == "csr"
     np.testing.assert_array_equal(songs.features.toarray(), sparse.toarray())
     stored = songs.stored("features")

@@ -137,6 +137,18 @@ def test_withdrawn_and_brought_back(letters):
     assert letters.undo() == []
 
 
+def test_words_are_on_the_disk_before_they_are_acknowledged(letters):
+    """Killing a process cannot tell, for the system keeps its writes; a loss of power could."""
+    with Collection.open(letters.path) as reopened:
+        for collection in (letters, reopened):
+            with collection._database.reading() as connection:
+                found = [
+                    connection.execute(f"PRAGMA {name}").fetchone()[0]
+                    for name in ("journal_mode", "synchronous", "foreign_keys")
+                ]
+            assert found == ["wal", 2, 1]
+
+
 def test_readers_do_not_wait_and_writers_do(letters, monkeypatch):
     monkeypatch.setattr(databases, "PATIENCE", 0.05)
     with Collection.open(letters.path) as other:

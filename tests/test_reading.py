@@ -6,6 +6,7 @@ import io
 import json
 import math
 import sys
+from encodings.aliases import aliases
 
 import numpy as np
 import pytest
@@ -138,6 +139,7 @@ LAYOUTS = {
         "long",
     ),
     "long, other names": ("package,facet,mark\nmutt,mail,1\nmutt,game,-1\nnethack,game::rpg,\n", "long"),
+    "long with a remark": ("item,tag,by\nmutt,mail,ann\nmutt,-game,bob\nnethack,game::rpg,\n", "long"),
     "column": ("id,tags\nmutt,mail;-game\nnethack, game::rpg ;\nempty,\n", "column"),
     "column with |": ("id,tags\nmutt,mail|-game\nnethack,game::rpg\n", "column"),
     "column with commas": ('id,tags\nmutt,"mail, -game"\nnethack,game::rpg\n', "column"),
@@ -193,6 +195,7 @@ def test_the_same_word_twice_is_one_word(tmp_path):
 
 ITEM_TROUBLE = {
     "empty": (b"", None, "is empty"),
+    "no header": (b'""\n""\n', None, "has no header"),
     "blank": (b"\n \n", None, "is empty"),
     "header only": (b"id,text\n", None, "no items"),
     "ragged": (b"id,text\na,x\nb\n", 3, "1 cells where the header has 2"),
@@ -233,6 +236,7 @@ JSON_TROUBLE = {
     "deep": ("[" * 100_000 + "\n", 1, "not JSON"),
     "deep object": ('{"id": 1, "x": ' + '{"a":' * 5000 + "1" + "}" * 5000 + "}\n", 1, "not JSON|nested"),
     "huge number": ('{"id": ' + "9" * 5000 + "}\n", 1, "not JSON"),
+    "name of a column": ('{"id": 1, "\\ud800": 2}\n', None, "name of a column"),
     "only spaces": ("  \n\n", None, "no objects"),
 }
 
@@ -256,6 +260,7 @@ TAG_TROUBLE = {
     "wide entry": ("item,x,y\na,1,0\nb,1,perhaps\n", 3, "column 'y': .*found 'perhaps'"),
     "no header": ("a,x,1\nb,x,1\n", 1, "put a header before it"),
     "unclear": ("item,p,q,r\na,b,c,d\n", None, "cannot tell how tags are written"),
+    "unclear numbers": ("item,tag,year\na,x,1999\n", None, r"is 'year' how far .* pass value="),
     "one column": ("item\na\n", None, "has one column"),
 }
 
@@ -508,9 +513,30 @@ def test_random_damage_is_read_or_told(kind, count, tmp_path):
             if call.__code__.co_names[0] == "read_items":
                 assert len(set(result.ids)) == len(result.ids) == len(result.texts) == len(result.titles) > 0
                 assert all(len(column) == len(result.ids) for column in result.columns.values())
-                "".join(result.ids + result.texts + result.titles).encode()
+                "".join([*result.ids, *result.texts, *result.titles, *result.columns]).encode()
     assert read
     assert told
+
+
+@pytest.mark.parametrize("content", [b"id,text\na,x\n", b"\xef\xbb\xbfid,text\na,\x81\xff~{\n\x1b$B"])
+def test_any_encoding_is_read_or_told(content, tmp_path):
+    path = put(tmp_path, content)
+    for encoding in [
+        *sorted(set(aliases.values())),
+        "idna",
+        "punycode",
+        "undefined",
+        "utf-8-sig",
+        "a\x00b",
+        "rot13",
+    ]:
+        try:
+            items = read_items(path, encoding=encoding)
+        except BadInput:
+            assert encoding not in ("utf_8", "latin_1", "cp1252") or b"\xff" in content
+        else:
+            "".join(items.texts).encode()
+    assert read_items(put(tmp_path, b"\xef\xbb\xbfid,a\n1,2\n"), id="id", encoding="utf-8").ids == ["1"]
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

@@ -50,16 +50,14 @@ class Stored:
 def save(path: Path, matrix: Any, stamp: Stamp, beside: dict[str, Any]) -> None:
     """Write an array, dense or sparse, whole or not at all."""
     import numpy as np
+    import scipy.sparse as sp
 
     from lass.persistence import _pack
     from lass.storage import write
 
     arrays: dict[str, Any] = {}
-    for name, value in {
-        "matrix": matrix,
-        **{f"beside_{name}": value for name, value in beside.items()},
-    }.items():
-        _pack(arrays, name, value)
+    for name, value in (("matrix", matrix), *((f"beside_{name}", value) for name, value in beside.items())):
+        _pack(arrays, name, sp.csr_array(value) if sp.issparse(value) else value)
     for name, value in arrays.items():
         if value.dtype.kind not in "biufU":
             raise ValueError(f"{name} must hold numbers or text; found {value.dtype}")

@@ -41,8 +41,8 @@ def say(
 def undo(connection: Connection, who: str | None) -> list[int]:
     """Reverse the last action that stands (of one person, if named); empty if there is none."""
     found = connection.execute(
-        f"SELECT c.batch FROM changes AS c WHERE c.undoes IS NULL AND c.batch <> ? AND {_STANDS}"
-        " AND c.who = coalesce(?, c.who) ORDER BY c.number DESC LIMIT 1",
+        f"SELECT c.batch FROM changes AS c WHERE c.undoes IS NULL AND c.batch > ? AND {_STANDS}"
+        " AND c.who = coalesce(?, c.who) ORDER BY c.batch DESC LIMIT 1",
         (IMPORT, who),
     ).fetchone()
     if found is None:
@@ -58,9 +58,9 @@ def redo(connection: Connection, who: str | None) -> list[int]:
     """Reverse the last undo, unless something new was said since; empty if there is none."""
     found = connection.execute(
         "SELECT u.batch, w.batch FROM changes AS u JOIN changes AS w ON u.undoes = w.number"
-        f" WHERE w.undoes IS NULL AND {_OPEN} AND u.who = coalesce(?, u.who) AND u.number >"
-        " (SELECT coalesce(max(number), 0) FROM changes WHERE undoes IS NULL AND batch <> ?"
-        " AND who = coalesce(?, who)) ORDER BY u.number DESC LIMIT 1",
+        f" WHERE w.undoes IS NULL AND {_OPEN} AND u.who = coalesce(?, u.who) AND u.batch >"
+        " (SELECT coalesce(max(batch), 0) FROM changes WHERE undoes IS NULL AND batch > ?"
+        " AND who = coalesce(?, who)) ORDER BY u.batch DESC LIMIT 1",
         (who, IMPORT, who),
     ).fetchone()
     if found is None:

@@ -42,8 +42,6 @@ class Shelf(Folder):
 
     def save_graph(self, W: Any, **beside: Any) -> None:
         """Keep a graph made from the saved features under the present settings."""
-        if W.shape[0] != W.shape[1]:
-            raise ValueError(f"W must be square, one row and column an item; found shape {W.shape}")
         self._save("graph", W, 0, beside)
 
     def save_assignments(self, Z: Any, number: int, **beside: Any) -> None:
@@ -65,9 +63,18 @@ class Shelf(Folder):
         return self.path / ARRAYS / f"{name}.npz"
 
     def _save(self, name: str, matrix: Any, number: int, beside: dict[str, Any]) -> None:
-        rows, columns = matrix.shape
-        if rows > len(self):
-            raise ValueError(f"{name} must have one row an item, {len(self)} at most; found {rows}")
+        shape = getattr(matrix, "shape", ())
+        with self._database.reading() as connection:
+            items, latest = store.count_items(connection), log.last(connection)
+        if len(shape) != 2 or shape[0] > items:
+            raise ValueError(
+                f"{name} must be a matrix with one row an item, {items} at most; found shape {shape}"
+            )
+        if name == "graph" and shape[0] != shape[1]:
+            raise ValueError(f"a graph must be square, one row and column an item; found shape {shape}")
+        if not isinstance(number, int) or not 0 <= number <= latest:
+            raise ValueError(f"number must be that of a change, {latest} at most; found {number!r}")
+        rows, columns = shape
         source = arrays.stamp_of(self._file(CHAIN[name])) if CHAIN[name] else None
         stamp = arrays.Stamp(
             items=rows,

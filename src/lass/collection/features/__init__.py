@@ -7,7 +7,8 @@ from lass.collection.features.text import TextFeatures, text_features
 
 #: how rows of each kind are compared, for ``metric`` of :func:`lass.knn_graph`
 METRICS = {
-    "text": "cosine", "numeric": "euclidean", "images": "cosine", "vectors": "cosine", "embeddings": "cosine",
+    "text": TextFeatures.metric, "numeric": NumericFeatures.metric,
+    "images": "cosine", "vectors": "cosine", "embeddings": "cosine",
 }  # fmt: skip
 
 __all__ = [

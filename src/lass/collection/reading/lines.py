@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Iterator
 from pathlib import Path
 
-from lass.collection.reading.trouble import Watch, shown
+from lass.collection.reading.trouble import BadInput, Watch, shown
 
 #: longest line, cell or text that is read, in characters
 LIMIT = 10_000_000
@@ -30,11 +30,18 @@ def text_lines(path: Path, watch: Watch, encoding: str | None = None) -> Iterato
     one line at a time, so memory stays small whatever the size of the file.
     """
     number = 0
+    if encoding is not None:
+        try:
+            codecs.lookup(encoding)
+        except (LookupError, ValueError):  # ValueError: a NUL in the name
+            raise unknown_encoding(watch, encoding) from None
     try:
         # bytes that are not text become lone surrogates, so that one bad line does not end the reading
         with path.open(encoding=encoding or _encoding(path), errors="surrogateescape", newline="") as file:
             while line := file.readline(LIMIT + 1):
                 number += 1
+                if number == 1:
+                    line = line.removeprefix("\ufeff")  # a mark that the given encoding does not know
                 if len(line) > LIMIT and line[-1] not in "\r\n":
                     while (rest := file.readline(LIMIT)) and rest[-1] not in "\r\n":
                         pass
@@ -48,9 +55,14 @@ def text_lines(path: Path, watch: Watch, encoding: str | None = None) -> Iterato
         name = getattr(error, "encoding", None) or encoding or "utf-8"
         raise watch.stop(f"not {name} from here on ({reason}); {OTHER}", number + 1) from None
     except LookupError:
-        raise watch.stop(f"encoding {shown(encoding)} is not known; try utf-8, cp1252 or utf-16") from None
+        raise unknown_encoding(watch, encoding) from None
     except OSError as error:
         raise watch.stop(f"cannot be read ({error.strerror or error})") from None
+
+
+def unknown_encoding(watch: Watch, encoding: str | None) -> BadInput:
+    """The exception for an encoding that is none, or none of texts."""
+    return watch.stop(f"encoding {shown(encoding)} is not known; try utf-8, cp1252 or utf-16")
 
 
 def _encoding(path: Path) -> str:

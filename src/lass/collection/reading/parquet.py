@@ -12,7 +12,7 @@ from lass.collection.reading.trouble import Watch
 BATCH = 4096
 
 
-def open_parquet(path: Path, watch: Watch) -> Table:
+def open_parquet(path: Path, watch: Watch, encoding: str | None = None) -> Table:
     """Columns of texts, numbers, truth values, dates and lists of them; others are left out, by name."""
     file = parquet_file(path, watch)
     try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lass.collection.reading.lines import LIMIT, TOO_LONG, text_lines
+from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, text_lines
 from lass.collection.reading.trouble import Watch, missing_column, shown
 
 Rows = Iterator[tuple[int, list[Any]]]
@@ -61,10 +61,14 @@ def open_table(path: str | Path, watch: Watch, encoding: str | None = None) -> T
     if kind in (".parquet", ".pq"):
         from lass.collection.reading.parquet import open_parquet
 
-        return open_parquet(path, watch)
+        opened = open_parquet
     if opened is None:
         raise watch.stop(f"a file that ends in {shown(kind)}; save it as .csv, .tsv, .jsonl or .parquet")
-    return opened(path, watch, encoding)
+    table = opened(path, watch, encoding)
+    for name in table.columns:
+        if message := fault(name):
+            raise watch.stop(f"the name of a column cannot be used: {message}")
+    return table
 
 
 def open_delimited(path: Path, watch: Watch, encoding: str | None) -> Table:
@@ -78,12 +82,14 @@ def open_delimited(path: Path, watch: Watch, encoding: str | None) -> Table:
     delimiter = next((sign for sign in signs if sign in first), signs[0])
     records = _records(path, watch, encoding, delimiter)
     header = next(records, None)
+    if not watch.skipped and header is None:
+        raise watch.stop("has no header; the first line must name the columns")
     if watch.skipped or header is None:
         raise watch.stop(f"the header cannot be read: {watch.skipped[0].message}", watch.skipped[0].line)
     line, names = header
     names = [name.strip() or f"column {i}" for i, name in enumerate(names, 1)]
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice = Counter(names).most_common(1)[0][0]
         raise watch.stop(f"two columns are called {shown(twice)}; rename one", line)
 
     def rows() -> Rows:
@@ -116,7 +122,7 @@ def _records(
     while True:
         try:
             for record in csv.reader(feed(), delimiter=delimiter, strict=True):
-                if record:
+                if len(record) > 1 or (record and record[0].strip()):
                     yield taken[0][0], record
                 taken.clear()
             return

@@ -1,0 +1,204 @@
+"""Which items to ask about: error against the number of labels, ours and the usual practice.
+
+    python benchmarks/active.py                        digits, moons and blobs, 10 draws of the first labels
+    python benchmarks/active.py --sets moons --seeds 3
+    python benchmarks/active.py --redraw               the tables and the picture again
+
+Everybody starts with the same random label of every class and asks for labels in batches, which are
+answered by the truth. The learner is ``lass.LASS(metric="precomputed")``, fitted anew after each batch, lam
+chosen anew: kept from the first fit, lam would make random labels look worse than they are. The error is
+that on the items without a label. Digits are a random sample of the MNIST test images (--items), with the
+graph of that sample. Random draws, entropy and smallest margin know nothing of the graph but the
+assignments; "rank by ..." is ``lass.active.rank``. Results are kept seed by seed; a run goes on from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+import lass
+import sets
+from few_labels import digits, draw_labels
+from lass.active import rank
+from machine import facts, read_json, write_json
+
+Choose = Callable[[lass.LASS, NDArray[np.intp], int, np.random.Generator], NDArray[np.intp]]
+
+
+class Case(NamedTuple):
+    """A graph, what its items are, labels asked for at a time, and labels at the end."""
+
+    W: sp.csr_array
+    truth: NDArray[np.int64]
+    batch: int
+    end: int
+
+
+def load(name: str, items: int, data: Path) -> Case:
+    """Build the set of that name."""
+    from sklearn.datasets import make_blobs, make_moons
+
+    if name == "digits":
+        everything = digits(10_000, data)
+        sample = np.random.default_rng(0).choice(10_000, items, replace=False)
+        return Case(lass.knn_graph(everything.X[sample], 10), everything.truth[sample], 10, 100)
+    if name == "moons":
+        X, truth = make_moons(1000, noise=0.2, random_state=0)
+        return Case(lass.knn_graph(X, 10), truth, 2, 30)
+    X, truth = make_blobs(1000, n_features=10, centers=10, cluster_std=4.0, random_state=0)
+    return Case(lass.knn_graph(X, 10), truth, 5, 60)
+
+
+def _entropy(model: lass.LASS) -> NDArray[np.float64]:
+    Z = np.maximum(model.assignments_, 1e-300)
+    return -(Z * np.log(Z)).sum(axis=1)
+
+
+def _closeness(model: lass.LASS) -> NDArray[np.float64]:
+    two = np.partition(model.assignments_, -2, axis=1)[:, -2:]
+    return np.asarray(two[:, 0] - two[:, 1])
+
+
+def largest(score: Callable[[lass.LASS], NDArray[np.float64]]) -> Choose:
+    """Ask about the items of the largest scores."""
+    return lambda model, unknown, count, _: unknown[np.argsort(-score(model)[unknown], kind="stable")[:count]]
+
+
+STRATEGIES: dict[str, Choose] = {
+    "random": lambda _, unknown, count, rng: rng.choice(unknown, count, replace=False),
+    "entropy": largest(_entropy),
+    "smallest margin": largest(_closeness),
+    "rank by change": lambda model, _, count, __: rank(model, by="change", top=count).items,
+    "rank by margin": lambda model, _, count, __: rank(model, by="margin", top=count).items,
+}
+
+
+def follow(case: Case, choose: Choose, seed: int) -> tuple[list[float], float]:
+    """Error in per cent after each batch, and the seconds a choice took."""
+    rng = np.random.default_rng(seed)
+    y = draw_labels(case.truth, 1, seed)
+    errors, spent = [], []
+    while True:
+        model = lass.LASS(metric="precomputed", tol=1e-4).fit(case.W, y)
+        unknown = np.flatnonzero(y < 0)
+        errors.append(100.0 * float(np.mean(model.transduction_[unknown] != case.truth[unknown])))
+        left = min(case.batch, case.end - (len(y) - len(unknown)))
+        if left <= 0:
+            return errors, float(np.median(spent))
+        began = time.perf_counter()
+        asked = choose(model, unknown, left, rng)
+        spent.append(time.perf_counter() - began)
+        y[asked] = case.truth[asked]
+
+
+def labels_of(found: dict[str, Any]) -> NDArray[np.int64]:
+    """Labels known at each error."""
+    counts = np.arange(found["classes"], found["end"] + found["batch"], found["batch"])
+    return np.minimum(counts, found["end"])
+
+
+def needed(labels: NDArray[np.int64], errors: NDArray[np.float64], goal: float) -> str:
+    """The labels after which the mean error stays at or below the goal."""
+    above = np.flatnonzero(errors > goal)
+    first = above[-1] + 1 if len(above) else 0
+    return str(labels[first]) if first < len(labels) else "-"
+
+
+def table(name: str, found: dict[str, Any]) -> str:
+    """Mean errors with standard errors, and the labels that equal what random has at the end."""
+    labels = labels_of(found)
+    shown = sorted({0, len(labels) // 6, len(labels) // 3, len(labels) * 2 // 3, len(labels) - 1})
+    curves = {strategy: np.array(list(runs.values())) for strategy, runs in found["errors"].items()}
+    goal = curves["random"].mean(axis=0)[-1]
+    head = "".join(f"{labels[i]:>13}" for i in shown)
+    lines = [f"{name}: {found['items']} items, error % at so many labels", f"{'':18}{head}   equal  seconds"]
+    for strategy, E in curves.items():
+        mean, spread = E.mean(axis=0), E.std(axis=0, ddof=1) / np.sqrt(len(E)) if len(E) > 1 else E[0] * 0
+        cells = "".join(f"{mean[i]:7.2f} ±{spread[i]:4.2f}" for i in shown)
+        seconds = found["seconds"][strategy]
+        lines.append(f"{strategy:18}{cells} {needed(labels, mean, goal):>7} {seconds:8.3f}")
+    return "\n".join(lines)
+
+
+def draw(results: dict[str, Any], path: Path) -> None:
+    """One panel a set: mean error against labels, standard errors shaded."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    colours = dict(zip(STRATEGIES, ("#777777", "#e0a030", "#3b7dd8", "#e0607e", "#b5123e"), strict=True))
+    figure, panels = plt.subplots(1, len(results), figsize=(5.2 * len(results), 4.6), layout="constrained")
+    for axes, (name, found) in zip(np.atleast_1d(panels), results.items(), strict=True):
+        labels = labels_of(found)
+        for strategy, runs in found["errors"].items():
+            E = np.array(list(runs.values()))
+            mean, spread = E.mean(axis=0), E.std(axis=0) / np.sqrt(max(len(E) - 1, 1))
+            ours = strategy.startswith("rank")
+            axes.plot(labels, mean, color=colours[strategy], lw=2.4 if ours else 1.2, label=strategy)
+            axes.fill_between(labels, mean - spread, mean + spread, color=colours[strategy], alpha=0.15, lw=0)
+        axes.set_title(f"{name}, {found['items']:,} items", loc="left", fontweight="bold")
+        axes.set(xlabel="labels", ylim=(0, None))
+        axes.grid(color="#e6e6e6", lw=0.7)
+        axes.spines[["top", "right"]].set_visible(False)
+    np.atleast_1d(panels)[0].set_ylabel("error on the items without a label, %")
+    np.atleast_1d(panels)[-1].legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def measure(name: str, arguments: argparse.Namespace, path: Path) -> None:
+    """Run what is not there yet, seed by seed, and keep it."""
+    case = load(name, arguments.items, arguments.data)
+    kept = read_json(path) if path.exists() else {}
+    start = {
+        "items": len(case.truth), "classes": int(case.truth.max()) + 1, "batch": case.batch, "end": case.end,
+        "errors": {strategy: {} for strategy in STRATEGIES}, "seconds": {},
+    }  # fmt: skip
+    found = kept.get("results", {}).get(name, start)
+    if any(found[key] != start[key] for key in ("items", "batch", "end")):
+        found = start
+    for seed in range(arguments.seeds):
+        for strategy, choose in STRATEGIES.items():
+            if str(seed) in found["errors"][strategy]:
+                continue
+            errors, seconds = follow(case, choose, seed)
+            found["errors"][strategy][str(seed)] = np.round(errors, 3).tolist()
+            found["seconds"][strategy] = round(seconds, 4)
+            print(f"{name} seed {seed} {strategy:16} {errors[0]:6.2f} -> {errors[-1]:6.2f} %", flush=True)
+        kept = read_json(path) if path.exists() else {"results": {}}
+        write_json(path, {"machine": facts(), "results": kept["results"] | {name: found}})
+
+
+def main() -> None:
+    """Measure, print the tables, draw the picture."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    sets.add_arguments(parser)
+    names = ["digits", "moons", "blobs"]
+    parser.add_argument("--sets", nargs="+", choices=names, default=names)
+    parser.add_argument("--items", type=int, default=3000, help="digits in the sample")
+    parser.add_argument("--seeds", type=int, default=10, help="draws of the first labels")
+    parser.add_argument("--redraw", action="store_true", help="measure nothing")
+    arguments = parser.parse_args()
+    path = arguments.out / "active.json"
+    if not arguments.redraw:
+        warnings.simplefilter("ignore", lass.ConvergenceWarning)
+        for name in arguments.sets:
+            measure(name, arguments, path)
+    results = {name: found for name in names if (found := read_json(path)["results"].get(name))}
+    print("\n\n".join(table(name, found) for name, found in results.items()))
+    draw(results, path.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""Tables of tags, in three layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal
+
+from lass.collection.reading.cells import BadCell, separator_of, signed_tag, text_of, value_of
+from lass.collection.reading.tables import Rows, Table, open_table
+from lass.collection.reading.trouble import Problem, Watch, shown
+from lass.collection.reading.words import Ledger, Word, add_cells
+
+Layout = Literal["auto", "long", "column", "wide"]
+
+ITEM = ("item", "id", "item_id")
+TAG = ("tag", "label", "category", "word")
+TAGS = ("tags", "labels", "categories", "keywords", "words")
+VALUE = ("value", "weight", "sign", "score", "affinity")
+PEEK = 200
+
+
+@dataclass
+class Tags:
+    """Words of a table, each (item, tag) once, in the order of the file."""
+
+    words: list[Word] = field(default_factory=list)
+    skipped: list[Problem] = field(default_factory=list)
+    layout: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The different tags, sorted."""
+        return sorted({word.tag for word in self.words})
+
+
+def read_tags(
+    path: str | Path,
+    *,
+    ids: Collection[str] | None = None,
+    layout: Layout = "auto",
+    item: str | None = None,
+    tag: str | None = None,
+    value: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    skip_bad: bool = False,
+) -> Tags:
+    r"""Read who said what about which item, from .csv, .tsv, .jsonl or .parquet with a header.
+
+    Three layouts, told apart by the header (and, where its names say nothing, by
+    the first rows):
+
+    - ``"long"``: one word a row, columns item, tag and, where given, value;
+    - ``"column"``: one item a row, its tags in one column, ``a;b;-c`` or a list;
+    - ``"wide"``: one item a row, one column a tag; cells are +1, -1, any other
+      number, x or true for +1; 0, false and empty say nothing.
+
+    In the first two ``-tag`` says that the item is not about it. In a long table an
+    empty value is +1, and false is -1. Names such as ``facet::tag`` or ``a/b/c`` stay as they are.
+
+    Parameters
+    ----------
+    path : path
+    ids : collection of str, optional
+        Items there are; a row about another is bad.
+    layout : {"auto", "long", "column", "wide"}
+    item, tag, value : str, optional
+        Names of columns, where they are not called item, tag (or tags) and value.
+        The item is in the first column otherwise.
+    separator : str, optional
+        Between tags of one cell; by default ; or | or a comma, whichever most cells have.
+    encoding : str, optional
+        UTF-8, or what the byte-order mark says, by default.
+    skip_bad : bool
+        Leave bad rows out and list them in ``skipped`` instead of stopping at the first.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from lass.collection.reading import read_tags
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "tags.csv"
+    ...     _ = path.write_text("item,tag,value\nmutt,mail,1\nmutt,game,-1\n")
+    ...     read_tags(path).words
+    [Word(item='mutt', tag='mail', value=1.0), Word(item='mutt', tag='game', value=-1.0)]
+    """
+    if layout not in ("auto", "long", "column", "wide"):
+        raise ValueError(f"layout must be auto, long, column or wide; found {layout!r}")
+    if separator is not None and not separator:
+        raise ValueError("separator must be one or more characters; found none")
+    watch = Watch(path, skip_bad)
+    table = open_table(path, watch, encoding)
+    ledger = Ledger(watch, ids)
+    item = item or table.find(*ITEM) or table.columns[0]
+    at = table.position(item)
+    if ledger.ids is not None and item in ledger.ids and item.lower() not in ITEM:
+        raise watch.stop(
+            f"the first line names item {shown(item)}; put a header before it: item,tag,value", 1
+        )
+    found, rows = _layout(table, layout, at, tag, value)
+    if found == "long":
+        _read_long(table, rows, at, tag, value, ledger)
+    elif found == "column":
+        _read_column(table, rows, at, tag, separator, ledger)
+    else:
+        _read_wide(table, rows, at, ledger)
+    if not ledger.said and watch.skipped:
+        raise watch.nothing_left("words")
+    return Tags(ledger.words, watch.skipped, found)
+
+
+def _layout(table: Table, layout: Layout, at: int, tag: str | None, value: str | None) -> tuple[str, Rows]:
+    """Which of the three it is, and its rows, from the first on."""
+    if layout != "auto":
+        return layout, table.rows
+    if tag is None and (table.find(*TAG) or value is not None):
+        return "long", table.rows
+    if tag is None and table.find(*TAGS):
+        return "column", table.rows
+    first = list(islice(table.rows, PEEK))
+    rows = chain(first, table.rows)
+    others = [i for i in range(len(table.columns)) if i != at]
+    if tag is not None:
+        many = any(isinstance(cells[table.position(tag)], list) for _, cells in first)
+        many = many or separator_of([cells[table.position(tag)] for _, cells in first]) is not None
+        return ("column" if many and value is None and not table.find(*VALUE) else "long"), rows
+    marks = [all(_is_mark(cells[i]) for _, cells in first) for i in others]
+    if all(marks):
+        return "wide", rows
+    if len(others) == 1:
+        return "column", rows
+    if len(others) == 2 and marks[1]:
+        return "long", rows
+    raise table.watch.stop(
+        f"cannot tell how tags are written from the columns {', '.join(map(shown, table.columns[:6]))}; pass "
+        "layout= (--layout) long, column or wide, or call the columns item, tag and value"
+    )
+
+
+def _is_mark(cell: Any) -> bool:
+    try:
+        _wide(cell, "")
+    except BadCell:
+        return False
+    return True
+
+
+def _read_long(
+    table: Table,
+    rows: Rows,
+    at: int,
+    tag: str | None,
+    value: str | None,
+    ledger: Ledger,
+) -> None:
+    others = [name for i, name in enumerate(table.columns) if i != at]
+    if not others:
+        raise table.watch.stop("has one column; a long table needs item and tag, and may have value")
+    value = value or table.find(*VALUE)
+    tag = tag or table.find(*TAG) or next((name for name in others if name != value), others[0])
+    tag_at = table.position(tag)
+    if value is None and len(others) == 2:
+        rows, value = _unnamed_value(table, rows, next(name for name in others if name != tag))
+    value_at = None if value is None else table.position(value)
+    for line, cells in rows:
+        try:
+            name, sign = signed_tag(text_of(cells[tag_at]))
+            given = None if value_at is None else cells[value_at]
+            number = value_of(given, empty=1.0 if sign is None else sign)
+            if sign is not None and number > 0:
+                raise BadCell(
+                    f"{shown('-' + name)} says no and {number:g} says yes; drop the minus or the value"
+                )
+            ledger.add(line, text_of(cells[at]).strip(), [(name, number)])
+        except BadCell as error:
+            table.watch.bad_row(line, str(error))
+
+
+def _unnamed_value(table: Table, rows: Rows, name: str) -> tuple[Rows, str | None]:
+    """Whether the third column holds the values, though its name does not say so: not if it is text."""
+    first = list(islice(rows, PEEK))
+    at = table.position(name)
+    if not all(_is_mark(cells[at]) for _, cells in first):
+        return chain(first, rows), None
+    if any(abs(_wide(cells[at], name)) > 1 for _, cells in first):
+        raise table.watch.stop(
+            f"is {shown(name)} how far an item is about a tag? Then pass value= (--value); "
+            "else remove the column"
+        )
+    return chain(first, rows), name
+
+
+def _read_column(
+    table: Table,
+    rows: Rows,
+    at: int,
+    tag: str | None,
+    separator: str | None,
+    ledger: Ledger,
+) -> None:
+    others = [name for i, name in enumerate(table.columns) if i != at]
+    if not others:
+        raise table.watch.stop("has one column; a table of tags needs the item and its tags")
+    tag_at = table.position(tag or table.find(*TAGS, *TAG) or others[0])
+    taken = [(line, cells[at], cells[tag_at]) for line, cells in rows]
+    add_cells(taken, separator, ledger)
+
+
+def _read_wide(table: Table, rows: Rows, at: int, ledger: Ledger) -> None:
+    others = [(i, name.strip()) for i, name in enumerate(table.columns) if i != at]
+    if not others:
+        raise table.watch.stop("has one column; a wide table needs the item and one column a tag")
+    for line, cells in rows:
+        try:
+            numbers = [(name, _wide(cells[i], name)) for i, name in others if cells[i] not in ("", "0", None)]
+            ledger.add(line, text_of(cells[at]).strip(), [pair for pair in numbers if pair[1]])
+        except BadCell as error:
+            table.watch.bad_row(line, str(error))
+
+
+def _wide(cell: Any, name: str) -> float:
+    if isinstance(cell, float) and cell != cell:
+        return 0.0  # how data frames write a missing entry
+    try:
+        return value_of(cell, no=0.0, empty=0.0)
+    except BadCell as error:
+        raise BadCell(f"column {shown(name)}: {error}") from None
