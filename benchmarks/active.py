@@ -8,8 +8,9 @@ Everybody starts with the same random label of every class and asks for labels i
 answered by the truth. The learner is ``lass.LASS(metric="precomputed")``, fitted anew after each batch, lam
 chosen anew: kept from the first fit, lam would make random labels look worse than they are. The error is
 that on the items without a label. Digits are a random sample of the MNIST test images (--items), with the
-graph of that sample. Random draws, entropy and smallest margin know nothing of the graph but the
-assignments; "rank by ..." is ``lass.active.rank``. Results are kept seed by seed; a run goes on from there.
+graph of that sample; moons are two; blobs are thirty groups in ten dimensions, three to a class. Entropy
+and smallest margin look at the assignments alone; "rank by ..." is ``lass.active.rank``. Results are kept
+seed by seed; a run goes on from there.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def load(name: str, items: int, data: Path) -> Case:
     if name == "digits":
         everything = digits(10_000, data)
         sample = np.random.default_rng(0).choice(10_000, items, replace=False)
-        return Case(lass.knn_graph(everything.X[sample], 10), everything.truth[sample], 10, 100)
+        return Case(lass.knn_graph(everything.X[sample], 10), everything.truth[sample], 15, 100)
     if name == "moons":
         X, truth = make_moons(1000, noise=0.2, random_state=0)
         return Case(lass.knn_graph(X, 10), truth, 2, 30)
-    X, truth = make_blobs(1000, n_features=10, centers=10, cluster_std=4.0, random_state=0)
-    return Case(lass.knn_graph(X, 10), truth, 5, 60)
+    X, group = make_blobs(1000, n_features=10, centers=30, cluster_std=4.0, random_state=0)
+    return Case(lass.knn_graph(X, 10), group % 10, 5, 60)
 
 
 def _entropy(model: lass.LASS) -> NDArray[np.float64]:
@@ -186,7 +187,7 @@ def main() -> None:
     sets.add_arguments(parser)
     names = ["digits", "moons", "blobs"]
     parser.add_argument("--sets", nargs="+", choices=names, default=names)
-    parser.add_argument("--items", type=int, default=3000, help="digits in the sample")
+    parser.add_argument("--items", type=int, default=2000, help="digits in the sample")
     parser.add_argument("--seeds", type=int, default=10, help="draws of the first labels")
     parser.add_argument("--redraw", action="store_true", help="measure nothing")
     arguments = parser.parse_args()

@@ -384,7 +384,7 @@ def test_vectors_with_random_damage(tmp_path):
 
 def test_ties_become_a_symmetric_graph(tmp_path):
     path = tmp_path / "ties.csv"
-    path.write_text("a,b,weight\nx,y,0.5\ny,x,2\ny,z,\nx,x,5\nz,x,0\n")
+    path.write_text("a,b,weight\nx,y,0.5\ny,x,2\nx,y,1\ny,z,\nx,x,5\nz,x,0\n")
     W, skipped = read_edges(path, ["x", "y", "z"])
     assert isinstance(W, sp.csr_array)
     np.testing.assert_array_equal(W.toarray(), [[0, 2, 0], [2, 0, 1], [0, 1, 0]])

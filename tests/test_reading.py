@@ -341,6 +341,12 @@ def test_bad_rows_are_left_out_and_listed(tmp_path):
     assert [problem.line for problem in tags.skipped] == [3, 4]
 
 
+def test_a_row_with_a_bad_line_inside_is_left_out_whole(tmp_path):
+    items = read_items(put(tmp_path, b'id,text\na,"x\n\xff\ny"\nb,z\n'), skip_bad=True)
+    assert items.ids == ["b"]
+    assert [problem.line for problem in items.skipped] == [3, 2]
+
+
 def test_skipping_never_takes_a_row_for_the_header(tmp_path):
     for content in (b'id,"text\na,x\nb,y\n', b"id,te\xffxt\na,x\nb,y\n"):
         with pytest.raises(BadInput) as caught:

@@ -24,11 +24,14 @@ from lass.graph.laplacian import as_sparse
 from lass.linear import ConjugateGradients
 from lass.problem import Problem
 from lass.solution import Solution
+from lass.uniqueness import TOLERANCE
 
 #: share of its degree by which an item is held where nobody said anything in its whole component
 HELD = 1e-3
 #: residual of the systems, against the right-hand side; samples need less than columns
 EXACT, ROUGH = 1e-8, 1e-3
+#: margins closer than this share of the largest are the same
+STEP = 1e-6
 #: columns of right-hand sides that are drawn together
 BLOCK = 16
 
@@ -167,11 +170,14 @@ def _chosen(among: ArrayLike, N: int) -> NDArray[np.bool_]:
 def _doubt(Z: Array, by: str) -> Array:
     """How undecided each item is, from 0 to 1."""
     if by == "change":
-        return np.asarray(1.0 - np.einsum("nk,nk->n", Z, Z))
+        return np.asarray(1.0 - (Z * Z).sum(axis=1))
     if Z.shape[1] == 1:
         return np.zeros(len(Z))
     largest = np.partition(Z, -2, axis=1)[:, -2:]
-    return np.asarray(rankdata(largest[:, 0] - largest[:, 1], method="max") / len(Z))
+    margins = largest[:, 1] - largest[:, 0]
+    # without steps, rounding would put items in order that are equally undecided
+    steps = np.round(margins / max(STEP * float(margins.max()), TOLERANCE))
+    return np.asarray(rankdata(-steps, method="max") / len(Z), float)
 
 
 def _signs(rng: np.random.Generator, rows: int, columns: int) -> Array:
@@ -234,7 +240,7 @@ class Field:
             own = 1.0 / self.diagonal[self.places]
             means = self.samples[self.places] - own[:, None] * applied[self.places]
             variances = own + np.einsum("np,np->n", means, means) / means.shape[1]
-        return np.asarray(np.maximum(self.sums[self.places] / variances, 1.0))
+        return np.maximum(self.sums[self.places] / variances, 1.0)
 
     def learn(self, place: int) -> None:
         """Take one item as known: the field given its value there."""

@@ -91,6 +91,8 @@ class Database:
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = FULL")
                 self._connection.execute("PRAGMA foreign_keys = ON")
+                # in KiB; many words in any order touch all pages of an index
+                self._connection.execute("PRAGMA cache_size = -131072")
             if new:
                 self._build()
             else:

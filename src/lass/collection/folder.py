@@ -82,7 +82,9 @@ class Folder:
             ids, names, number = store.ids(connection), store.names(connection), log.last(connection)
             said = connection.execute("SELECT item, category, value FROM words").fetchall()
             item, category, value = np.array(said, dtype=np.float64).reshape(-1, 3).T
-            if said and not (item.max() < len(ids) and category.max() < len(names) and set(value) <= {-1, 1}):
+            if said and not (
+                item.max() < len(ids) and category.max() < len(names) and (abs(value) == 1).all()
+            ):
                 raise DatabaseError("words on items or categories that are not there")
         places = item.astype(np.int32), category.astype(np.int32)
         return Words(sp.csr_array((value, places), shape=(len(ids), len(names))), ids, names, number)

@@ -63,7 +63,7 @@ class Shelf(Folder):
         return self.path / ARRAYS / f"{name}.npz"
 
     def _save(self, name: str, matrix: Any, number: int, beside: dict[str, Any]) -> None:
-        shape = getattr(matrix, "shape", ())
+        shape: tuple[int, ...] = getattr(matrix, "shape", ())
         with self._database.reading() as connection:
             items, latest = store.count_items(connection), log.last(connection)
         if len(shape) != 2 or shape[0] > items:

@@ -122,7 +122,9 @@ def _records(
     while True:
         try:
             for record in csv.reader(feed(), delimiter=delimiter, strict=True):
-                if len(record) > 1 or (record and record[0].strip()):
+                if taken[-1][0] - taken[0][0] >= len(taken):
+                    watch.bad_row(taken[0][0], "a line within this row was left out; repair that one")
+                elif len(record) > 1 or (record and record[0].strip()):
                     yield taken[0][0], record
                 taken.clear()
             return
