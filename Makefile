@@ -28,7 +28,7 @@ $(VENV)/bin/python:
 
 $(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,amg,graph]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,amg,graph,files]"
 	touch $@
 
 $(VENV)/bench: $(VENV)/ready

@@ -54,9 +54,9 @@ def load(name: str, items: int, data: Path) -> Case:
         return Case(lass.knn_graph(everything.X[sample], 10), everything.truth[sample], 15, 100)
     if name == "moons":
         X, truth = make_moons(1000, noise=0.2, random_state=0)
-        return Case(lass.knn_graph(X, 10), truth, 2, 30)
+        return Case(lass.knn_graph(X, 10), truth, 4, 30)
     X, group = make_blobs(1000, n_features=10, centers=30, cluster_std=4.0, random_state=0)
-    return Case(lass.knn_graph(X, 10), group % 10, 5, 60)
+    return Case(lass.knn_graph(X, 10), group % 10, 10, 60)
 
 
 def _entropy(model: lass.LASS) -> NDArray[np.float64]:

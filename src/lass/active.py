@@ -181,7 +181,7 @@ def _doubt(Z: Array, by: str) -> Array:
 
 
 def _signs(rng: np.random.Generator, rows: int, columns: int) -> Array:
-    return 2.0 * rng.integers(0, 2, (rows, columns), dtype=np.int8) - 1.0
+    return 2.0 * rng.integers(0, 2, (rows, columns), dtype=np.int8).astype(float) - 1.0
 
 
 class Field:

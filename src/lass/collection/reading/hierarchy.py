@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import TYPE_CHECKING
 
-import numpy as np
-import scipy.sparse as sp
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 
 def parents(name: str) -> list[str]:
@@ -52,6 +53,9 @@ def category_graph(names: Sequence[str], *, group: int = 30) -> sp.csr_array:
            [1., 0., 0.],
            [0., 0., 0.]])
     """
+    import numpy as np  # here, so that reading files does not wait for SciPy
+    import scipy.sparse as sp
+
     if len(set(names)) < len(names):
         raise ValueError("names must hold each category once; found one twice")
     where = {name: k for k, name in enumerate(names)}
