@@ -35,7 +35,7 @@ import lass
 import sets
 from few_labels import digits, draw_labels
 from growth import _peak, _reset_peak, _tidy
-from lass.choosing import lower_end, solve_at, upper_end
+from lass.choosing import lower_end, solve_at
 from machine import facts, read_json, write_json
 
 Row = dict[str, Any]
@@ -136,8 +136,8 @@ def regress_posts(data: Path) -> Row:
     return row | {"error": error(found, truth, y)}
 
 
-def update_digits(half: bool, sizes: bool, data: Path) -> Row:
-    """Label some digits one after the other; beside each, a fit from nothing with the same lam."""
+def update_digits(half: bool, data: Path) -> list[Row]:
+    """Label some digits one after the other, without a prior and with the class sizes; then fit anew."""
 
     def build(_: Path) -> sets.Collection:
         _, X, truth = digits(70_000, data)
@@ -145,33 +145,42 @@ def update_digits(half: bool, sizes: bool, data: Path) -> Row:
 
     W, _, truth = sets.collection("estimator-digits-60000", build, data)
     rng = np.random.default_rng(1)
-    y = draw_labels(truth, 10, seed=0)
-    if half:
-        y = np.where(rng.random(len(y)) < 0.5, truth, -1)
-    prior = np.bincount(truth) / len(truth) if sizes else None
+    given = np.where(rng.random(len(truth)) < 0.5, truth, -1) if half else draw_labels(truth, 10, seed=0)
+    later = rng.choice(np.flatnonzero(given < 0), LATER, replace=False).tolist()
     imported()
-    model, row = measured(lambda: lass.LASS(metric="precomputed", prior=prior).fit(W, y))
-    row |= {"first_error": error(model.transduction_, truth, y)} | chosen(model)
-    warm, cold, parted = [], [], []
-    for item in rng.choice(np.flatnonzero(y < 0), LATER, replace=False).tolist():
+    first, row = measured(lambda: lass.LASS(metric="precomputed").fit(W, given))
+    row |= chosen(first) | {"name": "half labelled" if half else "10 labels a class"}
+    rows = [row | update(first, W, truth, given.copy(), later)]
+    settings = {"lam": first.lam_, "metric": "precomputed", "prior": np.bincount(truth) / len(truth)}
+    sized, row = measured(lambda: lass.LASS(**settings).fit(W, given))
+    row["name"] = rows[0]["name"] + ", class sizes"
+    return [*rows, row | update(sized, W, truth, given.copy(), later)]
+
+
+def update(model: lass.LASS, W: sp.csr_array, truth: Labels, y: Labels, later: list[int]) -> Row:
+    """Seconds of each update, and beside them a fit from nothing with the same lam."""
+    before, costs = error(model.transduction_, truth, y), []
+    for item in later:
         change = {item: int(truth[item])}
-        warm.append(measured(lambda change=change: model.update(change))[1])
+        costs.append(measured(lambda change=change: model.update(change))[1])
         y[item] = truth[item]
-        again = lass.LASS(model.lam_, metric="precomputed", prior=prior)
-        cold.append(measured(lambda again=again: again.fit(W, y))[1])
-        parted.append(float(np.mean(model.transduction_ != again.transduction_)))
-    warm_seconds, cold_seconds = ([cost["seconds"] for cost in costs] for costs in (warm, cold))
-    return row | {
-        "update": float(np.median(warm_seconds)),
-        "update_worst": max(warm_seconds),
-        "update_processor": float(np.median([cost["processor"] for cost in warm])),
-        "update_memory": max(cost["memory"] for cost in warm),
-        "fresh": float(np.median(cold_seconds)),
-        "ratio": float(np.median(np.divide(cold_seconds, warm_seconds))),
+    again = lass.LASS(model.lam_, metric="precomputed", prior=model.prior)
+    _, fresh = measured(lambda: again.fit(W, y))
+    seconds = [cost["seconds"] for cost in costs]
+    return {
+        "update": float(np.median(seconds)),
+        "worst": max(seconds),
+        "update_processor": float(np.median([cost["processor"] for cost in costs])),
+        "update_memory": max(cost["memory"] for cost in costs),
+        "fresh": fresh["seconds"],
+        "fresh_processor": fresh["processor"],
+        "first_error": before,
         "error": error(model.transduction_, truth, y),
         "fresh_error": error(again.transduction_, truth, y),
-        "decided_otherwise": 100.0 * max(parted),
-        "update_gap": model.solution_.relative_gap,
+        "parted": 100.0 * float(np.mean(model.transduction_ != again.transduction_)),
+        "kept": int((model.transduction_[later] == truth[later]).sum()),
+        "gap": model.solution_.relative_gap,
+        "iterations": model.solution_.n_iter,
         "method": model.solution_.method,
     }
 
@@ -186,24 +195,22 @@ def compare_lams(of: Callable[[Path], tuple[sp.csr_array, Labels]], count: int, 
         model, cost = measured(lambda y=y: lass.LASS(metric="precomputed").fit(W, y))
         taken.append(cost)
         auto.append(error(model.transduction_, truth, y))
-        graph, G = model.graph_, model.affinities_
-        high, even, U = upper_end(graph, G)
-        low = lower_end(graph, G)
-        positions.append(float(np.log(model.lam_ / low) / np.log(high / low)))
-        Z, errors = lass.project_simplex(even + U / (2.0 * high)), []
-        for lam in np.geomspace(high, low, VALUES):
-            Z = solve_at(graph, G, float(lam), 1e-5, Z).Z
+        ends = model.choice_.lams or [lower_end(model.graph_, model.affinities_), model.lam_]
+        positions.append(float(np.log(model.lam_ / ends[0]) / np.log(ends[-1] / ends[0])))
+        Z, errors = model.solution_.Z, []
+        for lam in np.geomspace(ends[-1], ends[0], VALUES):
+            Z = solve_at(model.graph_, model.affinities_, float(lam), 1e-5, Z).Z
             errors.append(error(Z.argmax(axis=1), truth, y))
         grid.append(errors[::-1])
     means = np.mean(grid, axis=0)
     return {
-        "seconds": float(np.median([cost["seconds"] for cost in taken])),
-        "processor": float(np.median([cost["processor"] for cost in taken])),
         "auto": float(np.mean(auto)),
         "best": float(means.min()),
-        "best_place": int(means.argmin()),
         "difference": float(np.mean(auto) - means.min()),
-        "best_of_each_draw": float(np.min(grid, axis=1).mean()),
+        "best_place": int(means.argmin()),
+        "best_of_each": float(np.min(grid, axis=1).mean()),
+        "seconds": float(np.median([cost["seconds"] for cost in taken])),
+        "processor": float(np.median([cost["processor"] for cost in taken])),
         "grid": means.tolist(),
         "auto_errors": auto,
         "auto_places": positions,
@@ -235,7 +242,7 @@ def peer(name: str) -> Any:
     return getattr(semi_supervised, name)(kernel="knn")
 
 
-Case = Callable[[Path], Row]
+Case = Callable[[Path], Row | list[Row]]
 CASES: dict[str, dict[str, Case]] = {
     "fit70k": {
         "LASS": partial(fit_digits, lass.LASS),
@@ -253,10 +260,8 @@ CASES: dict[str, dict[str, Case]] = {
         "LogisticRegression": regress_posts,
     },
     "update": {
-        "10 labels a class": partial(update_digits, False, False),
-        "10 labels a class, class sizes": partial(update_digits, False, True),
-        "half labelled": partial(update_digits, True, False),
-        "half labelled, class sizes": partial(update_digits, True, True),
+        "10 labels a class": partial(update_digits, False),
+        "half labelled": partial(update_digits, True),
     },
     "lam": {
         f"{name}, {count} a class": partial(compare_lams, of, count)
@@ -271,35 +276,36 @@ FIT = ("seconds", "processor", "memory", "error")
 COLUMNS = {
     "fit70k": FIT,
     "newsgroups": FIT,
-    "update": ("update", "update_worst", "update_processor", "fresh", "ratio", "update_memory",
-               "first_error", "error", "fresh_error", "decided_otherwise"),
-    "lam": ("auto", "best", "difference", "best_of_each_draw", "best_place", "seconds", "processor"),
+    "update": ("update", "worst", "update_processor", "fresh", "fresh_processor", "update_memory",
+               "first_error", "error", "fresh_error", "parted", "kept"),
+    "lam": ("auto", "best", "difference", "best_place", "best_of_each", "seconds", "processor"),
 }  # fmt: skip
 NOTES = {"fit70k": "LabelSpreading with its default kernel (rbf) would hold 70,000^2 numbers, 39 GB."}
 
 
-def here(case: Case, data: Path) -> Row:
+def here(case: Case, data: Path) -> list[Row]:
     """Measure in this process, and keep what it warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        row = case(data)
-    return row | {"warnings": sorted({f"{one.category.__name__}: {one.message}" for one in caught})}
+        rows = case(data)
+    told = {"warnings": sorted({f"{one.category.__name__}: {one.message}" for one in caught})}
+    return [row | told for row in (rows if isinstance(rows, list) else [rows])]
 
 
-def apart(part: str, name: str, arguments: argparse.Namespace) -> Row:
+def apart(part: str, name: str, arguments: argparse.Namespace) -> list[Row]:
     """Measure in a process of its own."""
     command = [sys.executable, __file__, part, "--case", name, "--data", str(arguments.data)]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=arguments.limit)
     except subprocess.TimeoutExpired:
-        return {"failed": f"longer than {arguments.limit:g} s"}
+        return [{"name": name, "failed": f"longer than {arguments.limit:g} s"}]
     if ended.returncode:
-        return {"failed": (ended.stderr.strip().splitlines() or ["killed"])[-1]}
-    return json.loads(ended.stdout.splitlines()[-1])
+        return [{"name": name, "failed": (ended.stderr.strip().splitlines() or ["killed"])[-1]}]
+    return [{"name": name} | row for row in json.loads(ended.stdout.splitlines()[-1])]
 
 
 def line(row: Row, columns: tuple[str, ...]) -> str:
-    """One line of the table."""
+    """One line of the table, with what went wrong below."""
     cells = [f"{row[key]:{max(len(key), 8)}.5g}" for key in columns if key in row]
     notes = [row["failed"]] if "failed" in row else row["warnings"]
     return "  ".join([f"{row['name']:30}", *cells]) + "".join(f"\n    {note}" for note in notes)
@@ -318,17 +324,17 @@ def main() -> None:
         return
     path = arguments.out / "estimator.json"
     for part in arguments.parts or CASES:
-        columns = COLUMNS[part]
-        print("  ".join([f"{part:30}", *(f"{key:>8}" for key in columns)]), flush=True)
+        print("  ".join([f"{part:30}", *(f"{key:>8}" for key in COLUMNS[part])]), flush=True)
         rows = []
         for name in CASES[part]:
-            rows.append({"name": name} | apart(part, name, arguments))
-            print(line(rows[-1], columns), flush=True)
+            found = apart(part, name, arguments)
+            print("\n".join(line(row, COLUMNS[part]) for row in found), flush=True)
+            rows += found
+        results = {"machine": facts(), "rows": rows}
         if part in NOTES:
             print(NOTES[part])
-        kept = read_json(path) if path.exists() else {}
-        note = {"note": NOTES[part]} if part in NOTES else {}
-        write_json(path, kept | {part: {"machine": facts(), "rows": rows} | note})
+            results["note"] = NOTES[part]
+        write_json(path, (read_json(path) if path.exists() else {}) | {part: results})
 
 
 if __name__ == "__main__":
