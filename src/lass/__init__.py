@@ -25,7 +25,7 @@ _HOME = {
     "spread": "lass.spreads",
 }
 
-_ROOMS = ("baselines", "graph", "solvers")
+_ROOMS = ("active", "baselines", "collection", "graph", "solvers")
 
 __all__ = [
     "LASS",
@@ -33,8 +33,10 @@ __all__ = [
     "NewItem",
     "Problem",
     "Solution",
+    "active",
     "assign",
     "baselines",
+    "collection",
     "explain",
     "flips",
     "graph",
@@ -49,7 +51,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from lass import baselines, graph, solvers
+    from lass import active, baselines, collection, graph, solvers
     from lass.estimator import LASS
     from lass.explanation import explain, flips
     from lass.graph import knn_graph

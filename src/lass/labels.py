@@ -26,7 +26,7 @@ def is_matrix(y: Any) -> bool:
     if sp.issparse(y):
         return True
     try:
-        shape = np.shape(y)
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     except ValueError:  # a list of lists of several lengths
         return False
     return len(shape) == 2 and shape[1] > 1
