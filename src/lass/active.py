@@ -66,8 +66,9 @@ def rank(
         alone, so it works where assignments are nearly even (few labels, a large lam).
 
         "change": ``1 - sum_k z_nk^2``. The score is then the assignment expected to move in the
-        collection, ``sum_k z_nk |dZ|_1 / 2`` if the label is k with chance z_nk. It asks for spread
-        before it asks at the borders.
+        collection, ``sum_k z_nk |dZ|_1 / 2`` if the label is k with chance z_nk. It goes to the
+        borders between categories later: the safer one with two or three labels a category,
+        where a border label can mislead, and the slower one from then on.
     among : array of item numbers, optional
         Only these, for example ``solution.uniqueness().flippable``, whose largest category
         is another one in an equally good solution.
