@@ -41,6 +41,11 @@ def test_every_step_is_a_certified_solution_of_its_convex_problem(monkeypatch):
 
     monkeypatch.setattr(sharpening, "solve", watched)
     problem, y, first, q = problem_of()
+    y[np.flatnonzero(y == 0)[0]], y[np.flatnonzero(y == 1)[0]] = (
+        1,
+        0,
+    )  # no neighbour agrees; held all the same
+    first = np.where(y >= 0, y, first)
     result = sharpen(problem, y, first, q, tol=1e-6)
     assert len(solved) == STEPS
     assert solved[-1][0] is result.solution

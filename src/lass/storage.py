@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -20,6 +21,11 @@ Thing = TypeVar("Thing")
 
 FORMAT = 1
 PARTS = ("data", "indices", "indptr")
+#: what NumPy, zipfile and zlib raise for a file that is damaged or somebody else's
+WRONG = (
+    LookupError, OSError, TypeError, ValueError, AttributeError, EOFError, BadZipFile,
+    RuntimeError, MemoryError, zlib.error,
+)  # fmt: skip
 
 
 def pack(problem: Problem) -> dict[str, Any]:
@@ -87,5 +93,5 @@ def read(path: Path, build: Callable[[dict[str, Any]], Thing], kind: str) -> Thi
         return build(data)
     except FileNotFoundError:
         raise
-    except (LookupError, OSError, TypeError, ValueError, AttributeError, EOFError, BadZipFile) as error:
+    except WRONG as error:
         raise ValueError(f"{path} is not a saved {kind} ({error})") from None
