@@ -1,5 +1,7 @@
 """Slides against a linear program, and the most even of equally good solutions."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -41,6 +43,10 @@ def test_whole_counts_follow_shares(seed, total):
     assert counts.sum() == total
     assert (counts >= 0).all()
     assert (np.abs(counts - q * total) < 1).all()
+    off = np.abs(counts - q * total).sum()
+    for i, j in itertools.permutations(range(len(q)), 2):  # no row would be better off elsewhere
+        moved = counts + np.eye(len(q), dtype=int)[i] - np.eye(len(q), dtype=int)[j]
+        assert np.abs(moved - q * total).sum() >= off - 1e-9
 
 
 @given(seeds, st.sampled_from(("firm", "soft", "any")))
