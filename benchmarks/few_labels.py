@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import lass
 import sets
 from few_labels_report import Results, draw, table
-from lass.estimator import steepened
+from lass.graph.contrast import steepened
 from learners import LEARNERS, Learner, choose
 from machine import facts, read_json
 

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lass
-from lass.choosing import choose_for_labels, choose_for_tags, lower_end, solve_at, upper_end
+from lass.choosing import choose_for_labels, choose_for_tags, lower_end, solve_at
 from lass.decisions import centred
 from lass.labels import words_of
+from lass.sources import Sources
 from oracle import Case, random_graph
 
 seeds = st.integers(0, 2**32 - 1)
@@ -73,7 +74,8 @@ def test_everything_is_interior_from_the_upper_end_on(seed, kind):
     rng = np.random.default_rng(seed)
     W, _, G = labelled(rng, kind)
     dense, words = W.toarray(), G.toarray()
-    high, even, U = upper_end(W, G)
+    found = Sources(W).of(G, 1e-4)
+    high, even, U = found.lam, found.E, found.U
     K = G.shape[1]
     exact = np.linalg.pinv(np.diag(dense.sum(axis=1)) - dense) @ (words - words.mean(axis=1, keepdims=True))
     np.testing.assert_allclose(U, exact, rtol=0, atol=2e-3 * np.abs(exact).max())
@@ -97,7 +99,8 @@ def test_upper_end_counts_only_the_categories_of_a_component():
     codes = np.full(12, -1)
     codes[[0, 1, 6, 7, 8]] = [0, 1, 0, 1, 2]
     G = words_of(codes, 3, W)
-    high, even, U = upper_end(W, G)
+    found = Sources(W).of(G, 1e-6)
+    high, even, U = found.lam, found.E, found.U
     np.testing.assert_allclose(even[[0, 6]], [[1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
     Z = even + U / (2 * 1.05 * high)
     assert Z.min() >= 0
@@ -116,14 +119,15 @@ def largest(Z):
 def test_choice_scales_with_the_graph_and_is_deterministic(seed, factor, least):
     W, codes, G = labelled(np.random.default_rng(seed), least=least)
     first, again, scaled = (
-        choose_for_labels(graph, codes, G.shape[1], None, largest) for graph in (W, W, W * factor)
+        choose_for_labels(Sources(graph), codes, G.shape[1], None, largest)
+        for graph in (W, W, sp.csr_array(W * factor))
     )
     assert first == again
     np.testing.assert_allclose(scaled.lam * factor, first.lam, rtol=1e-6)
     np.testing.assert_allclose(scaled.scores, first.scores)
     if first.lams:
         assert first.lam in first.lams
-        low, high = lower_end(W, G), upper_end(W, G)[0]
+        low, high = lower_end(W, G), Sources(W).of(G, 1e-4).lam
         np.testing.assert_allclose([first.lams[0], first.lams[-1]], [low, high], rtol=1e-9)
         assert max(first.scores) == first.scores[first.lams.index(first.lam)]
         assert 0 <= min(first.scores) <= max(first.scores) <= 1
@@ -131,8 +135,9 @@ def test_choice_scales_with_the_graph_and_is_deterministic(seed, factor, least):
 
 def test_choice_without_labels_to_spare_is_the_upper_end():
     W, codes, G = labelled(np.random.default_rng(2), least=1)
-    choice = choose_for_labels(W, codes, G.shape[1], None, largest)
-    assert choice.lam == upper_end(W, G)[0]
+    choice = choose_for_labels(Sources(W), codes, G.shape[1], None, largest)
+    assert choice.lam == Sources(W).of(G, 1e-4).lam
+    assert choice.sources
     assert not choice.lams
     assert "fewer than two labels" in choice.reason
     assert f"lam = {choice.lam:.4g}" in str(choice)
@@ -140,7 +145,7 @@ def test_choice_without_labels_to_spare_is_the_upper_end():
 
 def test_choice_where_lam_says_nothing():
     W = sp.csr_array(random_graph(np.random.default_rng(0), 6, "dense"))
-    choice = choose_for_labels(W, np.array([0, 0, -1, -1, 0, -1]), 1, None, largest)
+    choice = choose_for_labels(Sources(W), np.array([0, 0, -1, -1, 0, -1]), 1, None, largest)
     assert "same decisions" in choice.reason
     assert choice.lam > 0
 
@@ -151,11 +156,11 @@ def test_choice_counts_the_labels_that_come_back():
     W = weak * random_graph(np.random.default_rng(0), 16, "dense")
     codes = np.full(16, -1)
     codes[[1, 2, 3, 9, 10, 11]] = [0, 0, 0, 1, 1, 1]
-    right = choose_for_labels(sp.csr_array(W), codes, 2, None, largest)
+    right = choose_for_labels(Sources(sp.csr_array(W)), codes, 2, None, largest)
     assert right.scores == [1.0] * 3
     assert "100.0% of 6 labels" in right.reason
     assert right.lam == right.lams[-1]
-    wrong = choose_for_labels(sp.csr_array(W), codes, 2, None, lambda Z: 1 - Z.argmax(axis=1))
+    wrong = choose_for_labels(Sources(sp.csr_array(W)), codes, 2, None, lambda Z: 1 - Z.argmax(axis=1))
     assert wrong.scores == [0.0] * 3
 
 

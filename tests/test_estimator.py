@@ -333,3 +333,16 @@ def test_fewer_items_than_neighbours():
         warnings.simplefilter("error")
         model = lass.LASS(1.0).fit([[0.0], [1.0], [5.0]], ["a", None, "b"])
     assert model.transduction_.tolist() == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize("sharpen", [None, "auto"])
+def test_verbose_says_what_is_done_and_quiet_says_nothing(sharpen, capsys):
+    lass.LASS(sharpen=sharpen).fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+    lass.LASS(sharpen=sharpen, verbose=True).fit(X, Y)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "finding 10 neighbours of 60 items" in err
+    assert "lam = " in err
+    assert "of the stake from the optimum" in err
+    assert ("step 12 of 12" in err) == (sharpen is not None)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import lass
+from lass.sources import Sources
 from test_estimator import NAMES, NAN, TAGS, TRUTH, X, Y
 
 
@@ -38,11 +39,28 @@ def test_update_of_labels_is_a_fresh_fit(lam, prior):
     same_answer(model.update(back), lass.LASS(**settings_).fit(X, words, confidence=sure))
 
 
-def test_update_keeps_the_chosen_lam_and_sharpens_anew():
+def test_update_keeps_the_chosen_lam_unless_labels_are_sources():
     silent = int(np.flatnonzero(Y < 0)[0])
     model = lass.LASS().fit(X, Y)
-    chosen = model.lam_
-    assert model.update({silent: 1}).lam_ == chosen
+    assert model.choice_.sources
+    chosen, before = model.lam_, model.solution_
+    model.update({silent: 1})
+    fresh = Sources(model.graph_).of(model.affinities_, 1e-12)
+    np.testing.assert_allclose(model.lam_, fresh.lam, rtol=1e-5)
+    assert model.lam_ != chosen
+    assert model.choice_.lam == model.lam_ == model.solution_.problem.lam
+    np.testing.assert_allclose(model.assignments_, fresh.at(fresh.lam), atol=1e-5)
+    assert model.solution_.relative_gap <= model.tol
+    assert before.problem.lam == chosen  # what was handed out before stays as it was
+    many = np.where(np.arange(len(Y)) % 4, TRUTH, -1)
+    held = lass.LASS().fit(X, many)
+    held.choice_.sources = False
+    chosen = held.lam_
+    assert held.update({0: int(TRUTH[0])}).lam_ == chosen
+
+
+def test_update_sharpens_anew():
+    silent = int(np.flatnonzero(Y < 0)[0])
     later = Y.copy()
     later[silent] = 1
     firm = lass.LASS(sharpen="auto", prior=[1, 1, 1]).fit(X, Y).update({silent: 1})

@@ -10,18 +10,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.baselines.extension import solve_rows
-from lass.core import Array, GraphOperator
+from lass.core import Array
 from lass.decisions import centred
 from lass.graph.laplacian import components
 from lass.labels import words_of
-from lass.linear import ConjugateGradients
-from lass.simplex import project_simplex
 from lass.solution import Solution, solve
+from lass.solvers import Callback
+from lass.sources import Sources
 
-#: values tried from one end to the other, and how often labels are hidden
-STEPS, FOLDS = 3, 3
-#: relative residual that is enough to place the two ends
-ROUGH = 1e-4
+#: how often labels are hidden
+FOLDS = 3
+#: relative residuals that are enough to place the two ends, and to decide on hidden labels
+ROUGH, ROUGHER = 1e-4, 1e-2
 
 
 @dataclass
@@ -32,6 +32,8 @@ class Choice:
     reason: str
     lams: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
+    #: whether lam is that from which on labels act as sources, and follows them when there are more
+    sources: bool = False
 
     def __str__(self) -> str:
         rows = [f"  lam {lam:10.4g}   {score:.4f}" for lam, score in zip(self.lams, self.scores, strict=True)]
@@ -39,10 +41,26 @@ class Choice:
 
 
 def solve_at(
-    W: sp.csr_array, G: sp.csr_array, lam: float, tol: float, start: Array | None = None
+    W: sp.csr_array,
+    G: sp.csr_array,
+    lam: float,
+    tol: float,
+    start: Array | None = None,
+    callback: Callback | None = None,
 ) -> Solution:
     """Solve, and take the most even of equally good answers."""
-    return centred(solve(W, G, lam, tol=tol, start=start))
+    return centred(solve(W, G, lam, tol=tol, start=start, callback=callback))
+
+
+def held(W: sp.csr_array, G: sp.csr_array, tol: float) -> Array:
+    """Labelled items at their largest affinity, all others that a label reaches harmonic; else zero."""
+    told = np.diff(G.indptr) > 0
+    _, part = components(W)
+    others = np.flatnonzero(~told & np.isin(part, part[told]))
+    Z = np.zeros(G.shape)
+    Z[told] = np.eye(G.shape[1])[G[told].toarray().argmax(axis=1)]
+    Z[others] = solve_rows(W, others, (W @ Z)[others], tol=tol)
+    return Z
 
 
 def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
@@ -50,43 +68,19 @@ def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
 
     min over labelled n and k != y_n of (g_ny - g_nk) / (2 ((LZ)_ny - (LZ)_nk)), where positive.
     """
-    dense = G.toarray()
-    informed = dense.any(axis=1)
-    top = dense.argmax(axis=1)[informed][:, None]
-    _, part = components(W)
-    others = np.flatnonzero(~informed & np.isin(part, part[informed]))  # those that a label reaches
-    Z = np.zeros(G.shape)
-    Z[informed, top.ravel()] = 1.0
-    Z[others] = solve_rows(W, others, (W @ Z)[others], tol=ROUGH)
-    degree = W.sum(axis=1)[informed, None]
-    pull = degree * Z[informed] - (W @ Z)[informed]
+    Z = held(W, G, ROUGH)
+    told = np.flatnonzero(np.diff(G.indptr))
+    words, top = G[told].toarray(), Z[told].argmax(axis=1)[:, None]
+    degree = W.sum(axis=1)[told, None]
+    pull = degree * Z[told] - W[told] @ Z
     rise = np.take_along_axis(pull, top, 1) - pull
-    stake = np.take_along_axis(dense[informed], top, 1) - dense[informed]
+    stake = np.take_along_axis(words, top, 1) - words
     limits = np.divide(stake, 2.0 * rise, out=np.full_like(rise, np.inf), where=rise > 1e-14 * degree)
     return float(limits.min(initial=np.inf))
 
 
-def upper_end(W: sp.csr_array, G: sp.csr_array) -> tuple[float, Array, Array]:
-    """The lam from which every item is in the interior, Z = E + U / (2 lam): only its scale changes.
-
-    ``L U = G - row means`` over the categories named in a component, E even over those; labels are
-    sources then, as in Poisson learning. Returns that lam, E and U.
-    """
-    N, dense = G.shape[0], G.toarray()
-    count, part = components(W)
-    member = sp.csr_array((np.ones(N), (part, np.arange(N))), shape=(count, N))
-    named = ((member @ dense) > 0)[part]
-    size = np.maximum(named.sum(axis=1, keepdims=True), 1)
-    B = np.where(named, dense - dense.sum(axis=1, keepdims=True) / size, 0.0)
-    degree = W.sum(axis=1)
-    gradients = ConjugateGradients(GraphOperator(W, degree).apply, degree + (degree == 0), tol=ROUGH)
-    U = gradients.solve(B)  # singular but consistent: B sums to zero in every component
-    U -= (member @ U)[part] / np.bincount(part)[part, None]
-    return float((-U * size).max(initial=0.0) / 2.0), named / size, np.where(named, U, 0.0)
-
-
 def choose_for_labels(
-    W: sp.csr_array,
+    sources: Sources,
     codes: NDArray[np.int64],
     size: int,
     confidence: Array | None,
@@ -95,41 +89,46 @@ def choose_for_labels(
 ) -> Choice:
     """Hide labels, fold by fold, and count how many come back.
 
-    The values tried lie between :func:`lower_end` and :func:`upper_end`. Where hardly any category has two
-    labels nothing can be hidden: then the upper end, where labels act as sources (few labels
-    held fixed leave the rest of the graph flat).
+    The values tried are :func:`lower_end`, the lam from which on labels act as sources
+    (:class:`lass.sources.Interior`), and if neither is clearly better one between them. Where hardly
+    any category has two labels nothing can be hidden: then the upper end (few labels held fixed
+    leave the rest of the graph flat). Two linear systems a fold, and seldom a quadratic program.
     """
+    W = sources.W
     told = np.flatnonzero(codes >= 0)
     counts = np.bincount(codes[told], minlength=size)
     G = words_of(codes, size, W, confidence)
-    high = upper_end(W, G)[0]
+    high = sources.of(G, ROUGH).lam
     if counts[counts > 0].mean() < 2 and high > 0:
-        return Choice(
-            high, "fewer than two labels a category: nothing can be hidden, so labels act as sources"
-        )
+        reason = "fewer than two labels a category: nothing can be hidden, so labels act as sources"
+        return Choice(high, reason, sources=True)
     low = lower_end(W, G)
     if not (0 < low < high < np.inf):
         return Choice(1.0, "every lam gives the same decisions here")
-    lams = np.geomspace(low, high, STEPS)
     folds = int(min(FOLDS, max(2, np.median(counts[counts > 0]))))
     order = np.random.default_rng(seed).permutation(told)
     order = order[np.argsort(codes[order], kind="stable")]
     fold = np.arange(len(order)) % folds
-    correct = np.zeros(STEPS)
-    for one in range(folds):
-        hidden = order[fold == one]
-        kept = codes.copy()
-        kept[hidden] = -1
-        G = words_of(kept, size, W, confidence)
-        _, even, U = upper_end(W, G)
-        Z: Array = np.asarray(project_simplex(even + U / (2.0 * high)), float)
-        for i in range(STEPS - 1, -1, -1):
-            Z = solve_at(W, G, float(lams[i]), 1e-2, Z).Z
-            correct[i] += float((decide(Z)[hidden] == codes[hidden]).sum())
-    scores = correct / len(order)
-    best = int(np.flatnonzero(scores >= scores.max() - 1e-12)[-1])
+
+    def share(assignments: Callable[[sp.csr_array], Array]) -> float:
+        """The share of the labels that come back, fold by fold."""
+        correct = 0
+        for one in range(folds):
+            hidden, kept = order[fold == one], codes.copy()
+            kept[hidden] = -1
+            Z = assignments(words_of(kept, size, W, confidence))
+            correct += int((decide(Z)[hidden] == codes[hidden]).sum())
+        return correct / len(order)
+
+    lams = [low, high]
+    scores = [share(lambda G: held(W, G, ROUGHER)), share(lambda G: sources.of(G, ROUGHER).at(high))]
+    better = max(scores)
+    if abs(scores[0] - scores[1]) <= np.sqrt(better * (1.0 - better) / len(order)):
+        lams.insert(1, float(np.sqrt(low * high)))
+        scores.insert(1, share(lambda G: solve_at(W, G, lams[1], ROUGHER).Z))
+    best = max(range(len(lams)), key=lambda i: (scores[i], lams[i]))
     reason = f"{scores[best]:.1%} of {len(order)} labels came back when hidden, {folds} folds"
-    return Choice(float(lams[best]), reason, lams.tolist(), scores.tolist())
+    return Choice(lams[best], reason, lams, scores, lams[best] == high)
 
 
 def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: float = 0.2) -> Choice:

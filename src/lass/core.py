@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.backends.threads import kernels, over_rows
+from lass.graph.hierarchy import Hierarchy
 from lass.graph.laplacian import components
 
 Array = NDArray[np.float64]
@@ -44,6 +45,7 @@ class GraphOperator:
         sizes = abs(W) @ np.ones(W.shape[1]) if W.nnz and W.data.min() < 0 else self.sums
         self.majorizer = diagonal + sizes
         self.graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
+        self.levels: Hierarchy | None = None
 
     @cached_property
     def components(self) -> tuple[int, NDArray[np.int32]]:

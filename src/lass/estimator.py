@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lass.checks import number, numbers
-from lass.choosing import Choice, choose_for_labels, choose_for_tags, solve_at, upper_end
+from lass.choosing import Choice, choose_for_labels, choose_for_tags, solve_at
 from lass.core import Array
 from lass.decisions import centred, slide
 from lass.graph import KNNGraph, as_weights, health
+from lass.graph.contrast import Contrast, steepened
 from lass.graph.laplacian import as_sparse
 from lass.labels import Words, is_matrix, read_affinities, read_labels, unknown, words_of
 from lass.mapping import NewItem, assign
@@ -26,6 +28,11 @@ from lass.problem import Problem
 from lass.sharpening import STRONGEST, sharpen
 from lass.simplex import project_simplex
 from lass.solution import Solution, solve
+from lass.solvers import Callback, Step
+from lass.sources import Sources
+
+#: relative residual of potentials that a solution is made of
+EXACT = 1e-6
 
 
 class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,6 +59,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         closest neighbours are trusted. By default 2 where y holds labels, 1 where it holds affinities.
     tol : float
         Relative gap of the solution.
+    verbose : bool
+        Say on stderr what is being done, and how far the gap has fallen.
 
     Attributes
     ----------
@@ -89,6 +98,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         sharpen: float | str | None = None,
         contrast: float | None = None,
         tol: float = 1e-5,
+        verbose: bool = False,
     ) -> None:
         self.lam = lam
         self.n_neighbors = n_neighbors
@@ -97,6 +107,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self.sharpen = sharpen
         self.contrast = contrast
         self.tol = tol
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -166,7 +177,6 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
 
     def _tie(self, X: Any, contrast: float) -> None:
         """Build the graph, or take it; ``contrast`` is the default one."""
-        self._contrast = contrast if self.contrast is None else float(self.contrast)
         if self.metric == "precomputed":
             self.neighbours_ = None
             W = as_weights(X, "X")
@@ -174,11 +184,12 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             count = self.n_neighbors
             if isinstance(count, int | np.integer):  # KNNGraph knows what to say otherwise
                 count = min(count, X.shape[0] - 1)
+            self._say(f"finding {count} neighbours of {X.shape[0]:,} items")
             self.neighbours_ = KNNGraph(count, metric=self.metric).fit(X)
             W = self.neighbours_.graph
-        self.graph_ = steepened(W, self._contrast)
-        #: what raising to a power multiplied the weights by, so that new items get the same
-        self._scale = _scale(W, self._contrast)
+        #: what new items' weights go through too
+        self._contrast = Contrast.of(W, contrast if self.contrast is None else float(self.contrast))
+        self.graph_ = self._contrast(W)
 
     def _learn(self, words: Words) -> LASS:
         """Choose lam, solve, slide and sharpen."""
@@ -188,9 +199,11 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self._prior = self._shares(G, codes)
         self.health_ = health(W, np.asarray(np.diff(G.indptr) > 0))
         self.choice_: Choice | None = None
+        self._sources: Sources | None = None
         if self.sharpen is not None and codes is None:
             raise ValueError("sharpen is for labels, one category an item; y holds affinities")
         if self.lam == "auto":
+            self._say("choosing lam by hiding some of what is known")
             if codes is None:
                 self.choice_ = choose_for_tags(W, G)
             elif self.sharpen is not None:
@@ -198,22 +211,47 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
                     1.0, "sharpened decisions start from labels that are held; lam plays no part"
                 )
             else:
-                self.choice_ = choose_for_labels(W, codes, size, self._weights, self._decide)
+                self._sources = Sources(W)
+                self.choice_ = choose_for_labels(self._sources, codes, size, self._weights, self._decide)
         self.lam_ = float(self.lam) if self.choice_ is None else self.choice_.lam
+        self._say(str(self.choice_ or f"lam = {self.lam_:g}"))
         if self.sharpen is not None:
             self._sharpened()
         else:
-            self._settle(solve_at(W, G, self.lam_, self.tol, self._interior()))
+            start = self._from_sources(G)
+            self._settle(solve_at(W, G, self.lam_, self.tol, start, self._progress()))
+        found = self.solution_
+        self._say(f"{found.method}: at most {found.relative_gap:.1g} of the stake from the optimum")
         return self
 
-    def _interior(self) -> Array | None:
-        """Where to start at a lam so large that labels are sources, else nowhere."""
-        if self._codes is None or self.choice_ is None:
+    def _say(self, text: str) -> None:
+        if self.verbose:
+            print(f"lass: {text}", file=sys.stderr, flush=True)
+
+    def _progress(self) -> Callback | None:
+        """What says once a second how far the gap has fallen."""
+        if not self.verbose:
             return None
-        high, even, U = upper_end(self.graph_, self.affinities_)
-        if not self.lam_ > 0.9 * high > 0:
+        told = 0.0
+
+        def say(step: Step) -> None:
+            nonlocal told
+            if step.seconds >= told + 1.0:
+                told = step.seconds
+                self._say(f"iteration {step.iteration}, {step.seconds:.0f} s, gap {step.gap:.2g}")
+
+        return say
+
+    def _from_sources(self, G: sp.csr_array) -> Array | None:
+        """The assignments where labels act as sources, for which lam follows them; else None."""
+        if self.choice_ is None or not self.choice_.sources:
             return None
-        return np.asarray(project_simplex(even + U / (2.0 * self.lam_)), float)
+        if self._sources is None:
+            self._sources = Sources(self.graph_)
+        interior = self._sources.of(G, EXACT)
+        self.lam_ = self.choice_.lam = interior.lam
+        self.choice_.lams[-1:] = [interior.lam] * bool(self.choice_.lams)
+        return interior.at(interior.lam)
 
     def _shares(self, G: sp.csr_array, codes: NDArray[np.int64] | None) -> Array | None:
         if self.prior is None:
@@ -252,15 +290,25 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         strength = STRONGEST if isinstance(self.sharpen, str) else float(self.sharpen or STRONGEST)
         # the surest decisions first: those of a graph twice as steep
         steep = steepened(self.graph_, 2.0)
-        first = solve_at(steep, words_of(self._codes, len(self.classes_), steep), 1.0, max(self.tol, 1e-4))
+        first = Sources(steep).of(words_of(self._codes, len(self.classes_), steep), 1e-4)
         problem = Problem(self.graph_, self.affinities_, 1.0)
         result = sharpen(
-            problem, self._codes, self._decide(first.Z), self._prior, strength=strength, tol=self.tol
+            problem,
+            self._codes,
+            self._decide(first.at(first.lam)),
+            self._prior,
+            strength=strength,
+            tol=self.tol,
+            callback=lambda step, steps, changed: self._say(
+                f"sharpening, step {step} of {steps}: {changed:,} items changed"
+            ),
         )
         self._settle(result.solution, result.shift)
 
     def update(self, y: Mapping[Any, Any]) -> LASS:
-        """Learn a few more words from here, warm; lam stays.
+        """Learn a few more words from here, warm.
+
+        A lam that was chosen stays, but where labels act as sources (``choice_.sources``) it follows them.
 
         Parameters
         ----------
@@ -309,11 +357,14 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             problem = self.solution_.problem.changed(G=G, lam=self.lam_)
         self._prior = self._shares(problem.G, codes)
         self._codes, self.affinities_ = codes, problem.G
+        start: Any = self.solution_
+        if self.sharpen is None and (interior := self._from_sources(problem.G)) is not None:
+            start, problem = interior, problem.changed(lam=self.lam_)
         self.health_ = health(self.graph_, np.asarray(np.diff(problem.G.indptr) > 0))
         if self.sharpen is not None:
             self._sharpened()
         else:
-            self._settle(centred(solve(problem, tol=self.tol, start=self.solution_)))
+            self._settle(centred(solve(problem, tol=self.tol, start=start)))
         return self
 
     def _ties(self, X: Any) -> sp.csr_array:
@@ -323,7 +374,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         W = as_sparse(X, "X") if self.neighbours_ is None else self.neighbours_.connect(X)
         if W.nnz and W.data.min() < 0:
             raise ValueError(f"X must hold weights >= 0 to the fitted items; found {W.data.min():g}. Drop it")
-        return _reweighted(W, W.data**self._contrast * self._scale)
+        return self._contrast(W)
 
     def predict_proba(self, X: Any, g: Any = None, lam: float | None = None) -> Array:
         """Assignments of new items: what their neighbours say, and affinities ``g`` of their own.
@@ -405,21 +456,6 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         from lass.persistence import load_model
 
         return load_model(Path(path))
-
-
-def steepened(W: sp.csr_array, power: float) -> sp.csr_array:
-    """The graph with its weights raised to a power, their total as before."""
-    return W if power == 1.0 else _reweighted(W, W.data**power * _scale(W, power))
-
-
-def _scale(W: sp.csr_array, power: float) -> float:
-    total = float((W.data**power).sum())
-    return float(W.data.sum()) / total if total > 0 else 1.0
-
-
-def _reweighted(W: sp.csr_array, values: Array) -> sp.csr_array:
-    """Other weights on the same ties; what underflows stays the smallest number, so that ties stay."""
-    return sp.csr_array((np.maximum(values, np.finfo(float).tiny), W.indices, W.indptr), shape=W.shape)
 
 
 def _confidence(confidence: ArrayLike | None, rows: int) -> Array | None:

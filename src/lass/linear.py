@@ -11,10 +11,15 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 from threadpoolctl import ThreadpoolController
 
+from lass.backends.threads import kernels, over_rows
 from lass.core import Array, GraphOperator
+from lass.graph.hierarchy import Hierarchy
 
 #: numbers a sparse factor may hold before conjugate gradients take over
 FACTOR_LIMIT = 60_000_000
+#: rows below which the diagonal is inverse enough
+SMALL = 1000
+NO_GROUP = np.zeros(0, np.int32)
 
 
 @cache
@@ -52,8 +57,10 @@ class Factor:
 class ConjugateGradients:
     """Preconditioned conjugate gradients on all columns at once, warm-started and inexact.
 
-    ``apply(P, out)`` multiplies; ``precondition`` divides by the diagonal unless
-    another approximate inverse is given. Columns share products, not steps.
+    ``apply(P, out)`` multiplies. The approximate inverse divides by the diagonal, and adds what a
+    :class:`~lass.graph.hierarchy.Hierarchy` answers if there is one. Columns share products, not
+    steps; where ``alike`` says that ``apply`` treats any column as any other, those that are good
+    enough at the start are left out.
     """
 
     def __init__(
@@ -63,38 +70,63 @@ class ConjugateGradients:
         *,
         tol: float = 1e-12,
         max_iter: int = 10_000,
-        precondition: Callable[[Array], Array] | None = None,
+        levels: Hierarchy | None = None,
+        alike: bool = False,
     ) -> None:
         self.apply, self.tol, self.max_iter = apply, tol, max_iter
-        inverse = 1.0 / diagonal[:, None]
-        self.precondition = precondition or (lambda R: inverse * R)
+        self.inverse, self.alike = 1.0 / diagonal, alike
+        self.levels = levels if levels is not None and levels.useful else None
         self.iterations = 0
 
     def solve(self, B: Array, start: Array | None = None) -> Array:
         """X with residuals at most ``tol`` times the right-hand side, column by column."""
         B = np.ascontiguousarray(B, dtype=float)
-        X = np.zeros_like(B) if start is None else np.array(start, order="C")
-        Q = np.empty_like(B)
-        R = B - self.apply(X, Q) if start is not None else B.copy()
         goal = self.tol * np.linalg.norm(B, axis=0)
-        S = self.precondition(R)
-        P = S.copy()
-        square = np.einsum("nk,nk->k", R, S)
+        if start is None:
+            return self._descend(np.zeros_like(B), B.copy(), goal)
+        X = np.array(start, dtype=float, order="C")
+        R = B - self.apply(X, np.empty_like(B))
+        todo = np.linalg.norm(R, axis=0) > goal
+        if todo.all() or not self.alike:
+            return self._descend(X, R, goal)
+        if todo.any():
+            X[:, todo] = self._descend(*map(np.ascontiguousarray, (X[:, todo], R[:, todo], goal[todo])))
+        return X
+
+    def _descend(self, X: Array, R: Array, goal: Array) -> Array:
+        """Improve X, whose residual is R, in place."""
+        P, Q = np.zeros_like(X), np.empty_like(X)
+        norms, square = _over(kernels("levels").advance, np.zeros(X.shape[1]), self.inverse, P, P, X, R)
+        self._turn(square, np.zeros_like(square), R, P)
         for _ in range(self.max_iter):
-            if (np.linalg.norm(R, axis=0) <= goal).all():
+            if (norms <= goal**2).all():
                 break
             self.apply(P, Q)
             self.iterations += 1
-            curvature = np.einsum("nk,nk->k", P, Q)
-            step = np.divide(square, curvature, out=np.zeros_like(square), where=curvature > 0)
-            X += step * P
-            R -= step * Q
-            S = self.precondition(R)
-            following = np.einsum("nk,nk->k", R, S)
-            P *= np.divide(following, square, out=np.zeros_like(square), where=square > 0)
-            P += S
-            square = following
+            step = _ratio(square, _over(kernels("levels").products, P, Q))
+            before = square
+            norms, square = _over(kernels("levels").advance, step, self.inverse, P, Q, X, R)
+            self._turn(square, before, R, P)
         return X
+
+    def _turn(self, square: Array, before: Array, R: Array, P: Array) -> None:
+        """The next directions; completes ``square``, the inner product of R and the answer to it."""
+        V, group = R, NO_GROUP
+        if self.levels is not None:
+            V, more = self.levels.answer(R)
+            square += more
+            group = self.levels.group
+        _over(kernels("levels").turn, _ratio(square, before), self.inverse, group, V, R, P)
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+
+
+def _over(kernel: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a kernel over all rows of its last argument."""
+    last = arguments[-1]
+    return over_rows(kernel, len(last), last.size, *arguments)
 
 
 def fill(size: int, levels: int) -> float:
@@ -110,27 +142,16 @@ def fill(size: int, levels: int) -> float:
 def solver_for(
     W: sp.csr_array, diagonal: Array, levels: int, *, tol: float = 1e-12
 ) -> Factor | ConjugateGradients:
-    """Something that solves (diag(a) - W) X = B, chosen by the depth of the graph.
-
-    Direct where a factor stays small; conjugate gradients otherwise, with
-    algebraic multigrid (pyamg, if installed) where the graph is deep and huge.
-    """
+    """Something that solves (diag(a) - W) X = B: a factor where it stays small, else conjugate gradients."""
     size = W.shape[0]
-    matrix = sp.csr_array(sp.diags_array(diagonal) - W)
     if fill(size, levels) <= FACTOR_LIMIT or size < 500:
-        return Factor(matrix)
+        return Factor(sp.csr_array(sp.diags_array(diagonal) - W))
+    return iterative(W, diagonal, tol)
+
+
+def iterative(W: sp.csr_array, diagonal: Array, tol: float) -> ConjugateGradients:
+    """Conjugate gradients for (diag(a) - W) X = B, with a hierarchy of coarser graphs where that pays."""
+    positive = diagonal + (diagonal == 0)
+    levels = Hierarchy(W, positive) if len(positive) >= SMALL else None
     operator = GraphOperator(W, diagonal)
-    return ConjugateGradients(
-        operator.apply, diagonal, tol=tol, precondition=_multigrid(matrix) if levels > 100 else None
-    )
-
-
-def _multigrid(matrix: sp.csr_array) -> Callable[[Array], Array] | None:
-    """One multigrid cycle a column as an approximate inverse, or None without pyamg."""
-    try:
-        import pyamg
-    except ImportError:
-        return None
-    hierarchy: Any = pyamg.smoothed_aggregation_solver(sp.csr_matrix(matrix))
-    cycle = hierarchy.aspreconditioner()
-    return lambda R: np.column_stack([cycle @ R[:, k] for k in range(R.shape[1])])
+    return ConjugateGradients(operator.apply, positive, tol=tol, levels=levels, alike=True)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from lass.checks import numbers
 from lass.choosing import Choice
 from lass.graph import KNNGraph, health
+from lass.graph.contrast import Contrast
 from lass.solution import arrays_of, restored
-from lass.storage import PARTS, read, write
+from lass.storage import pack_matrix, read, unpack_matrix, write
 
 if TYPE_CHECKING:
     from lass.estimator import LASS
@@ -31,7 +31,7 @@ def save_model(model: LASS, path: Path) -> None:
         "lam": np.asarray(model.lam_),
         "classes": _names(model.classes_),
         "shift": model.shift_,
-        "scale": np.asarray([model._scale, model._contrast]),
+        "contrast": np.asarray([model._contrast.power, model._contrast.unit]),
         "columns": np.asarray(model.n_features_in_),
     }
     for name, value in (("codes", model._codes), ("weights", model._weights)):
@@ -41,11 +41,11 @@ def save_model(model: LASS, path: Path) -> None:
         arrays["choice"] = np.asarray(json.dumps(vars(model.choice_)))
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names"] = np.asarray(model.feature_names_in_.tolist())
-    _pack(arrays, "affinities", model.affinities_)
-    _pack(arrays, "graph", model.graph_)
+    pack_matrix(arrays, "affinities", model.affinities_)
+    pack_matrix(arrays, "graph", model.graph_)
     if model.neighbours_ is not None:
-        _pack(arrays, "directed", model.neighbours_.directed)
-        _pack(arrays, "items", model.neighbours_.items)
+        pack_matrix(arrays, "directed", model.neighbours_.directed)
+        pack_matrix(arrays, "items", model.neighbours_.items)
         arrays["spread"] = np.asarray(model.neighbours_.spread)
     write(path, arrays)
 
@@ -70,22 +70,23 @@ def _model(data: dict[str, Any]) -> LASS:
     if model.classes_.shape != (K,) or model.shift_.shape != (K,) or not np.isfinite(model.shift_).all():
         raise ValueError("categories do not fit the assignments")
     model.lam_ = float(data["lam"])
-    model._scale, model._contrast = (float(value) for value in data["scale"])
-    if not (model.lam_ >= 0 and 0 < model._scale < np.inf and 0 < model._contrast < np.inf):
-        raise ValueError("lam or the scale of the weights is out of range")
+    model._contrast = Contrast(*map(float, data["contrast"]))
+    if not (model.lam_ >= 0 and 0 < model._contrast.power < np.inf and 0 < model._contrast.unit < np.inf):
+        raise ValueError("lam or the contrast of the weights is out of range")
     model._codes = _fitting(data, "codes", "i", (N,), -1, K - 1)
     model._weights = _fitting(data, "weights", "f", (N,), 0, np.inf)
+    model._sources = None
     model.choice_ = Choice(**json.loads(str(data["choice"]))) if "choice" in data else None
     model.n_features_in_ = int(data["columns"])
-    model.affinities_ = _unpack(data, "affinities")
-    model.graph_ = _unpack(data, "graph")
+    model.affinities_ = unpack_matrix(data, "affinities")
+    model.graph_ = unpack_matrix(data, "graph")
     if model.affinities_.shape != (N, K) or model.graph_.shape != (N, N):
         raise ValueError("the graph does not fit the assignments")
     model._prior = model._shares(model.affinities_, model._codes)
     model.neighbours_ = None
     columns = N
     if model.metric != "precomputed":
-        directed, items = _unpack(data, "directed"), _unpack(data, "items")
+        directed, items = unpack_matrix(data, "directed"), unpack_matrix(data, "items")
         if directed.shape != (N, N) or items.shape[0] != N:
             raise ValueError("the items do not fit the assignments")
         count = min(int(model.n_neighbors), N - 1)
@@ -119,22 +120,3 @@ def _fitting(data: dict[str, Any], name: str, kind: str, shape: tuple[int], low:
     if values.dtype.kind != kind or values.shape != shape or not ((values >= low) & (values <= high)).all():
         raise ValueError(f"{name} do not fit the assignments")
     return values
-
-
-def _pack(arrays: dict[str, Any], name: str, matrix: Any) -> None:
-    if sp.issparse(matrix):
-        arrays |= {f"{name}_{part}": getattr(matrix, part) for part in PARTS}
-        arrays[f"{name}_shape"] = np.asarray(matrix.shape)
-    else:
-        arrays[name] = np.asarray(matrix)
-
-
-def _unpack(data: dict[str, Any], name: str) -> Any:
-    if name in data:
-        return data[name]
-    shape = tuple(int(size) for size in data[f"{name}_shape"])
-    matrix = sp.csr_array(tuple(data[f"{name}_{part}"] for part in PARTS), shape=shape)
-    matrix.check_format(full_check=True)
-    if not np.isfinite(matrix.data).all():
-        raise ValueError(f"{name} must be finite")
-    return matrix

@@ -64,6 +64,26 @@ def unpack(data: Mapping[str, Any], shape: tuple[int, ...]) -> Problem:
     return problem
 
 
+def pack_matrix(arrays: dict[str, Any], name: str, matrix: Any) -> None:
+    """Put a matrix, dense or CSR, among the arrays of a file."""
+    if sp.issparse(matrix):
+        arrays |= {f"{name}_{part}": getattr(matrix, part) for part in PARTS}
+        arrays[f"{name}_shape"] = np.asarray(matrix.shape)
+    else:
+        arrays[name] = np.asarray(matrix)
+
+
+def unpack_matrix(data: Mapping[str, Any], name: str) -> Any:
+    """What :func:`pack_matrix` put there; sparse ones are checked."""
+    if name in data:
+        return data[name]
+    rows, columns = (int(size) for size in data[f"{name}_shape"])
+    matrix = _matrix(data, name, (rows, columns))
+    if not np.isfinite(matrix.data).all():
+        raise ValueError(f"{name} must be finite")
+    return matrix
+
+
 def _matrix(data: Mapping[str, Any], name: str, shape: tuple[int, int]) -> sp.csr_array:
     matrix = sp.csr_array(tuple(data[f"{name}_{part}"] for part in PARTS), shape=shape)
     matrix.check_format(full_check=True)

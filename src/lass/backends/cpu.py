@@ -313,26 +313,33 @@ def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-un
 
 
 @_signed(
-    "void(int64, int64, float64, float64[::1], float64[::1], boolean[::1], float64[:, ::1],"
-    " float64[:, ::1], float64[:, ::1])"
+    "void(int64, int64, float64, float64[::1], int32[::1], float64[:, ::1], float64[::1], boolean[::1],"
+    " float64[:, ::1], float64[:, ::1], float64[:, ::1])"
 )
-def face_turn(low, high, beta, slide, inverse, free, Z, R, P):  # type: ignore[no-untyped-def]
-    """P = inverse R + beta P, plus the slide (a number a category, or none) as far as the face allows."""
+def face_turn(low, high, beta, slide, group, V, inverse, free, Z, R, P):  # type: ignore[no-untyped-def]
+    """P = inverse R + beta P, plus what coarser motions add, as far as the face allows.
+
+    These are a slide (a number a category, or none) and the row of V of each row's group (if any).
+    """
     size = P.shape[1]
-    sliding = slide.shape[0] == size
+    sliding, grouped = slide.shape[0] == size, group.shape[0] > 0
+    more = np.zeros(size)
     for n in range(low, high):
         for k in range(size):
             P[n, k] = inverse[n] * R[n, k] + beta * P[n, k]
-        if sliding:
-            total, count = 0.0, 0.0
-            for k in range(size):
-                kept = 1.0 if free[n] or Z[n, k] > 0.0 else 0.0
-                total += kept * slide[k]
-                count += kept
-            mean = total / count
-            for k in range(size):
-                kept = 1.0 if free[n] or Z[n, k] > 0.0 else 0.0
-                P[n, k] += kept * (slide[k] - mean)
+        together = grouped and group[n] >= 0
+        if not (sliding or together):
+            continue
+        total, count = 0.0, 0.0
+        for k in range(size):
+            kept = 1.0 if free[n] or Z[n, k] > 0.0 else 0.0
+            more[k] = kept * ((slide[k] if sliding else 0.0) + (V[group[n], k] if together else 0.0))
+            total += more[k]
+            count += kept
+        mean = total / count
+        for k in range(size):
+            kept = 1.0 if free[n] or Z[n, k] > 0.0 else 0.0
+            P[n, k] += more[k] - kept * mean
 
 
 @_signed(

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -28,18 +29,17 @@ def thread_count() -> int:
 
 
 @cache
-def kernels() -> ModuleType:
-    """The compiled kernels; the first call on a machine compiles them and says so."""
+def kernels(name: str = "cpu") -> ModuleType:
+    """The compiled kernels of a file of this room; the first call on a machine compiles them and says so."""
     began = time.perf_counter()
     patience = threading.Timer(1.5, logger.warning, ["compiling the kernels, once on this machine ..."])
     patience.daemon = True
     patience.start()
-    from lass.backends import cpu
-
+    compiled = import_module(f"lass.backends.{name}")
     if patience.finished.is_set():
         logger.warning("kernels compiled in %.1f s", time.perf_counter() - began)
     patience.cancel()
-    return cpu
+    return compiled
 
 
 class _Helper:

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from lass.baselines.labels import label_rows, shares_of
-from lass.core import Array, GraphOperator
+from lass.core import Array
 from lass.graph.laplacian import as_sparse, as_weights, components, depth
-from lass.linear import ConjugateGradients, Factor, solver_for
+from lass.linear import ConjugateGradients, Factor, iterative, solver_for
 
 
 def harmonic(W: Any, y: Any) -> Array:
@@ -110,5 +110,5 @@ def solve_rows(W: sp.csr_array, rows: NDArray[np.intp], B: Array, tol: float = 1
     if len(rows) * (len(rows) / levels) ** 2 < 20.0 * levels * inner.nnz * B.shape[1]:
         solver = solver_for(inner, diagonal, levels, tol=tol)
     else:
-        solver = ConjugateGradients(GraphOperator(inner, diagonal).apply, diagonal, tol=tol)
+        solver = iterative(inner, diagonal, tol)
     return solver.solve(B)

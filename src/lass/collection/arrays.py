@@ -52,12 +52,11 @@ def save(path: Path, matrix: Any, stamp: Stamp, beside: dict[str, Any]) -> None:
     import numpy as np
     import scipy.sparse as sp
 
-    from lass.persistence import _pack
-    from lass.storage import write
+    from lass.storage import pack_matrix, write
 
     arrays: dict[str, Any] = {}
     for name, value in (("matrix", matrix), *((f"beside_{name}", value) for name, value in beside.items())):
-        _pack(arrays, name, sp.csr_array(value) if sp.issparse(value) else value)
+        pack_matrix(arrays, name, sp.csr_array(value) if sp.issparse(value) else value)
     for name, value in arrays.items():
         if value.dtype.kind not in "biufU":
             raise ValueError(f"{name} must hold numbers or text; found {value.dtype}")
@@ -98,14 +97,14 @@ def _whole(path: Path) -> Stored:
 
 
 def _stored(data: dict[str, Any]) -> Stored:
-    from lass.persistence import _unpack
+    from lass.storage import unpack_matrix
 
-    stamp, matrix = _stamp(data), _unpack(data, "matrix")
+    stamp, matrix = _stamp(data), unpack_matrix(data, "matrix")
     if matrix.ndim != 2 or matrix.shape[0] != stamp.items or matrix.dtype.kind not in "biuf":
         raise ValueError("the array does not fit its stamp")
     if not _is_finite(matrix):
         raise ValueError("the array is not finite")
-    beside = {name: _unpack(data, f"beside_{name}") for name in json.loads(str(data["names"]))}
+    beside = {name: unpack_matrix(data, f"beside_{name}") for name in json.loads(str(data["names"]))}
     return Stored(matrix, stamp, beside)
 
 

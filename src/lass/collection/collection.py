@@ -52,6 +52,8 @@ class Collection(Shelf):
         words: Iterable[tuple[str, str, float]] = (),
         *,
         settings: Settings | None = None,
+        features: Any = None,
+        graph: Any = None,
     ) -> Collection:
         """Make a new folder, whole or not at all.
 
@@ -65,8 +67,18 @@ class Collection(Shelf):
         words : iterable of (id, tag, value)
             What is known from the start; it cannot be undone.
         settings : Settings, optional
+        features, graph : matrices, optional
+            Given ones, which nothing on the disk says how to make again.
         """
-        build(Path(path), items, categories, words, Settings() if settings is None else settings)
+
+        def finish(draft: Path) -> None:
+            with cls(draft) as collection:
+                if features is not None:
+                    collection.save_features(features)
+                if graph is not None:
+                    collection.save_graph(graph)
+
+        build(Path(path), items, categories, words, Settings() if settings is None else settings, finish)
         return cls(path)
 
     def tag(self, item: str, words: Mapping[str, float], *, who: str = "", new: bool = False) -> list[int]:

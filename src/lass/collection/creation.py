@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ def build(
     categories: Iterable[str],
     words: Iterable[tuple[str, str, float]],
     settings: Settings,
+    finish: Callable[[Path], None],
 ) -> None:
     """Make everything in a hidden folder beside the place, and give it its name at the end."""
     _check_free(path)
@@ -44,6 +45,7 @@ def build(
                 log.say(connection, store.placed(connection, words, new=free), "", log.IMPORT)
         finally:
             database.close()
+        finish(draft)
         _to_disk(draft)
         _check_free(path)
         if path.is_dir() and os.name == "nt":  # elsewhere an empty folder is replaced by the renaming

@@ -17,7 +17,7 @@ def relevant(name: str, settings: Settings) -> dict[str, Any]:
         return dict(settings.features)
     if name == "graph":
         return {"n_neighbors": settings.n_neighbors, "metric": settings.metric}
-    return {"lam": settings.lam}
+    return {"lam": settings.lam, "smoothing": settings.smoothing}
 
 
 def reasons(

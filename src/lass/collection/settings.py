@@ -37,6 +37,8 @@ class Settings:
         As in :func:`lass.knn_graph`; with "precomputed" the graph is given and needs no features.
     lam : float or "auto"
         As in :class:`lass.LASS`.
+    smoothing : float
+        How much tags under the same parent (``facet::tag``, ``a/b/c``) are tied to one another; 0 not at all.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Settings:
     <BLANKLINE>
     [model]
     lam = "auto"
+    smoothing = 0.0
     <BLANKLINE>
     """
 
@@ -63,6 +66,7 @@ class Settings:
     n_neighbors: int = 30
     metric: str = "cosine"
     lam: float | str = "auto"
+    smoothing: float = 0.0
 
     def __post_init__(self) -> None:
         if (
@@ -73,6 +77,8 @@ class Settings:
             raise ValueError(f"n_neighbors must be a whole number >= 1; found {self.n_neighbors!r}")
         if self.lam != "auto" and (not _is_number(self.lam) or not self.lam >= 0):  # type: ignore[operator]
             raise ValueError(f"lam must be 'auto' or a number >= 0; found {self.lam!r}")
+        if not _is_number(self.smoothing) or not 0 <= self.smoothing < math.inf:
+            raise ValueError(f"smoothing must be a finite number >= 0; found {self.smoothing!r}")
         for word in ("name", "created", "metric"):
             if not isinstance(getattr(self, word), str):
                 raise ValueError(f"{word} must be text; found {getattr(self, word)!r}")
@@ -91,7 +97,7 @@ class Settings:
             "": {"format": FORMAT, "name": self.name, "created": self.created},
             "features": self.features,
             "graph": {"n_neighbors": self.n_neighbors, "metric": self.metric},
-            "model": {"lam": self.lam},
+            "model": {"lam": self.lam, "smoothing": self.smoothing},
         }
         parts = []
         for title, table in tables.items():
@@ -130,7 +136,7 @@ class Settings:
             raise ValueError(f"{path}: {error}") from None
 
 
-_TABLES = {"graph": ("n_neighbors", "metric"), "model": ("lam",)}
+_TABLES = {"graph": ("n_neighbors", "metric"), "model": ("lam", "smoothing")}
 
 
 def _flat(tables: dict[str, Any]) -> dict[str, Any]:

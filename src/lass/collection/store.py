@@ -75,7 +75,8 @@ def find_category(connection: Connection, name: Any, *, new: bool = False) -> in
         return int(column)
     known = names(connection)
     if not new:
-        raise ValueError(f"there is no tag {name!r}{close(name, known)} New tags are made with new=True")
+        near = close(name, known) or "."
+        raise ValueError(f"there is no tag {name!r}{near} New tags are made with new=True (--new)")
     connection.execute("INSERT INTO categories VALUES (?, ?)", (len(known), name))
     return len(known)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from lass.core import Core, GraphOperator
 from lass.graph.laplacian import depth
+from lass.linear import fill
 from lass.solvers.admm import ADMM
 from lass.solvers.base import Callback, Solver, Step, Watch
 from lass.solvers.face import Face
 from lass.solvers.gradient import Gradient
 from lass.solvers.local import Local
-from lass.solvers.reduced import Reduced
+from lass.solvers.reduced import EXPLICIT, Reduced
 
 __all__ = [
     "ADMM",
@@ -46,8 +47,8 @@ def pick(core: Core, started: bool) -> tuple[Solver, str]:
     """The solver for a core, with or without a start, and why; from facts that cost O(nnz).
 
     Factorising costs about N w^2 operations, w = N / depth the width of a
-    breadth-first level (a separator of the graph); conjugate gradients need
-    some multiples of depth products, each 2 nnz K operations.
+    breadth-first level (a separator of the graph), and then some solves with the factor;
+    conjugate gradients need some multiples of depth products, each 2 nnz K operations.
     """
     if core.masses is not None:
         return Face(), "category masses by their multipliers"
@@ -65,7 +66,9 @@ def _by_depth(core: Core) -> tuple[Solver, str]:
     told = f"{N - silent:,} of {N:,} rows have a word of their own"
     if core.C is None and silent > N // 2 and isinstance(core.operator, GraphOperator):
         levels = depth(core.operator.W)
-        factorise = silent * (silent / levels) ** 2
+        # a formed Schur complement takes a solve a row, an applied one a solve a category and iteration
+        solves = N - silent if N - silent <= EXPLICIT else 50 * K
+        factorise = silent * (silent / levels) ** 2 + 4 * solves * fill(silent, levels)
         iterate = 20 * levels * core.operator.W.nnz * K
         if factorise < iterate:
             return Reduced(), f"{told}; the graph is {levels} levels deep, so eliminating is cheap"

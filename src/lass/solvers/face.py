@@ -11,7 +11,7 @@ from lass.core import Array, Certificate, Core
 from lass.solvers.base import Watch, empty_like
 from lass.solvers.gradient import accelerate
 from lass.solvers.multipliers import with_masses
-from lass.solvers.slides import Slides, best_slide
+from lass.solvers.slides import Coarse, best_slide
 
 #: share of the movement that may lie outside the simplices before a face is given up
 OUTSIDE = 0.1
@@ -79,10 +79,10 @@ def _on_face(
     """
     inverse, free = 1.0 / core.preconditioner, core.harmonic
     square: float = core.rows("face_start", *core.linear, core.shift, free, inverse, Q, Z, X, R, P)
-    slides = Slides(core, Z)
-    slide, extra = slides.response(R)
+    coarse = Coarse(core, Z)
+    *motions, extra = coarse.response(R)
     square += extra
-    core.rows("face_turn", 0.0, slide, inverse, free, Z, R, P)
+    core.rows("face_turn", 0.0, *motions, inverse, free, Z, R, P)
     done, check, soonest, last = 0, patience, 0, state.gap
     trial: Certificate | None = None
     while square > 0.0:
@@ -104,9 +104,9 @@ def _on_face(
             watch.report(trial.gap)
             last = trial.gap
             check, soonest = 2 * done, done + 3
-        slide, extra = slides.response(R)
+        *motions, extra = coarse.response(R)
         square += extra
-        core.rows("face_turn", square / before, slide, inverse, free, Z, R, P)
+        core.rows("face_turn", square / before, *motions, inverse, free, Z, R, P)
     for step in (1.0, 0.25, 1.0 / 16.0, 0.0):
         if not done or (watch.stopping and step < 1.0):
             break

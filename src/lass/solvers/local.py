@@ -11,11 +11,12 @@ from lass.backends.threads import kernels
 from lass.core import Array, Core, GraphOperator
 from lass.solvers.base import Solver, Watch
 from lass.solvers.face import Face
+from lass.solvers.ripple import ripple
 
 
 @dataclass(frozen=True)
 class Local:
-    """Block coordinate steps that spread from the rows with a gap to those that notice.
+    """A motion that answers the change of one row, then steps that spread to the rows that notice.
 
     Each step puts one row at its best given its neighbours, O(degree K). Where
     words are dense a changed word is felt a few ties away and this is all that
@@ -35,6 +36,7 @@ class Local:
             return self.otherwise.run(core, Z, watch)
         work = np.empty_like(Z)
         budget = int(self.sweeps * len(Z))
+        ripple(core, operator, Z, watch)
         while not watch.report((state := core.certify(Z, core.apply(Z, work))).gap):
             order = np.argsort(state.rows)
             small = int(np.searchsorted(np.cumsum(state.rows[order]), 0.8 * watch.target))

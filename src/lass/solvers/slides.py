@@ -9,11 +9,45 @@ takes the best of them in closed form.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lass.backends.threads import kernels
 from lass.core import Array, Core, GraphOperator, TiedOperator
+from lass.graph.hierarchy import Hierarchy
 
 NONE = np.zeros(0)
+NO_GROUP, NO_ANSWER = np.zeros(0, np.int32), np.zeros((0, 0))
+#: rows from which on coarser graphs pay, and the share of the rows that may be at bounds
+LARGE, BOUND = 1000, 0.1
+
+
+class Coarse:
+    """Motions on a face that neighbours feel faintly: of whole categories, and of groups of rows."""
+
+    def __init__(self, core: Core, Z: Array) -> None:
+        self.slides = Slides(core, Z)
+        self.levels: Hierarchy | None = None
+        graph = core.operator.inner if isinstance(core.operator, TiedOperator) else core.operator
+        if len(Z) < LARGE or core.C is not None or not isinstance(graph, GraphOperator):
+            return
+        told = np.flatnonzero(~core.harmonic)
+        count = np.count_nonzero(Z[told], axis=1)
+        if (count < Z.shape[1]).sum() > BOUND * len(Z):
+            return
+        fixed = np.zeros(len(Z), bool)
+        fixed[told[count == 1]] = True
+        if graph.levels is None or (graph.levels.fixed != fixed).any():
+            graph.levels = Hierarchy(graph.W, graph.diagonal, fixed)
+        if graph.levels.useful:
+            self.levels = graph.levels
+
+    def response(self, R: Array) -> tuple[Array, NDArray[np.int32], Array, float]:
+        """The slide, the groups and the motion of each that answer a residual, and their inner product."""
+        slide, extra = self.slides.response(R)
+        if self.levels is None:
+            return slide, NO_GROUP, NO_ANSWER, extra
+        V, squares = self.levels.answer(R)
+        return slide, self.levels.group, V, extra + float(squares.sum())
 
 
 class Slides:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 from lass.collection.reading.trouble import BadInput, Watch, shown
 
 #: longest line, cell or text that is read, in characters
 LIMIT = 10_000_000
 TOO_LONG = f"longer than {LIMIT:,} characters, the most that is read; shorten it or split the item"
+
+#: most characters that are read out of a compressed file, whose own size says nothing
+UNPACKED = 4_000_000_000
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16
 MARKS = (
@@ -26,10 +32,11 @@ OTHER = "pass encoding= (--encoding on the command line): cp1252 is common in th
 def text_lines(path: Path, watch: Watch, encoding: str | None = None) -> Iterator[tuple[int, str]]:
     """Number and text of each line, line ends kept; bad lines go to ``watch``.
 
-    UTF-8, or what the byte-order mark says, unless ``encoding`` is given. Reads
-    one line at a time, so memory stays small whatever the size of the file.
+    A file that ends in .gz is unpacked. UTF-8, or what the byte-order mark says, unless
+    ``encoding`` is given. Reads one line at a time, so memory stays small whatever the
+    size of the file.
     """
-    number = 0
+    number = size = 0
     if encoding is not None:
         try:
             codecs.lookup(encoding)
@@ -37,9 +44,15 @@ def text_lines(path: Path, watch: Watch, encoding: str | None = None) -> Iterato
             raise unknown_encoding(watch, encoding) from None
     try:
         # bytes that are not text become lone surrogates, so that one bad line does not end the reading
-        with path.open(encoding=encoding or _encoding(path), errors="surrogateescape", newline="") as file:
+        form = {"encoding": encoding or _encoding(path), "errors": "surrogateescape", "newline": ""}
+        with _opened(path, "rt", **form) as file:
             while line := file.readline(LIMIT + 1):
                 number += 1
+                size += len(line)
+                if size > UNPACKED and is_packed(path):
+                    raise watch.stop(
+                        f"more than {UNPACKED:,} characters unpacked; unpack it yourself", number
+                    )
                 if number == 1:
                     line = line.removeprefix("\ufeff")  # a mark that the given encoding does not know
                 if len(line) > LIMIT and line[-1] not in "\r\n":
@@ -56,8 +69,25 @@ def text_lines(path: Path, watch: Watch, encoding: str | None = None) -> Iterato
         raise watch.stop(f"not {name} from here on ({reason}); {OTHER}", number + 1) from None
     except LookupError:
         raise unknown_encoding(watch, encoding) from None
+    except (EOFError, zlib.error) as error:
+        raise watch.stop(f"a damaged compressed file ({error}); pack it again", number + 1) from None
     except OSError as error:
         raise watch.stop(f"cannot be read ({error.strerror or error})") from None
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is compressed, by its name."""
+    return path.suffix.lower() == ".gz"
+
+
+def kind_of(path: Path) -> str:
+    """The ending that tells how a file is written, ``.csv`` of ``items.csv.gz``."""
+    return (Path(path.stem) if is_packed(path) else path).suffix.lower()
+
+
+def _opened(path: Path, mode: str, **form: Any) -> IO[Any]:
+    opened: Any = gzip.open if is_packed(path) else Path.open
+    return opened(path, mode, **form)
 
 
 def unknown_encoding(watch: Watch, encoding: str | None) -> BadInput:
@@ -66,7 +96,7 @@ def unknown_encoding(watch: Watch, encoding: str | None) -> BadInput:
 
 
 def _encoding(path: Path) -> str:
-    with path.open("rb") as file:
+    with _opened(path, "rb") as file:
         start = file.read(4)
     return next((name for mark, name in MARKS if start.startswith(mark)), "utf-8")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, text_lines
+from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, is_packed, kind_of, text_lines
 from lass.collection.reading.trouble import Watch, missing_column, shown
 
 Rows = Iterator[tuple[int, list[Any]]]
@@ -43,9 +43,9 @@ class Table:
 
 
 def open_table(path: str | Path, watch: Watch, encoding: str | None = None) -> Table:
-    """A table by the ending of its name: .csv, .tsv, .jsonl or .ndjson, .parquet."""
+    """A table by the ending of its name: .csv, .tsv, .jsonl or .ndjson (with .gz behind it too), .parquet."""
     path = Path(path)
-    kind = path.suffix.lower()
+    kind = kind_of(path)
     opened = {
         ".csv": open_delimited, ".tsv": open_delimited, ".tab": open_delimited,
         ".jsonl": open_json_lines, ".ndjson": open_json_lines,
@@ -58,7 +58,7 @@ def open_table(path: str | Path, watch: Watch, encoding: str | None = None) -> T
         raise watch.stop(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
     if not size:
         raise watch.stop("is empty")
-    if kind in (".parquet", ".pq"):
+    if kind in (".parquet", ".pq") and not is_packed(path):
         from lass.collection.reading.parquet import open_parquet
 
         opened = open_parquet
@@ -78,7 +78,7 @@ def open_delimited(path: Path, watch: Watch, encoding: str | None) -> Table:
     first = next((text for _, text in text_lines(path, Watch(path), encoding) if text.strip()), None)
     if first is None:
         raise watch.stop("is empty")
-    signs = ",\t;|" if path.suffix.lower() == ".csv" else "\t"
+    signs = ",\t;|" if kind_of(path) == ".csv" else "\t"
     delimiter = next((sign for sign in signs if sign in first), signs[0])
     records = _records(path, watch, encoding, delimiter)
     header = next(records, None)
