@@ -156,3 +156,20 @@ def test_settings_of_the_estimator():
     )
     with pytest.raises(ValueError, match="sharpen is for labels"):
         lass.LASS(sharpen="auto").fit(X, np.eye(4)[np.maximum(y, 0)])
+
+
+@pytest.mark.parametrize("name", ["moons", "blobs"])
+@pytest.mark.parametrize("sizes", [True, False])
+@pytest.mark.parametrize("factor", [1.0, 1e4])
+def test_no_draw_of_two_labels_goes_astray(name, sizes, factor):
+    """The worst of several draws is never far from the worst without sharpening, on a graph of any scale."""
+    plain, sharp = [], []
+    for seed in range(6):
+        X, truth, y = data(name, labels=2, seed=seed)
+        W = factor * lass.knn_graph(X, 10)
+        prior = np.bincount(truth) / len(truth) if sizes else None
+        for errors, strength in ((plain, None), (sharp, "auto")):
+            model = lass.LASS(metric="precomputed", prior=prior, sharpen=strength).fit(W, y)
+            errors.append(100 * np.mean(model.transduction_ != truth))
+    assert max(sharp) <= max(plain) + 3.0
+    assert np.mean(sharp) <= np.mean(plain) + 1.0

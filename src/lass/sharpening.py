@@ -76,3 +76,22 @@ def sharpen(
         if callback is not None:
             callback(step + 1, STEPS, changed[-1])
     return Sharpened(solution, p, changed)
+
+
+def normalised_cut(W: sp.csr_array, decided: NDArray[np.int64]) -> float:
+    """The share of each category's ties that leave it, summed: what a good partition has little of.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from lass.sharpening import normalised_cut
+    >>> W = sp.csr_array([[0, 3, 0, 0], [3, 0, 1, 0], [0, 1, 0, 3], [0, 0, 3.0, 0]])
+    >>> normalised_cut(W, [0, 0, 1, 1]), normalised_cut(W, [0, 1, 1, 1])
+    (0.2857142857142857, 1.2727272727272727)
+    """
+    decided = np.asarray(decided)
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    rows = np.repeat(decided, np.diff(W.indptr))
+    inside = np.bincount(rows, np.where(rows == decided[W.indices], W.data, 0.0))
+    volume = np.bincount(decided, degree)
+    return float(np.divide(volume - inside, volume, out=np.zeros_like(volume), where=volume > 0).sum())
