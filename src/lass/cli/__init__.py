@@ -1,0 +1,50 @@
+"""The command line: ``lass`` and its commands, one short file each."""
+
+from __future__ import annotations
+
+import click
+
+import lass
+from lass.cli.group import Commands
+
+#: command -> the module it is in and its name there; loaded when it is asked for
+HOME = {
+    "demo": "lass.cli.demo:demo",
+    "init": "lass.cli.init:init",
+    "add": "lass.cli.add:add",
+    "fit": "lass.cli.fit:fit",
+    "suggest": "lass.cli.suggest:suggest",
+    "evaluate": "lass.cli.evaluate:evaluate",
+    "report": "lass.cli.report:report",
+    "tag": "lass.cli.tag:tag",
+    "undo": "lass.cli.undo:undo",
+    "log": "lass.cli.log:log",
+    "next": "lass.cli.next:next_items",
+    "export": "lass.cli.export:export",
+}
+
+BEGINNINGS = {
+    "A collection is a folder. Make one, complete it, look at what comes out:": [
+        "lass init packages/ --items items.csv --id package --text summary --tags tags.csv",
+        "lass fit packages/",
+        "lass suggest packages/ --top 5 --out suggestions.csv",
+    ],
+    "Or try it on real data that comes with it:": ["lass demo"],
+    "Completion of commands and options by the Tab key, in bash (or zsh, fish):": [
+        'eval "$(_LASS_COMPLETE=bash_source lass)"',
+    ],
+}
+
+
+@click.command(cls=Commands, home=HOME, beginnings=BEGINNINGS, invoke_without_command=True)
+@click.version_option(lass.__version__, prog_name="lass")
+@click.pass_context
+def group(context: click.Context) -> None:
+    """Complete the tags of a collection from a few words and many similarities."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def main() -> None:
+    """What the command ``lass`` runs."""
+    group.main(prog_name="lass")

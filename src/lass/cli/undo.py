@@ -1,0 +1,29 @@
+"""``lass undo``: take the last action back, or bring it back again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lass.cli.group import Command
+from lass.cli.talking import Talk, folder_argument, json_option, opened, talking
+
+
+@click.command(cls=Command, examples=["lass undo packages/"])
+@folder_argument
+@click.option("--who", help="The last action of this person; by default of anybody.")
+@click.option("--redo", is_flag=True, help="Bring back what the last undo took.")
+@json_option
+@talking
+def undo(talk: Talk, folder: Path, who: str | None, redo: bool) -> None:
+    """Take back what was said last in the collection in FOLDER."""
+    with opened(folder) as collection:
+        numbers = collection.redo(who) if redo else collection.undo(who)
+        changes = [
+            change for change in collection.history(limit=max(len(numbers), 1)) if change.number in numbers
+        ]
+    words = [{"item": change.item, "tag": change.tag, "value": change.value} for change in changes]
+    signs = {1: "yes", -1: "no", 0: "nothing is said"}
+    lines = [f"{change.item} {change.tag}: {signs[change.value]}" for change in changes]
+    talk.result("\n".join(lines) or "There is nothing to take back.", changes=numbers, words=words)

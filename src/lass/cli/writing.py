@@ -1,0 +1,70 @@
+"""Rows into a file that is written whole or not at all, or onto stdout."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+
+
+def check_ending(path: Path) -> None:
+    """Say before the work is done that its result could not be written."""
+    if path.suffix.lower() not in ENDINGS:
+        raise ValueError(f"--out must end in {', '.join(ENDINGS)}; found {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"--out: there is no folder {str(path.parent)!r}")
+    if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+        raise ValueError("--out: Parquet needs the package pyarrow: pip install pyarrow")
+
+
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Put rows into a new file and only then into the place of the old one."""
+    check_ending(path)
+    kind = path.suffix.lower()
+    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    try:
+        if kind == ".parquet":
+            _parquet(draft, columns, rows)
+        else:
+            with draft.open("x", encoding="utf-8", newline="") as file:
+                if kind == ".jsonl":
+                    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+                elif kind == ".json":
+                    json.dump(list(rows), file, ensure_ascii=False, indent=1)
+                else:
+                    write_delimited(file, columns, rows, "\t" if kind == ".tsv" else ",")
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def write_delimited(
+    file: IO[str] | None, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], delimiter: str = ","
+) -> None:
+    """CSV or TSV, onto stdout where there is no file."""
+    writer = csv.writer(file or sys.stdout, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(row[name]) for name in columns] for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return " ".join(f"{part['item']}={part['share']:.2f}" for part in value)
+    return value
+
+
+def _parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    rows = list(rows)
+    parquet.write_table(arrow.table({name: [row[name] for row in rows] for name in columns}), path)

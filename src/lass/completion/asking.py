@@ -1,0 +1,34 @@
+"""Which items to tag next."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lass.active import rank
+from lass.collection import Collection
+from lass.completion.saved import restored
+
+
+class Question(NamedTuple):
+    """An item to tag, with a score that only its order means something in."""
+
+    item: str
+    score: float
+
+
+def next_items(collection: Collection, top: int = 10) -> list[Question]:
+    """Items without words whose tags would teach most about the others, to be asked about together.
+
+    By :func:`lass.active.rank` with ``by="change"``: how many items speak through this one, times
+    how undecided it is between tags. The margin between two tags, the other measure
+    there, says little where items have several. Each item is taken as known before the
+    next is chosen. Empty where every item has a word.
+    """
+    if top < 1:
+        raise ValueError(f"top must be a whole number >= 1; found {top}")
+    completed, words = restored(collection)
+    ranking = rank(completed.solution, by="change", top=top)
+    return [
+        Question(words.ids[row], score)
+        for row, score in zip(ranking.items.tolist(), ranking.scores.tolist(), strict=True)
+    ]

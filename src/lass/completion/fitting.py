@@ -1,0 +1,157 @@
+"""A collection completed: features, graph and assignments, made anew only where something changed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from lass.collection import Collection
+from lass.collection.arrays import Stored
+from lass.collection.reading import category_graph
+from lass.completion.making import Progress, Report, graph_of, silent
+from lass.completion.saved import grown
+from lass.completion.scoring import Completed, check_memory, choose, complete
+from lass.completion.tags import TagHealth, tag_health
+from lass.core import row_ranges
+from lass.graph import Health, health
+from lass.solvers import Step
+
+#: share of the words that must change before lam is chosen again
+CHANGED = 0.1
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What :func:`fit` did, with the certificate and the health of graph and tags."""
+
+    completed: Completed
+    #: why lam is what it is
+    reason: str
+    #: why each array was made anew; empty if all were fresh
+    remade: dict[str, str]
+    #: what each stage took
+    seconds: dict[str, float]
+    graph: Health
+    tags: TagHealth
+    #: whether it started from former assignments
+    warm: bool
+
+    @property
+    def certificate(self) -> str:
+        """How good the answer is, in one sentence."""
+        solution = self.completed.solution
+        if not solution.problem.stake:
+            return "Nobody said anything yet: every item gets the same share of every tag."
+        share = max(solution.relative_gap, 0.0)
+        proven = f"proven to be within {share:.2%} of the best possible, against what all words are worth"
+        if solution.converged:
+            return f"The assignments are {proven}."
+        return f"The assignments are {proven}, which is more than was asked for."
+
+
+def fit(collection: Collection, report: Report = silent, *, tol: float = 1e-3) -> Fit:
+    """Bring features, graph and assignments of a collection up to date, and save them.
+
+    What is fresh stays. New items are tied to those that are there; a solve starts from the
+    former assignments where there are some; a lam that was chosen stays until a tenth of the
+    words have changed.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from lass.collection import Collection, Item, Settings
+    >>> from lass.completion import fit
+    >>> texts = ["reads mail", "mail and news", "news reader", "a chess game", "a card game", "chess cards"]
+    >>> items = [Item(str(n), text=text) for n, text in enumerate(texts)]
+    >>> with TemporaryDirectory() as folder:
+    ...     words = [("0", "mail", 1), ("3", "game", 1)]
+    ...     how = Settings(n_neighbors=2)
+    ...     with Collection.create(f"{folder}/programs", items, words=words, settings=how) as programs:
+    ...         done = fit(programs)
+    ...         Z = programs.assignments
+    >>> Z.argmax(axis=1).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    words = collection.words()
+    if not words.names:
+        raise ValueError(f"{collection.path} has no tags yet; say some: lass tag ITEM +tag --new")
+    check_memory(*words.G.shape)
+    remade = collection.stale()
+    clock = Clock(report)
+    W = graph_of(collection, clock.report)
+    if W.shape[0] != words.G.shape[0]:
+        raise ValueError(f"items were added to {collection.path} in this moment; run it again")
+    former = collection.stored("assignments")
+    start = None if former is None else grown(former.matrix, W, words.G.shape[1])
+    lam, reason, chosen_with = _lam(collection, former, words.G.nnz)
+    if lam == "auto":
+        clock.report(Progress("lam"))
+        choice = choose(W, words.G)
+        lam, reason = choice.lam, choice.reason
+    clock.report(Progress("solve"))
+    stake = float(row_ranges(words.G).sum()) or 1.0
+
+    def told(step: Step) -> None:
+        clock.report(Progress("solve", gap=step.gap / stake))
+
+    ties = smoothing_of(collection, words.names)
+    completed = complete(W, words.G, lam, tol=tol, category_graph=ties, start=start, callback=told)
+    clock.report(Progress("saving"))
+    collection.save_assignments(
+        completed.solution.Z.astype(np.float32),
+        words.number,
+        lam=np.asarray(completed.lam),
+        gap=np.asarray([completed.solution.gap, completed.solution.relative_gap]),
+        chosen_with=np.asarray(chosen_with),
+        reason=np.asarray(reason),
+    )
+    seconds = clock.stop()
+    graph, tags = health(W, np.diff(words.G.indptr) > 0), tag_health(words)
+    return Fit(completed, reason, remade, seconds, graph, tags, former is not None)
+
+
+class Clock:
+    """Passes reports on, and takes the time of every stage."""
+
+    def __init__(self, report: Report) -> None:
+        self.seconds: dict[str, float] = {}
+        self._report, self._stage, self._began = report, "", time.perf_counter()
+
+    def report(self, progress: Progress) -> None:
+        """Take note of a stage."""
+        if progress.stage != self._stage:
+            self.stop()
+            self._stage = progress.stage
+        self._report(progress)
+
+    def stop(self) -> dict[str, float]:
+        """The seconds of all stages so far."""
+        now = time.perf_counter()
+        if self._stage:
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._began
+        self._began = now
+        return self.seconds
+
+
+def _lam(collection: Collection, former: Stored | None, said: int) -> tuple[float | str, str, int]:
+    """The lam to use, why, and how many words were known when it was chosen."""
+    lam = collection.settings.lam
+    if (
+        lam == "auto"
+        and former is not None
+        and former.stamp.settings.get("lam") == "auto"
+        and "lam" in former.beside
+    ):
+        chosen_with = int(former.beside.get("chosen_with", 0))
+        if chosen_with and abs(said - chosen_with) <= CHANGED * chosen_with:
+            return float(former.beside["lam"]), str(former.beside.get("reason", "")), chosen_with
+    return lam, "as collection.toml says", said
+
+
+def smoothing_of(collection: Collection, names: list[str]) -> sp.csr_array | None:
+    """Ties between tags of the same parent, by the settings; None where they are not wanted."""
+    strength = collection.settings.smoothing
+    return category_graph(names) * strength if strength else None

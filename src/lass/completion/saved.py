@@ -1,0 +1,47 @@
+"""Assignments as they are on the disk, brought to the items and tags of today."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from lass.collection import Collection, Words
+from lass.completion.scoring import Completed, check_memory
+from lass.core import Array
+from lass.problem import Problem
+from lass.solution import Solution
+
+
+def grown(Z: Array, W: sp.csr_array, tags: int) -> Array:
+    """Former assignments for more items and tags: new items get the mean of their neighbours, if any."""
+    rows, columns = Z.shape
+    start = np.zeros((W.shape[0], tags))
+    start[:rows, :columns] = Z
+    if W.shape[0] > rows:
+        new = W[rows:]
+        degree = np.asarray(new[:, :rows].sum(axis=1)).ravel()[:, None]
+        start[rows:] = np.divide(
+            new @ start, degree, out=np.full((W.shape[0] - rows, tags), 1 / tags), where=degree > 0
+        )
+    return start
+
+
+def restored(collection: Collection) -> tuple[Completed, Words]:
+    """The assignments as they were saved, for the items and tags they know, with the words of today."""
+    former, graph = collection.stored("assignments"), collection.stored("graph")
+    if former is None or graph is None or "lam" not in former.beside:
+        raise ValueError(f"{collection.path} has no assignments yet; make them: lass fit {collection.path}")
+    words = collection.words()
+    W = graph.matrix
+    rows = W.shape[0]
+    if former.stamp.items != rows or former.stamp.items > len(words.ids):
+        raise ValueError(f"the graph of {collection.path} is newer than its assignments; run lass fit again")
+    check_memory(*words.G.shape)
+    problem = Problem(W, words.G[:rows], float(former.beside["lam"]))
+    Z = grown(former.matrix, W, words.G.shape[1])
+    sums = Z.sum(axis=1, keepdims=True)
+    if Z.min() < 0 or np.abs(sums - 1).max() > 1e-3:
+        raise ValueError(f"the assignments of {collection.path} are damaged; run lass fit again")
+    Z /= sums  # they are in single precision on the disk
+    solution = Solution(problem, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
+    return Completed(solution, problem.lam), words

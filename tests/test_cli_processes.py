@@ -1,0 +1,163 @@
+"""The command line as a real process: exit codes, pipes, interrupts, and death without notice."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from lass.collection import Collection, Item, Settings
+
+MAIN = [sys.executable, "-c", "from lass.cli import main; main()"]
+TAGS = [f"tag{k}" for k in range(6)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A collection whose suggestions are more than a pipe holds."""
+    where = tmp_path_factory.mktemp("cli") / "numbers"
+    rng = np.random.default_rng(0)
+    items = [Item(f"item {n}", extra={"x": float(x)}) for n, x in enumerate(rng.normal(size=3000))]
+    words = [(f"item {n}", TAGS[n % 6], 1) for n in range(0, 3000, 7)]
+    settings = Settings(features={"kind": "numeric", "columns": ["x"]}, metric="euclidean", lam=1.0)
+    with Collection.create(where, items, TAGS, words, settings=settings):
+        pass
+    assert lass("fit", where).returncode == 0
+    return where
+
+
+def lass(*arguments, **options):
+    return subprocess.run(
+        [*MAIN, *map(str, arguments)], capture_output=True, text=True, timeout=60, **options
+    )
+
+
+def test_exit_codes_and_where_things_are_said(folder, tmp_path):
+    good = lass("suggest", folder, "--item", "item 5", "--json")
+    assert (good.returncode, good.stderr) == (0, "")
+    assert json.loads(good.stdout)[0]["item"] == "item 5"
+    bad = lass("suggest", tmp_path)
+    assert bad.returncode == 2
+    assert bad.stdout == ""
+    assert bad.stderr == f"lass: {tmp_path} is not the folder of a collection; make one: lass init --help\n"
+    usage = lass("suggest", folder, "--nonsense")
+    assert usage.returncode == 2
+    assert usage.stderr == "lass: No such option '--nonsense'; see lass suggest --help\n"
+    assert lass("--version").stdout.startswith("lass")
+
+
+def test_a_closed_pipe_ends_quietly(folder):
+    line = " ".join(f"'{word}'" for word in [*MAIN, "suggest", str(folder)])
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line} | head -n 2"], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines()[0] == "item,tag,score,rank,neighbours"
+    assert len(done.stdout.splitlines()) == 2
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_an_interrupt_ends_with_130_and_changes_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    where = tmp_path / "large"
+    items = [Item(str(n)) for n in range(4000)]
+    words = [(str(n), f"tag{n % 200}", 1) for n in range(2000)]
+    vectors = rng.normal(size=(4000, 30))
+    settings = Settings(features={"kind": "vectors"})
+    with Collection.create(where, items, words=words, settings=settings, features=vectors):
+        pass
+    command = [*MAIN, "fit", str(where), "--lam", "30", "--verbose"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    seen = []
+    while "solve" not in seen:  # in the middle of the longest part
+        line = process.stderr.readline()
+        assert line, seen
+        seen.append(line.strip())
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "lass: interrupted; what was there is unchanged\n"
+    assert out == ""
+    with Collection.open(where) as collection:
+        assert collection.assignments is None
+        assert collection.settings.lam == "auto"
+        assert collection.check() == []
+
+
+def test_acknowledged_tags_survive_death_at_any_moment(folder):
+    """Writers are killed, each a little later; what the earlier ones acknowledged must be there."""
+    one = f"'{MAIN[0]}' -c '{MAIN[2]}' tag '{folder}' \"item $i\" +$0 --json"
+    loop = f"for i in $(seq 100); do {one} || exit; done"
+    random.seed(1)
+    acknowledged = []
+    for turn in range(6):
+        process = subprocess.Popen(
+            ["bash", "-c", loop, TAGS[turn]], stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        time.sleep(0.4 + random.random())
+        os.killpg(process.pid, signal.SIGKILL)
+        out, _ = process.communicate()
+        decoder = json.JSONDecoder()
+        while out.strip():
+            try:
+                said, end = decoder.raw_decode(out.lstrip())
+            except json.JSONDecodeError:
+                break  # died while it spoke
+            out = out.lstrip()[end:]
+            acknowledged.append((said["item"], TAGS[turn]))
+    assert len(acknowledged) > 6
+    with Collection.open(folder) as collection:
+        assert collection.check() == []
+        for item, tag in acknowledged:
+            assert collection.words_of(item)[tag] == 1
+
+
+def test_a_collection_is_made_whole_or_not_at_all(tmp_path):
+    rows = "".join(f"i{n},text number {n},a;b\n" for n in range(20_000))
+    (tmp_path / "items.csv").write_text("id,text,tags\n" + rows)
+    made = 0
+    for turn in range(5):
+        where = tmp_path / f"made{turn}"
+        command = [*MAIN, "init", str(where), "--items", str(tmp_path / "items.csv"), "--tag-column", "tags"]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        if turn < 4:
+            time.sleep(0.2 + 0.25 * turn)
+            process.kill()
+        process.wait(timeout=60)
+        if where.exists():
+            made += 1
+            with Collection.open(where) as collection:
+                assert len(collection) == 20_000
+                assert collection.words().G.nnz == 40_000
+    assert made
+
+
+def test_completion_of_the_shell_knows_the_commands():
+    environment = {
+        **os.environ,
+        "_LASS_COMPLETE": "bash_complete",
+        "COMP_WORDS": "lass su",
+        "COMP_CWORD": "1",
+    }
+    code = "import sys; sys.argv[0] = 'lass'; from lass.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == ["plain,suggest"]
+
+
+def test_an_unexpected_error_is_one_line_too(folder):
+    """A bug, here a part that is missing, is told without its traceback unless that is asked for."""
+    code = "import lass.cli.log; lass.cli.log.opened = None; lass.cli.main()"
+    arguments = [sys.executable, "-c", code, "log", str(folder)]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("lass: unexpected TypeError: ")
+    assert done.stderr.count("\n") == 1
+    shown = subprocess.run(
+        arguments, capture_output=True, text=True, env={**os.environ, "LASS_TRACEBACK": "1"}
+    )
+    assert "Traceback" in shown.stderr
