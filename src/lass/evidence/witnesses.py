@@ -1,0 +1,120 @@
+"""Everything that can speak for a tag of an item, the item's own word on that tag left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.baselines.extension import solve_rows
+from lass.core import Array
+from lass.evidence.linear import Linear
+from lass.graph.laplacian import components
+
+#: what speaks, and in words
+WITNESSES = {
+    "crowd": "what similar items are assigned to",
+    "reach": "tags carried from item to item through the graph",
+    "neighbours": "tags stated of direct neighbours",
+    "features": "a linear model of the item's own features",
+    "company": "tags that go with those the item has",
+    "frequency": "how usual the tag is",
+}
+#: columns of the testimony, each with the witness it belongs to
+COLUMNS = (
+    "crowd", "crowd", "reach", "reach", "neighbours", "neighbours", "features", "features",
+    "company", "company", "frequency",
+)  # fmt: skip
+#: share of its frequency that a tag has where nothing speaks for it
+FLOOR = 1e-3
+#: how many items must share two tags before their company counts for half of what it says
+SHY = 20.0
+#: relative residual of the harmonic extension
+CLOSE = 1e-4
+
+
+class Witnesses:
+    """Testimony on every tag of every item, computed row by row when asked for.
+
+    Parameters
+    ----------
+    W : csr_array of shape (N, N)
+        Which items are alike.
+    G : csr_array of shape (N, K)
+        What people said: +1, -1, or nothing.
+    Z : array of shape (N, K)
+        Assignments at these words.
+    linear : Linear or None
+        Features of the items, if there are any.
+
+    Notes
+    -----
+    One harmonic extension of all tags, one K x K inverse, and the fits of the linear models; it
+    holds one array of N x K beside Z.
+    """
+
+    def __init__(self, W: sp.csr_array, G: sp.csr_array, Z: Array, linear: Linear | None) -> None:
+        self.W, self.Z, self.linear = W, Z, linear
+        self.T = sp.csr_array((G > 0).astype(float))
+        self.stated = np.diff(self.T.indptr)
+        self.degree = np.asarray(W.sum(axis=1)).ravel()
+        counts = np.asarray(self.T.sum(axis=0)).ravel()
+        told = self.stated > 0
+        #: share of the tagged items that have each tag
+        self.frequency = (counts + 0.5) / (told.sum() + 1.0)
+        self.heard = W @ told.astype(float)
+        self.typical = float(np.median(W.data)) if W.nnz else 1.0
+        self.harmonic = _harmonic(W, self.T, np.diff(G.indptr) > 0)
+        self.together, self.lift = _company(self.T, counts, self.frequency)
+        self.models = None if linear is None else linear.fit(self.T)
+
+    def testimony(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        """(len(rows), K, len(COLUMNS)): of every share its logarithm and itself, and the rest."""
+        ties, often = self.W[rows], self.frequency
+        degree = np.maximum(self.degree[rows], np.finfo(float).tiny)[:, None]
+        half = 0.5 * self.typical  # a neighbour of half the usual weight that knows frequencies alone
+        vote = (ties @ self.T).toarray() + half * often
+        tags, size = self.T[rows], np.maximum(self.stated[rows], 1)[:, None]
+        shares = [
+            (ties @ self.Z) / degree,
+            (ties @ self.harmonic) / degree,
+            vote / (self.heard[rows] + half)[:, None],
+        ]
+        result = np.empty((len(rows), len(often), len(COLUMNS)), np.float32)
+        for i, share in enumerate(shares):
+            result[:, :, 2 * i] = np.log(np.maximum(share, 0.0) + FLOOR * often)
+            result[:, :, 2 * i + 1] = share
+        own = np.tile(often, (len(rows), 1))
+        if self.linear is not None and self.models is not None:
+            own = self.linear.judge(self.models, rows, self.stated[rows] > 0)
+        result[:, :, 6] = np.log(np.maximum(own, 0.0) + 0.1 * often)
+        result[:, :, 7] = own
+        result[:, :, 8] = tags @ self.together
+        result[:, :, 9] = (tags @ self.lift) / np.sqrt(size)
+        result[:, :, 10] = np.log(often)
+        return result
+
+
+def _harmonic(W: sp.csr_array, T: sp.csr_array, told: NDArray[np.bool_]) -> Array:
+    """Each tag by itself: items with words keep theirs, the others are means of their neighbours."""
+    _, part = components(W)
+    free = np.flatnonzero(~told & np.isin(part, part[told]))
+    Z = T.toarray()
+    Z[free] = np.maximum(solve_rows(W, free, (W[free] @ T).toarray(), tol=CLOSE), 0.0)
+    return Z
+
+
+def _company(T: sp.csr_array, counts: Array, often: Array) -> tuple[Array, Array]:
+    """Two measures of how tags go together, zero for a tag and itself.
+
+    The weights of the best linear prediction of a tag from the others of an item (the ridge
+    regression of all tags on all others at once, Steck 2019); and the logarithm of how much
+    more often a tag comes with another than by itself.
+    """
+    both = (T.T @ T).toarray()
+    inverse = np.linalg.inv(both + SHY * np.eye(len(both)))
+    together = -inverse / np.diag(inverse)
+    lift = np.log((both + 5.0 * often) / (counts[:, None] + 5.0)) - np.log(often)
+    np.fill_diagonal(together, 0.0)
+    np.fill_diagonal(lift, 0.0)
+    return together, lift
