@@ -7,12 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 import lass
-from lass.completion import complete, scores
+from lass.completion.scoring import complete, scores, weigh
 from lass.evaluation import Evaluation, Figure, evaluate, picture, tables
-from lass.evaluation.hiding import split
 from lass.evaluation.metrics import judge
-from lass.evaluation.result import Outcome
+from lass.evaluation.result import ALONE, Outcome
 from lass.evaluation.showing import summary
+from lass.evidence.hiding import split
 
 LASS = "LASS"
 
@@ -52,16 +52,28 @@ def test_methods_that_learn_are_far_ahead_of_chance(found):
 
 
 def test_the_figures_of_lass_are_those_of_its_scores(data, found):
-    _, W, G = data
+    X, W, G = data
     for name, outcome in found.situations.items():
         lam = "auto"
         for seed in range(2):
             parts = split(G, np.arange(G.shape[0]), name, 0.5, seed)
             completed = complete(W, parts.visible, lam)
             lam = completed.lam  # chosen in the first draw
-            expected = judge(scores(completed)[parts.rows], parts, 2, seed)
             assert outcome.chosen == completed.lam
-            assert {metric: row.seeds[seed] for metric, row in outcome.methods[LASS].items()} == expected
+            weighed = weigh(completed, features=X, groups=parts.groups)
+            for method, answer in ((ALONE, completed), (LASS, weighed)):
+                expected = judge(scores(answer)[parts.rows], parts, 2, seed)
+                assert {
+                    metric: row.seeds[seed] for metric, row in outcome.methods[method].items()
+                } == expected
+
+
+def test_the_curve_agrees_with_the_method_at_the_same_lam(data):
+    _, W, G = data
+    lam = 0.1 / (2.0 * float(np.median(W.sum(axis=1))))
+    outcome = evaluate(W, G, situations=["items"], seeds=1, top=2, lam=lam).situations["items"]
+    (on_curve,) = [row for value, row in outcome.curve.items() if value == pytest.approx(lam, rel=1e-12)]
+    assert on_curve == outcome.methods[ALONE]
 
 
 def test_the_same_run_gives_the_same_figures_and_knows_its_counts(data, found):

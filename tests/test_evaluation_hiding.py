@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lass.evaluation.hiding import SITUATIONS, group_codes, split
+from lass.evidence.hiding import SITUATIONS, group_codes, split
 
 
 def words(rng, items=40, tags=7, groups=15):

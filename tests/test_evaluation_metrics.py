@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
-from lass.evaluation.hiding import Split
 from lass.evaluation.metrics import METRICS, judge, places
+from lass.evidence.hiding import Split
 
 
 def problem(seed, items=30, tags=9, *, ties=False):
@@ -70,6 +70,13 @@ def test_stated_tags_are_never_in_the_lists():
     free = (~stated).sum(axis=1)[:, None]
     assert (place[~stated] < np.broadcast_to(free, place.shape)[~stated]).all()
     assert (np.sort(place, axis=1) == np.arange(place.shape[1])).all()
+
+
+def test_what_a_method_never_suggests_still_comes_before_what_is_stated():
+    stated = sp.csr_array(np.tile([1.0, 0.0, 0.0], (50, 1)))
+    scores = np.tile([9.0, -np.inf, -np.inf], (50, 1))
+    assert (places(scores, stated, np.random.default_rng(0))[:, 0] == 2).all()
+    assert np.isposinf(scores[:, 1:] * -1).all()  # and the scores are left as they were
 
 
 def test_ties_are_broken_by_chance_and_not_by_the_order_of_the_columns():

@@ -5,9 +5,9 @@ from scipy.sparse.linalg import spsolve
 from sklearn.linear_model import LogisticRegression
 
 from lass.baselines import harmonic as harmonic_labels
-from lass.evaluation.hiding import split
 from lass.evaluation.metrics import judge
 from lass.evaluation.rivals import Task, harmonic, linear, neighbours, popularity
+from lass.evidence.hiding import split
 from test_evaluation import blobs
 
 

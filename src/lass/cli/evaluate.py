@@ -52,8 +52,8 @@ def evaluate(
         from lass.evaluation import evaluate_collection, tables
         from lass.evaluation import picture as draw
         from lass.evaluation.drawing import check_ending
-        from lass.evaluation.hiding import SITUATIONS
         from lass.evaluation.showing import summary
+        from lass.evidence.hiding import SITUATIONS
 
         if picture is not None:
             check_ending(picture)

@@ -20,6 +20,7 @@ WORDS = {
     "graph": "tying the graph",
     "lam": "choosing lam on hidden words",
     "solve": "completing the tags",
+    "evidence": "weighing the evidence",
     "saving": "saving",
 }
 #: relative gap at which a solve is over

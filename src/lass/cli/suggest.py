@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lass.completion import Doubt, Suggestion
 
 COLUMNS = {
-    False: ("item", "tag", "score", "rank", "neighbours"),
+    False: ("item", "tag", "score", "rank", "because", "neighbours"),
     True: ("item", "tag", "score", "usual", "rank"),
 }
 #: items on a terminal, unless --limit says otherwise
@@ -49,9 +49,10 @@ def suggest(
 ) -> None:  # fmt: skip
     """Say which tags to add to the items of FOLDER, and which of their tags to doubt.
 
-    The score of a tag is what the neighbours of an item say for it, its own words left out; the scores of
-    an item sum to one over all tags. Behind each neighbour stands its share of the score. A table
-    on a terminal; all of it as CSV in a pipe.
+    The score of a tag says how likely it is: of suggestions at 0.8, four out of five are right, as far
+    as hidden tags can tell. Behind it stand who speaks for the tag (the crowd of similar items, its
+    reach through the graph, direct neighbours, the item's features, the company of its other tags) and the
+    neighbours with their share of what the crowd says. A table on a terminal; all of it as CSV in a pipe.
     """
     if out is not None:
         check_ending(out)
@@ -112,10 +113,13 @@ def show(
         title = (titles or {}).get(item, "")
         _line(talk, (item, "bold"), (f"  {title}", "dim"))
         for row in rows:
-            who = ", ".join(f"{who.item} {who.share:.0%}" for who in row.neighbours if who.share >= 0.01)
+            loudest = list(row.because.items())[:2]
+            loud = [name for name, part in loudest if part > 0.5 and name != "frequency"]
+            near = [f"{who.item} {who.share:.0%}" for who in row.neighbours if who.share >= 0.01]
+            who = "  ".join([", ".join(loud), ", ".join(near)]).strip()
             _line(talk, (f"  {row.score:.3f}  ", "cyan"), (f"{row.tag:<{width}}", ""), (f"  {who}", "dim"))
     if doubted:
-        note = "  the neighbours say less for them than usual"
+        note = "  everybody else says less for them than usual"
         _line(talk, ("\nStated tags to doubt", "bold"), (note, "dim"))
     for doubt in doubted:
         score = f"  {doubt.score:.3f}  "

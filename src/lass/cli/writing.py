@@ -59,6 +59,8 @@ def write_delimited(
 def _cell(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, dict):
+        return " ".join(f"{name}={part:+.2f}" for name, part in value.items())
     if isinstance(value, list):
         return " ".join(f"{part['item']}={part['share']:.2f}" for part in value)
     return value
@@ -67,4 +69,12 @@ def _cell(value: Any) -> Any:
 def _parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     rows = list(rows)
-    parquet.write_table(arrow.table({name: [row[name] for row in rows] for name in columns}), path)
+    plain = [{name: _listed(row[name]) for name in columns} for row in rows]
+    parquet.write_table(arrow.table({name: [row[name] for row in plain] for name in columns}), path)
+
+
+def _listed(value: Any) -> Any:
+    """Reasons as pairs: which ones there are differs from row to row."""
+    if not isinstance(value, dict):
+        return value
+    return [{"witness": name, "part": part} for name, part in value.items()]

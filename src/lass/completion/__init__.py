@@ -24,11 +24,12 @@ _HOME = {
     "restored": "saved",
     "scores": "scoring",
     "tag_health": "tags",
+    "weigh": "scoring",
 }
 
 __all__ = [
     "Completed", "Doubt", "Fit", "Opinions", "Progress", "Suggestion", "TagHealth", "complete",
-    "features_of", "fit", "graph_of", "next_items", "restored", "scores", "tag_health",
+    "features_of", "fit", "graph_of", "next_items", "restored", "scores", "tag_health", "weigh",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from lass.completion.fitting import Fit, fit
     from lass.completion.making import Progress, features_of, graph_of
     from lass.completion.saved import restored
-    from lass.completion.scoring import Completed, complete, scores
+    from lass.completion.scoring import Completed, complete, scores, weigh
     from lass.completion.suggesting import Doubt, Opinions, Suggestion
     from lass.completion.tags import TagHealth, tag_health
 

@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from lass.collection import Collection
 from lass.collection.arrays import Stored
 from lass.collection.reading import category_graph
-from lass.completion.making import Progress, Report, graph_of, silent
+from lass.completion.making import Progress, Report, features_of, graph_of, groups_of, silent
 from lass.completion.saved import grown
-from lass.completion.scoring import Completed, check_memory, choose, complete
+from lass.completion.scoring import Completed, check_memory, choose, complete, weigh
 from lass.completion.tags import TagHealth, tag_health
 from lass.core import row_ranges
+from lass.evidence import Weights
 from lass.graph import Health, health
 from lass.solvers import Step
 
@@ -56,8 +57,8 @@ def fit(collection: Collection, report: Report = silent, *, tol: float = 1e-3) -
     """Bring features, graph and assignments of a collection up to date, and save them.
 
     What is fresh stays. New items are tied to those that are there; a solve starts from the
-    former assignments where there are some; a lam that was chosen stays until a tenth of the
-    words have changed.
+    former assignments where there are some; a lam that was chosen, and what each witness is
+    worth (:func:`weigh`), stay until a tenth of the words have changed.
 
     Examples
     --------
@@ -99,6 +100,23 @@ def fit(collection: Collection, report: Report = silent, *, tol: float = 1e-3) -
 
     ties = smoothing_of(collection, words.names)
     completed = complete(W, words.G, lam, tol=tol, category_graph=ties, start=start, callback=told)
+    clock.report(Progress("evidence"))
+    completed = weigh(
+        completed,
+        features=None if collection.settings.metric == "precomputed" else features_of(collection),
+        groups=groups_of(collection)[1],
+        weights=_weights(former, words.G.nnz),
+        category_graph=ties,
+    )
+    beside = {}
+    if completed.scores is not None and completed.weights is not None:
+        beside = {
+            "scores": completed.scores.values.astype(np.float16),
+            "best": completed.scores.best,
+            "parts": completed.scores.parts.reshape(len(completed.scores.parts), -1).astype(np.float16),
+            "weights": np.asarray(completed.weights.to_json()),
+            "weighed_with": np.asarray(_weighed_with(former, completed.weights, words.G.nnz)),
+        }
     clock.report(Progress("saving"))
     collection.save_assignments(
         completed.solution.Z.astype(np.float32),
@@ -107,6 +125,7 @@ def fit(collection: Collection, report: Report = silent, *, tol: float = 1e-3) -
         gap=np.asarray([completed.solution.gap, completed.solution.relative_gap]),
         chosen_with=np.asarray(chosen_with),
         reason=np.asarray(reason),
+        **beside,
     )
     seconds = clock.stop()
     graph, tags = health(W, np.diff(words.G.indptr) > 0), tag_health(words)
@@ -149,6 +168,23 @@ def _lam(collection: Collection, former: Stored | None, said: int) -> tuple[floa
         if chosen_with and abs(said - chosen_with) <= CHANGED * chosen_with:
             return float(former.beside["lam"]), str(former.beside.get("reason", "")), chosen_with
     return lam, "as collection.toml says", said
+
+
+def _weights(former: Stored | None, said: int) -> Weights | None:
+    """What the witnesses were worth when they were weighed last, unless too many words have changed."""
+    if former is None or "weights" not in former.beside:
+        return None
+    then = int(former.beside.get("weighed_with", 0))
+    if abs(said - then) > CHANGED * then:
+        return None
+    return Weights.from_json(str(former.beside["weights"]))
+
+
+def _weighed_with(former: Stored | None, weights: Weights, said: int) -> int:
+    """How many words were known when these weights were learnt."""
+    if former is not None and _weights(former, said) == weights:
+        return int(former.beside["weighed_with"])
+    return said
 
 
 def smoothing_of(collection: Collection, names: list[str]) -> sp.csr_array | None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from lass.collection import Collection, Item
 from lass.collection.features import (
@@ -17,8 +18,12 @@ from lass.collection.features import (
     image_features,
 )
 from lass.collection.reading import Problem
+from lass.collection.records import close
+from lass.evidence.hiding import group_codes
 from lass.graph import KNNGraph
 
+#: columns that items are grouped by where nobody says which
+USUAL_GROUPS = ("group", "source")
 #: share of new rows up to which what was learnt from the old ones still serves
 GROWTH = 0.2
 
@@ -112,6 +117,20 @@ def graph_of(collection: Collection, report: Report = silent) -> sp.csr_array:
     W = _without_strangers(knn.graph, X) if settings.metric == "cosine" else knn.graph
     collection.save_graph(W, directed=knn.directed, spread=np.asarray(knn.spread), fitted=np.asarray(fitted))
     return W
+
+
+def groups_of(collection: Collection, name: str | None = None) -> tuple[str, NDArray[np.intp] | None]:
+    """The field that near copies share, and its number for each item; by default group or source, if any."""
+    items = collection.items()
+    fields = {field for item in items for field in item.extra}
+    if name is None:
+        name = next((field for field in USUAL_GROUPS if field in fields), "")
+    elif name and name not in fields:
+        raise ValueError(
+            f"items have no field {name!r} to group by{close(name, fields)}; "
+            f"there are {', '.join(sorted(fields)) or 'none'}"
+        )
+    return name, group_codes([item.extra.get(name) for item in items]) if name else None
 
 
 def _without_strangers(W: sp.csr_array, X: Any) -> sp.csr_array:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
 from lass.collection import Collection, Words
+from lass.collection.arrays import Stored
 from lass.completion.scoring import Completed, check_memory
 from lass.core import Array
+from lass.evidence import WITNESSES, Scores, Weights
 from lass.problem import Problem
 from lass.solution import Solution
 
@@ -44,4 +48,25 @@ def restored(collection: Collection) -> tuple[Completed, Words]:
         raise ValueError(f"the assignments of {collection.path} are damaged; run lass fit again")
     Z /= sums  # they are in single precision on the disk
     solution = Solution(problem, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
-    return Completed(solution, problem.lam), words
+    return _with_scores(Completed(solution, problem.lam), former), words
+
+
+def _with_scores(completed: Completed, former: Stored) -> Completed:
+    """The scores as they were saved; a tag that is new since then has none yet."""
+    if not {"scores", "best", "parts", "weights"} <= former.beside.keys():
+        return completed
+    saved, best, parts = (former.beside[name] for name in ("scores", "best", "parts"))
+    rows, columns = completed.solution.Z.shape
+    weights = Weights.from_json(str(former.beside["weights"]))
+    if (
+        len({rows, len(saved), len(best), len(parts)}) > 1
+        or saved.shape[1] > columns
+        or parts.shape[1] != best.shape[1] * len(WITNESSES)
+        or not (saved.min(initial=0) >= 0 and saved.max(initial=0) <= 1 and np.isfinite(parts).all())
+    ):
+        raise ValueError("the scores of the collection are damaged; run lass fit again")
+    values = np.zeros((rows, columns), np.float32)
+    values[:, : saved.shape[1]] = saved
+    shape = (rows, best.shape[1], len(WITNESSES))
+    scores = Scores(values, best.astype(np.int32), parts.astype(np.float32).reshape(shape))
+    return replace(completed, weights=weights, scores=scores)

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from lass.choosing import Choice, choose_for_tags
 from lass.completion.sampling import part_of
 from lass.core import Array
+from lass.evidence import Linear, Scores, Weights, Witnesses, learn, score
 from lass.solution import Solution, solve
 from lass.solvers import Callback
 
@@ -25,11 +27,16 @@ BUDGET = 8.0
 
 @dataclass(frozen=True)
 class Completed:
-    """Assignments with their certificate, the lam they were found at, and why that one was chosen."""
+    """Assignments with their certificate, the lam they were found at, and why that one was chosen.
+
+    Once :func:`weigh` was asked, also the scores of all tags, and how much each witness counted.
+    """
 
     solution: Solution
     lam: float
     choice: Choice | None = None
+    weights: Weights | None = None
+    scores: Scores | None = None
 
 
 def complete(
@@ -106,16 +113,64 @@ def choose(W: sp.csr_array, G: sp.csr_array) -> Choice:
     )
 
 
+def weigh(
+    completed: Completed,
+    *,
+    features: Any = None,
+    groups: NDArray[np.intp] | None = None,
+    weights: Weights | None = None,
+    category_graph: Any = None,
+) -> Completed:
+    """Hear everybody who can speak for a tag of an item, and turn it into one score that can be believed.
+
+    The crowd of the assignments, tags carried through the graph, those of direct neighbours, a linear
+    model of the features, the company of an item's other tags, and frequency: see
+    :data:`lass.evidence.WITNESSES`. How much each counts is learnt by hiding some of the tags.
+
+    Parameters
+    ----------
+    completed : Completed
+        By :func:`complete`.
+    features : array or csr_array of shape (N, D), optional
+    groups : array of N numbers, optional
+        Items with the same number may be near copies, and are hidden together.
+    weights : Weights, optional
+        Those of an earlier call, so that nothing must be learnt.
+    category_graph : array or sparse matrix of shape (K, K), optional
+        As in :func:`complete`.
+
+    Returns
+    -------
+    Completed
+        With scores; without them where fewer than ten groups of items have tags.
+    """
+    problem = completed.solution.problem
+    W, G = problem.W, problem.G
+    codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups
+    linear = None if features is None else Linear(features, codes)
+
+    def call(visible: sp.csr_array) -> Witnesses:
+        solved = complete(W, visible, completed.lam, category_graph=category_graph)
+        return Witnesses(W, visible, solved.solution.Z, linear)
+
+    weights = learn(call, G, codes) if weights is None else weights
+    if weights is None:
+        return completed
+    witnesses = Witnesses(W, G, completed.solution.Z, linear)
+    return replace(completed, weights=weights, scores=score(witnesses, G, weights))
+
+
 def _typical_degree(W: sp.csr_array) -> float:
     return float(np.median(W.sum(axis=1))) or 1.0
 
 
-def scores(completed: Completed) -> Array:
-    """How much the crowd says for each tag of each item, the item's own words left out, (N, K).
+def scores(completed: Completed) -> NDArray[np.floating[Any]]:
+    """How likely each tag of each item is, the item's own word on it left out, (N, K).
 
-    Rows are shares that sum to one: ``(W Z)_n / d_n``, see :meth:`lass.Solution.crowd`.
+    Where nothing was weighed, what the crowd says: shares ``(W Z)_n / d_n`` that sum to one,
+    see :meth:`lass.Solution.crowd`.
     """
-    return completed.solution.crowd()
+    return completed.solution.crowd() if completed.scores is None else completed.scores.values
 
 
 def check_memory(items: int, tags: int) -> None:

@@ -1,4 +1,4 @@
-"""Tags to add and tags to doubt, by what the neighbours of an item say."""
+"""Tags to add and tags to doubt, and who speaks for them."""
 
 from __future__ import annotations
 
@@ -13,35 +13,41 @@ from lass.collection.records import close
 from lass.completion.saved import restored
 from lass.completion.scoring import Completed, scores
 from lass.completion.speakers import Speaker, speakers
+from lass.evidence import WITNESSES
 
 #: rows looked at together
 BLOCK = 4096
 
 
 class Suggestion(NamedTuple):
-    """A tag that an item should perhaps have: what the crowd says for it, and who of the crowd."""
+    """A tag that an item should perhaps have: how likely it is, why, and which neighbours say so.
+
+    ``because`` holds what each witness (:data:`lass.evidence.WITNESSES`) adds to the log-odds,
+    against an average pair of item and tag; empty where nothing was weighed.
+    """
 
     item: str
     tag: str
     score: float
     rank: int
     neighbours: list[Speaker]
+    because: dict[str, float]
 
 
 class Doubt(NamedTuple):
-    """A tag that an item has, though its neighbours say less for it than those of other items do."""
+    """A tag that an item has, though everybody else says less for it than for other items."""
 
     item: str
     tag: str
     score: float
     #: the score of the tag over all items, on average
     usual: float
-    #: how many tags the crowd ranks at least as high, itself included
+    #: how many tags are ranked at least as high, itself included
     rank: int
 
 
 class Opinions:
-    """What the crowd says of every item and tag, the item's own words left out.
+    """How likely every tag of every item is, the item's own word on it left out.
 
     Examples
     --------
@@ -83,14 +89,14 @@ class Opinions:
         limit: int | None = None,
         voices: int = 3,
     ) -> list[Suggestion]:
-        """For each item the tags that nobody spoke of yet and the crowd ranks highest.
+        """For each item the likeliest of the tags that nobody spoke of yet.
 
         Parameters
         ----------
         top : int
             So many tags an item at most.
         min_score : float
-            Leave out what the crowd says less for. Scores of an item sum to one over all tags.
+            Leave out what is less likely.
         untagged : bool
             Only items that nobody gave a tag to.
         tag : str, optional
@@ -106,7 +112,7 @@ class Opinions:
         Returns
         -------
         list of Suggestion
-            Items of which the crowd knows nothing have none.
+            Items of which nothing is known have none.
         """
         if top < 1 or voices < 0 or (limit is not None and limit < 1):
             raise ValueError(f"top and limit must be >= 1; found {top} and {limit}")
@@ -123,19 +129,27 @@ class Opinions:
         voiced = speakers(self.problem.W, self.completed.solution.Z, n, k, self.words.ids, voices)
         ids, names, values = self.words.ids, self.words.names, self.scores[n, k].tolist()
         return [
-            Suggestion(ids[row], names[col], score, place, voice)
+            Suggestion(ids[row], names[col], score, place, voice, self._because(row, col))
             for row, col, score, place, voice in zip(
                 n.tolist(), k.tolist(), values, rank.tolist(), voiced, strict=True
             )
         ]
 
+    def _because(self, row: int, column: int) -> dict[str, float]:
+        """What each witness adds to a tag among the best of an item, the loudest first."""
+        scores = self.completed.scores
+        if scores is None:
+            return {}
+        place = np.flatnonzero(scores.best[row] == column)
+        if not len(place):
+            return {}
+        parts = dict(zip(WITNESSES, scores.parts[row, place[0]].tolist(), strict=True))
+        return dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
+
     def doubts(
         self, *, tag: str | None = None, items: Iterable[str] | None = None, limit: int | None = None
     ) -> list[Doubt]:
-        """Stated tags that the crowd says less for than it does on average, the least supported first.
-
-        Of tags that it says equally little for, those usual elsewhere come first.
-        """
+        """Stated tags that are less likely than they are on average, those furthest below it first."""
         column = None if tag is None else self._place(tag, self._columns, "tag")
         usual = self.scores.mean(axis=0)
         G = self.problem.G
@@ -148,7 +162,7 @@ class Opinions:
         if items is not None:
             kept &= np.isin(n, self._chosen(items, False))
         n, k, own = n[kept], k[kept], own[kept]
-        order = np.lexsort((-usual[k], own))[:limit]
+        order = np.lexsort((-usual[k], own / usual[k]))[:limit]
         result = []
         for first in range(0, len(order), BLOCK):
             some = order[first : first + BLOCK]
@@ -180,7 +194,7 @@ class Opinions:
         for first in range(0, len(rows), BLOCK):
             some = rows[first : first + BLOCK]
             values = self.scores[some]
-            values[np.ptp(values, axis=1) == 0] = -np.inf  # the crowd knows nothing: all tags tie
+            values[np.ptp(values, axis=1) == 0] = -np.inf  # nothing is known: all tags tie
             said = self.problem.G[some].tocoo()
             values[said.coords] = -np.inf
             best = np.argpartition(-values, count - 1, axis=1)[:, :count]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lass.evaluation.result import OURS, Evaluation, Outcome
+from lass.evaluation.result import ALONE, OURS, Evaluation, Outcome
 from lass.evaluation.showing import WORDS
 
 #: colours that people with any kind of colour blindness can tell apart (Okabe and Ito)
@@ -105,7 +105,7 @@ def _curve(axis: Any, evaluation: Evaluation) -> None:
     axis.minorticks_off()
     axis.grid(axis="y", color="#E3E6EA", linewidth=0.8)
     axis.set_xlabel("lam: weight of the neighbours")
-    axis.set_title(f"{OURS}: F1 at {evaluation.top}, %, by lam", loc="left", fontweight="bold", fontsize=11)
+    axis.set_title(f"{ALONE}: F1 at {evaluation.top}, %, by lam", loc="left", fontweight="bold", fontsize=11)
 
 
 def _matplotlib() -> Any:

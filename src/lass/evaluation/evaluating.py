@@ -12,16 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.completion.scoring import Completed, check_memory, complete, scores
+from lass.completion.scoring import Completed, check_memory, complete, scores, weigh
 from lass.core import Array
-from lass.evaluation.hiding import SITUATIONS, Split, split
 from lass.evaluation.metrics import judge
-from lass.evaluation.result import OURS, Evaluation, Figure, Outcome
+from lass.evaluation.result import ALONE, OURS, Evaluation, Figure, Outcome
 from lass.evaluation.rivals import FROM_FEATURES, RIVALS, Rival, Task
-from lass.solution import Solution
+from lass.evidence.hiding import SITUATIONS, Split, split
 
-#: lam is tried from 0.01 to 100 times one over twice the usual degree
-LAMS = 5
+#: lam is tried at these multiples of one over twice the usual degree; far beyond, solves get long and worse
+LAMS = (0.001, 0.01, 0.1, 1.0, 10.0)
 
 Report = Callable[[str, int, int], object]
 
@@ -96,9 +95,9 @@ def evaluate(
         for name in situations
     }
     degree = float(np.median(W.sum(axis=1)))
-    lams = np.geomspace(0.01, 100.0, LAMS) / (2.0 * degree if degree > 0 else 1.0)
+    lams = np.array(LAMS) / (2.0 * degree if degree > 0 else 1.0)
     methods = {name: one for name, one in RIVALS.items() if features is not None or name not in FROM_FEATURES}
-    step, steps = 0, len(situations) * seeds * (len(methods) + 1 + LAMS)
+    step, steps = 0, len(situations) * seeds * (len(methods) + 2 + len(LAMS))
     outcomes = {}
     for situation, drawn in splits.items():
         found: dict[Any, list[dict[str, float]]] = defaultdict(list)
@@ -126,25 +125,32 @@ def evaluate(
 
 
 class _Ours:
-    """LASS at one lam after the other, each from the answer before."""
+    """LASS with all its witnesses, its crowd alone, and that at other lams; equal lams give equal answers."""
 
     def __init__(self, task: Task, lam: float | str, category_graph: Any) -> None:
         self.task, self.lam, self.category_graph = task, lam, category_graph
-        self.last: Solution | None = None
+        self.completed: Completed | None = None
 
     def __call__(self) -> Array:
-        completed = self._complete(self.lam)
-        self.lam = completed.lam
-        return scores(completed)[self.task.split.rows]
+        self.completed = self._complete(self.lam)
+        self.lam = self.completed.lam
+        weighed = weigh(
+            self.completed, features=self.task.features, groups=self.task.split.groups,
+            category_graph=self.category_graph,
+        )  # fmt: skip
+        return self._judged(weighed)
+
+    def alone(self) -> Array:
+        return self._judged(self.completed or self._complete(self.lam))
 
     def at(self, lam: float) -> Array:
-        completed = self._complete(lam, self.last)
-        self.last = completed.solution
-        return scores(completed)[self.task.split.rows]
+        return self._judged(self._complete(lam))
 
-    def _complete(self, lam: float | str, start: Solution | None = None) -> Completed:
-        visible = self.task.split.visible
-        return complete(self.task.W, visible, lam, category_graph=self.category_graph, start=start)
+    def _complete(self, lam: float | str) -> Completed:
+        return complete(self.task.W, self.task.split.visible, lam, category_graph=self.category_graph)
+
+    def _judged(self, completed: Completed) -> Array:
+        return np.asarray(scores(completed)[self.task.split.rows], np.float64)
 
 
 def _methods(
@@ -152,6 +158,7 @@ def _methods(
 ) -> Iterator[tuple[str | float, Callable[[], Array]]]:
     """Each method by its name, and LASS by every lam of the grid."""
     yield OURS, ours
+    yield ALONE, ours.alone
     for name, rival in rivals.items():
         yield name, partial(rival, task)
     for lam in lams.tolist():

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.core import Array
-from lass.evaluation.hiding import Split
+from lass.evidence.hiding import Split
 
 #: name -> what it says, in the order of the table
 METRICS = {
@@ -39,7 +39,8 @@ def places(scores: Array, stated: sp.csr_array, generator: np.random.Generator) 
     >>> places(np.array([[0.2, 0.9, 0.4]]), stated, np.random.default_rng(0))
     array([[1, 2, 0]])
     """
-    scores = np.array(scores, float)
+    # a method may say "never"; what was stated comes after even that
+    scores = np.maximum(scores, np.finfo(float).min)
     rows, columns = stated.nonzero()
     scores[rows, columns] = -np.inf
     # shuffled, then sorted so that what is equal keeps its order: half the time of sorting by two keys

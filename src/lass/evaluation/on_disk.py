@@ -7,16 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from lass.collection import Collection
-from lass.collection.records import close
 from lass.completion.fitting import smoothing_of
 from lass.completion.making import Report as Making
-from lass.completion.making import features_of, graph_of, silent
+from lass.completion.making import features_of, graph_of, groups_of, silent
 from lass.evaluation.evaluating import Report, evaluate
-from lass.evaluation.hiding import SITUATIONS, group_codes
 from lass.evaluation.result import FILE, Evaluation
-
-#: columns that items are grouped by where nobody says which
-USUAL_GROUPS = ("group", "source")
+from lass.evidence.hiding import SITUATIONS
 
 
 def evaluate_collection(
@@ -46,22 +42,14 @@ def evaluate_collection(
     words = collection.words()
     if not words.names:
         raise ValueError(f"{collection.path} has no tags yet, so that none can be hidden")
-    items = collection.items()
-    fields = {name for item in items for name in item.extra}
-    if group is None:
-        group = next((name for name in USUAL_GROUPS if name in fields), "")
-    elif group and group not in fields:
-        raise ValueError(
-            f"items have no field {group!r} to group by{close(group, fields)}; "
-            f"there are {', '.join(sorted(fields)) or 'none'}"
-        )
+    group, groups = groups_of(collection, group)
     W = graph_of(collection, making)
     features: Any = None
     if collection.settings.metric != "precomputed":
         features = features_of(collection, making)
     result = evaluate(
         W, words.G, features=features,
-        groups=group_codes([item.extra.get(group) for item in items]) if group else None,
+        groups=groups,
         hide=hide, situations=situations, seeds=seeds, top=top, lam=collection.settings.lam,
         category_graph=smoothing_of(collection, words.names), report=report,
     )  # fmt: skip

@@ -14,6 +14,8 @@ FILE = "evaluation.json"
 FORMAT = 1
 #: the method that the others are held against
 OURS = "LASS"
+#: the assignments by themselves, without the other witnesses
+ALONE = "LASS, its crowd alone"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lass.baselines.extension import solve_rows
 from lass.core import Array
-from lass.evaluation.hiding import Split
+from lass.evidence.hiding import Split
 from lass.graph.laplacian import components
 
 #: relative residual of the harmonic extension: far below what changes an order
@@ -89,9 +89,8 @@ def linear(task: Task) -> Array:
     if not np.isin(rows, told).any():
         _fit_and_score(features, tags, told, rows, result, np.arange(len(rows)))
         return result
-    part = np.random.default_rng(task.seed).integers(PARTS, size=task.split.groups.max() + 1)[
-        task.split.groups
-    ]
+    groups = task.split.groups
+    part = np.random.default_rng(task.seed).integers(PARTS, size=groups.max() + 1)[groups]
     for one in range(PARTS):
         asked = np.flatnonzero(part[rows] == one)
         _fit_and_score(features, tags, told[part[told] != one], rows[asked], result, asked)
@@ -128,11 +127,11 @@ def _fit_and_score(
 
 
 def _of_length_one(features: Any) -> Any:
-    """All rows divided by their usual length, as steps of a fixed size need it; sparse where that is faster."""
+    """Rows divided by their usual length, as steps of a fixed size need it; sparse where that is faster."""
     if not sp.issparse(features) and np.count_nonzero(features) < FEW * features.size:
         features = sp.csr_array(features)
-    lengths = np.sqrt((features.multiply(features) if sp.issparse(features) else features**2).sum(axis=1))
-    usual = float(np.sqrt((np.asarray(lengths) ** 2).mean()))
+    squares = features.multiply(features) if sp.issparse(features) else features**2
+    usual = float(np.sqrt(squares.sum() / features.shape[0]))
     return features.astype(np.float64) / (usual if usual > 0 else 1.0)
 
 

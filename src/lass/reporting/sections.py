@@ -93,8 +93,8 @@ def suggested(facts: Facts) -> Markup:
     if not facts.suggestions:
         return tag("p", "There is nothing to suggest.")
     lead = tag(
-        "p", "The surest suggestions, the items' own words left out. A bar is the share of an item's "
-        "neighbourhood that speaks for the tag; behind it the neighbours that do.",
+        "p", "The surest suggestions, the items' own words on them left out. A bar is how likely a tag is; "
+        "behind it the neighbours that speak for it.",
     )  # fmt: skip
     cards = (
         tag("div", tag("h3", _item(facts, name)), tag("ul", *map(_line, rows)), class_="item")
@@ -108,8 +108,8 @@ def doubted(facts: Facts) -> Markup:
     if not facts.doubts:
         return tag("p", "No stated tag stands out.")
     rows = [(_item(facts, row.item), row.tag, f"{row.rank:,} of {facts.tags.tags:,}") for row in facts.doubts]
-    lead = tag("p", "Stated tags that the neighbours of an item say least for. Many are right all the same.")
-    return join([lead, table(["item", "stated tag", "its place by the neighbours"], rows, 1)])
+    lead = tag("p", "Stated tags that everybody else says least for. Many are right all the same.")
+    return join([lead, table(["item", "stated tag", "its place by everybody else"], rows, 1)])
 
 
 def evaluated(evaluation: Evaluation) -> Markup:

@@ -32,7 +32,7 @@ def group_codes(values: Sequence[object]) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> from lass.evaluation.hiding import group_codes
+    >>> from lass.evidence.hiding import group_codes
     >>> group_codes(["mail", "", "mail", ""]).tolist()
     [0, 1, 0, 2]
     """
@@ -91,7 +91,7 @@ def split(G: sp.csr_array, groups: NDArray[np.intp], situation: str, share: floa
     --------
     >>> import numpy as np
     >>> import scipy.sparse as sp
-    >>> from lass.evaluation.hiding import split
+    >>> from lass.evidence.hiding import split
     >>> G = sp.csr_array(np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]]))
     >>> parts = split(G, np.array([0, 0, 1]), "scattered", 0.5, seed=0)
     >>> parts.hidden.toarray()  # the first two are of one group and lose the same tag

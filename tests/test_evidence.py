@@ -1,0 +1,197 @@
+"""Witnesses against dense computations; weights against what they must bring out."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import lass
+from lass.evidence import COLUMNS, WITNESSES, Linear, Weights, Witnesses, learn, score
+from lass.evidence import linear as linear_room
+from lass.evidence.weighing import hidings
+
+
+def collection(items=400, tags=12, seed=0):
+    """Points whose tags depend on where they are, and on each other: 0 and 1 always come together."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(items, 5))
+    directions = rng.normal(size=(5, tags))
+    T = (X @ directions + 0.5 * rng.normal(size=(items, tags))) > 2.0
+    T[:, 1] = T[:, 0]
+    T[rng.random(items) < 0.3] = False
+    return X, lass.knn_graph(X, 8), sp.csr_array(T.astype(float))
+
+
+def witnesses_of(W, G, linear=None, lam=0.5):
+    return Witnesses(W, G, lass.solve(W, G, lam, tol=1e-8).Z, linear)
+
+
+def test_testimony_is_what_dense_algebra_says():
+    _, W, G = collection(80, 5)
+    found = witnesses_of(W, G)
+    dense, T, Z = W.toarray(), G.toarray(), found.Z
+    degree = dense.sum(axis=1)
+    told = T.any(axis=1)
+    often = (T.sum(axis=0) + 0.5) / (told.sum() + 1.0)
+    H = T.copy()
+    L = np.diag(degree) - dense
+    H[~told] = np.linalg.solve(L[np.ix_(~told, ~told)], dense[np.ix_(~told, told)] @ T[told])
+    rows = np.array([3, 0, 77])
+    got = found.testimony(rows)
+    assert got.shape == (3, 5, len(COLUMNS))
+    crowd, reach = (dense @ Z / degree[:, None])[rows], (dense @ H / degree[:, None])[rows]
+    np.testing.assert_allclose(got[:, :, 1], crowd, atol=1e-6)
+    np.testing.assert_allclose(got[:, :, 3], reach, atol=1e-3)
+    np.testing.assert_allclose(got[:, :, 0], np.log(crowd + 1e-3 * often), atol=1e-4)
+    half = 0.5 * np.median(W.data)
+    vote = (dense @ T + half * often) / (dense @ told + half)[:, None]
+    np.testing.assert_allclose(got[:, :, 5], vote[rows], rtol=1e-5)
+    np.testing.assert_allclose(got[:, :, 10], np.tile(np.log(often), (3, 1)), rtol=1e-5)
+    # company: each tag by ridge regression on the others of an item, without itself
+    for k in range(5):
+        others = np.delete(np.arange(5), k)
+        A = T[:, others].T @ T[:, others] + 20.0 * np.eye(4)
+        weights = np.linalg.solve(A, T[:, others].T @ T[:, k])
+        np.testing.assert_allclose(got[:, k, 8], T[rows][:, others] @ weights, atol=1e-5)
+
+
+def test_a_word_says_nothing_about_itself():
+    """What testifies about a tag of an item stays the same when that very word is taken back."""
+    X, W, G = collection(200, 6)
+    n, k = next((n, k) for n, k in zip(*G.nonzero(), strict=True) if G[[n]].nnz > 1)
+    less = G.tolil()
+    less[n, k] = 0
+    less = sp.csr_array(less)
+    with_it, without = (witnesses_of(W, g, Linear(X, np.arange(200))) for g in (G, less))
+    one, other = (w.testimony(np.array([n]))[0, k] for w in (with_it, without))
+    # through its neighbours a word comes back faintly, and counts of the tag change by one
+    for column in (1, 3, 5, 7, 8):
+        assert abs(one[column] - other[column]) <= 0.3, COLUMNS[column]
+    assert without.T[n, k] == 0
+
+
+def test_a_linear_model_never_judges_its_own_group(monkeypatch):
+    """Tags at random: whoever has seen the answers finds them again, and nobody else."""
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(linear_room, "RIDGE", 1e-6)
+    X = rng.normal(size=(150, 120))
+    X = np.repeat(X, 2, axis=0)  # every item twice
+    T = np.repeat(rng.random((150, 3)) < 0.5, 2, axis=0)
+    T[T.sum(axis=1) == 0, 0] = True
+    tags = sp.csr_array(T.astype(float))
+    rows, tagged = np.arange(300), np.ones(300, bool)
+    correct = {}
+    for name, groups in (("apart", np.repeat(np.arange(150), 2)), ("mixed", np.arange(300))):
+        model = Linear(X, groups)
+        said = model.judge(model.fit(tags), rows, tagged)
+        correct[name] = np.mean((said > 0.5) == T)
+    assert correct["mixed"] > 0.75  # the twin gave it away
+    assert correct["apart"] < 0.62
+
+
+def test_features_beyond_the_rank_are_reduced_and_keep_their_inner_products():
+    rng = np.random.default_rng(1)
+    low = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 900))
+    dense, sparse = (Linear(X, np.arange(60)) for X in (low, sp.csr_array(low)))
+    assert dense.rows.shape[1] <= linear_room.RANK + 1
+    unit = low / np.linalg.norm(low, axis=1, keepdims=True)
+    for found in (dense, sparse):
+        np.testing.assert_allclose(found.rows[:, :-1] @ found.rows[:, :-1].T, unit @ unit.T, atol=1e-8)
+
+
+@pytest.mark.parametrize("groups", ["own", "pairs"])
+def test_what_is_hidden_is_hidden_in_whole_groups_and_nothing_is_lost(groups):
+    _, _, G = collection()
+    codes = np.arange(400) if groups == "own" else np.arange(400) // 2
+    T = G.toarray() > 0
+    seen = np.zeros(400, bool)
+    for visible, hidden in hidings(G, codes, 0):
+        v, h = visible.toarray() > 0, hidden.toarray() > 0
+        np.testing.assert_array_equal(v | h, T)
+        assert not (v & h).any()
+        lost_all = h.any(axis=1) & ~v.any(axis=1)
+        seen |= lost_all
+        assert 0 < lost_all.sum() < 0.35 * T.any(axis=1).sum()
+        assert (h.any(axis=1) & v.any(axis=1)).any()
+        if groups == "pairs":  # a tag is hidden in both items of a pair, or in neither
+            both = (v | h)[0::2] & (v | h)[1::2]
+            np.testing.assert_array_equal(h[0::2][both], h[1::2][both])
+    assert seen.sum() > 0.5 * T.any(axis=1).sum()
+
+
+def fitted(seed=0, items=600):
+    X, W, G = collection(items, 12, seed)
+    linear = Linear(X, np.arange(items))
+
+    def call(visible):
+        return Witnesses(W, visible, lass.solve(W, visible, 0.5, tol=1e-3).Z, linear)
+
+    return call, G, learn(call, G, np.arange(items))
+
+
+def test_scores_are_likely_where_tags_are_and_say_how_likely():
+    call, G, weights = fitted()
+    # a fifth of the items lose their tags, as if nobody had come by
+    rng = np.random.default_rng(5)
+    away = rng.random(G.shape[0]) < 0.2
+    visible = sp.csr_array(sp.diags_array((~away).astype(float)) @ G)
+    visible.eliminate_zeros()
+    weights = learn(call, visible, np.arange(G.shape[0]))
+    scores = score(call(visible), visible, weights)
+    judged = np.flatnonzero(away & (np.diff(G.indptr) > 0))
+    truth, values = G[judged].toarray() > 0, scores.values[judged]
+    assert values[truth].mean() > 3 * values[~truth].mean()
+    # calibrated: in every band of scores with enough pairs the share that is right is about the score
+    for low, high in ((0.0, 0.1), (0.1, 0.4), (0.4, 1.01)):
+        band = (values >= low) & (values < high)
+        assert band.sum() > 30
+        assert abs(values[band].mean() - truth[band].mean()) < 0.12
+
+
+def test_company_speaks_for_a_tag_that_always_comes_with_another():
+    call, G, weights = fitted()
+    some = np.flatnonzero(G[:, [0]].toarray().ravel() > 0)[:6]
+    less = G.tolil()
+    for n in some:
+        less[n, 1] = 0
+    visible = sp.csr_array(less)
+    scores = score(call(visible), visible, weights)
+    assert np.mean(scores.best[some, 0] == 1) > 0.8
+    company = list(WITNESSES).index("company")
+    place = (scores.best[some] == 1).argmax(axis=1)
+    assert (scores.parts[some, place, company] > 1.0).all()
+
+
+def test_parts_add_up_to_the_odds_and_the_best_are_unsaid():
+    call, G, weights = fitted()
+    witnesses = call(G)
+    scores = score(witnesses, G, weights, count=4)
+    odds = np.log(scores.values.astype(float)) - np.log1p(-scores.values.astype(float))
+    tagged = np.diff(G.indptr) > 0
+    usual = np.array(weights.usual)
+    for n in (0, 17, 301):
+        slope = np.array(weights.tagged if tagged[n] else weights.untagged)
+        base = slope[-1] + slope[:-1] @ usual
+        for place, k in enumerate(scores.best[n]):
+            assert G[n, k] == 0
+            np.testing.assert_allclose(base + scores.parts[n, place].sum(), odds[n, k], atol=2e-3)
+        unsaid = np.flatnonzero(G[[n]].toarray().ravel() == 0)
+        assert scores.values[n, scores.best[n, 0]] == scores.values[n, unsaid].max()
+
+
+def test_weights_survive_a_file_and_damage_is_told():
+    _, _, weights = fitted()
+    assert Weights.from_json(weights.to_json()) == weights
+    spoilt = json.loads(weights.to_json())
+    spoilt["tagged"] = spoilt["tagged"][:-1]
+    for text in (json.dumps(spoilt), json.dumps({"tagged": []}), "[]", "{", '"a"', "3"):
+        with pytest.raises(ValueError, match=r"weights|numbers|JSON|Expecting|mapping"):
+            Weights.from_json(text)
+
+
+def test_nothing_is_learnt_from_next_to_nothing():
+    _, W, G = collection(60, 4)
+    few = G.tolil()
+    few[8:] = 0
+    assert learn(lambda visible: witnesses_of(W, visible), sp.csr_array(few), np.arange(60)) is None
