@@ -48,6 +48,14 @@ def test_testimony_is_what_dense_algebra_says():
     vote = (dense @ T + half * often) / (dense @ told + half)[:, None]
     np.testing.assert_allclose(got[:, :, 5], vote[rows], rtol=1e-5)
     np.testing.assert_allclose(got[:, :, 10], np.tile(np.log(often), (3, 1)), rtol=1e-5)
+    # a walk of four steps, each less likely than the one before, without its first return
+    P, known = dense / degree[:, None], told.astype(float)[:, None]
+    powers = [np.linalg.matrix_power(P, t) * 0.7 ** (t - 1) for t in range(1, 5)]
+    seen, heard = sum(powers) @ T, sum(powers) @ known
+    back = 0.7 * np.diag(P @ P)[:, None]
+    shy = 0.01 * heard.mean()
+    walk = (seen - back * T + shy * often) / (heard - back * known + shy)
+    np.testing.assert_allclose(got[:, :, 12], np.maximum(walk, 0)[rows], atol=1e-5)
     # company: each tag by ridge regression on the others of an item, without itself
     for k in range(5):
         others = np.delete(np.arange(5), k)

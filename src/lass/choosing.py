@@ -150,7 +150,7 @@ def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: floa
         (positive.data[kept], (positive.coords[0][kept], positive.coords[1][kept])), shape=G.shape
     )
     degree = float(np.median(W.sum(axis=1)))
-    lams = np.geomspace(0.01, 100.0, 5) / (2.0 * degree if degree > 0 else 1.0)
+    lams = np.geomspace(0.01, 10.0, 4) / (2.0 * degree if degree > 0 else 1.0)
     sample = rng.permutation(len(rows))[:5000]
     rows, columns = rows[sample], columns[sample]
     scores = []

@@ -23,7 +23,7 @@ WITNESSES = {
 #: columns of the testimony, each with the witness it belongs to
 COLUMNS = (
     "crowd", "crowd", "reach", "reach", "neighbours", "neighbours", "features", "features",
-    "company", "company", "frequency",
+    "company", "company", "frequency", "reach", "reach",
 )  # fmt: skip
 #: share of its frequency that a tag has where nothing speaks for it
 FLOOR = 1e-3
@@ -31,6 +31,8 @@ FLOOR = 1e-3
 SHY = 20.0
 #: relative residual of the harmonic extension
 CLOSE = 1e-4
+#: steps of a walk through the graph, and how likely it is to go on after each
+STEPS, ON = 4, 0.7
 
 
 class Witnesses:
@@ -65,6 +67,7 @@ class Witnesses:
         self.heard = W @ told.astype(float)
         self.typical = float(np.median(W.data)) if W.nnz else 1.0
         self.harmonic = _harmonic(W, self.T, np.diff(G.indptr) > 0)
+        self.walked = _walked(W, self.T, self.degree, self.stated > 0, self.frequency)
         self.together, self.lift = _company(self.T, counts, self.frequency)
         self.models = None if linear is None else linear.fit(self.T)
 
@@ -92,6 +95,9 @@ class Witnesses:
         result[:, :, 8] = tags @ self.together
         result[:, :, 9] = (tags @ self.lift) / np.sqrt(size)
         result[:, :, 10] = np.log(often)
+        walk = self.walked[rows]
+        result[:, :, 11] = np.log(walk + FLOOR * often)
+        result[:, :, 12] = walk
         return result
 
 
@@ -102,6 +108,24 @@ def _harmonic(W: sp.csr_array, T: sp.csr_array, told: NDArray[np.bool_]) -> Arra
     Z = T.toarray()
     Z[free] = np.maximum(solve_rows(W, free, (W[free] @ T).toarray(), tol=CLOSE), 0.0)
     return Z
+
+
+def _walked(
+    W: sp.csr_array, T: sp.csr_array, degree: Array, told: NDArray[np.bool_], often: Array
+) -> NDArray[np.float32]:
+    """Tags of the tagged items that a walk from an item comes by, near ones more often than far ones.
+
+    What it sees on its second step back at the item itself is taken out.
+    """
+    P = sp.csr_array(sp.diags_array(1.0 / np.maximum(degree, np.finfo(float).tiny)) @ W)
+    tags, known = T.toarray(), told.astype(float)[:, None]
+    seen, heard = P @ tags, P @ known
+    for _ in range(STEPS - 1):
+        seen, heard = P @ (tags + ON * seen), P @ (known + ON * heard)
+    back = ON * np.asarray(P.multiply(P.T).sum(axis=1)).reshape(-1, 1)
+    shy = 0.01 * float(heard.mean() or 1.0)
+    shares = (seen - back * tags + shy * often) / (heard - back * known + shy)
+    return np.maximum(shares, 0.0).astype(np.float32)
 
 
 def _company(T: sp.csr_array, counts: Array, often: Array) -> tuple[Array, Array]:
