@@ -271,11 +271,13 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     def _decide(self, Z: Array) -> NDArray[np.int64]:
         return np.asarray((Z if self._prior is None else Z + slide(Z, self._prior)).argmax(axis=1))
 
-    def _settle(self, solution: Solution, shift: Array | None = None) -> None:
-        """Take a solution, and the slide of its decisions."""
+    def _settle(self, solution: Solution, shift: Array | None = None, near: Array | None = None) -> None:
+        """Take a solution and the slide of its decisions, looked for from ``near`` if not given."""
         self.solution_ = solution
         if shift is None:
-            shift = np.zeros(len(self.classes_)) if self._prior is None else slide(solution.Z, self._prior)
+            shift = np.zeros(len(self.classes_))
+            if self._prior is not None:
+                shift = slide(solution.Z, self._prior, near)
         self.shift_ = shift
         moved = shift.any()
         self.assignments_ = project_simplex(solution.Z + shift) if moved else solution.Z
@@ -365,7 +367,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         if (interior := self._from_sources(problem.G)) is not None:
             start, problem = interior, problem.changed(lam=self.lam_)
         self.health_ = health(self.graph_, np.asarray(np.diff(problem.G.indptr) > 0))
-        self._settle(centred(solve(problem, tol=self.tol, start=start)))
+        self._settle(centred(solve(problem, tol=self.tol, start=start)), near=self.shift_)
         if self.sharpen is not None:
             self._sharpened()
         return self

@@ -23,7 +23,7 @@ WITNESSES = {
 #: columns of the testimony, each with the witness it belongs to
 COLUMNS = (
     "crowd", "crowd", "reach", "reach", "neighbours", "neighbours", "features", "features",
-    "company", "company", "frequency", "reach", "reach",
+    "company", "company", "frequency", "reach", "reach", "frequency",
 )  # fmt: skip
 #: share of its frequency that a tag has where nothing speaks for it
 FLOOR = 1e-3
@@ -67,6 +67,7 @@ class Witnesses:
         self.heard = W @ told.astype(float)
         self.typical = float(np.median(W.data)) if W.nnz else 1.0
         self.harmonic = _harmonic(W, self.T, np.diff(G.indptr) > 0)
+        self.mass = self.harmonic.mean(axis=0) + FLOOR * self.frequency
         self.walked = _walked(W, self.T, self.degree, self.stated > 0, self.frequency)
         self.together, self.lift = _company(self.T, counts, self.frequency)
         self.models = None if linear is None else linear.fit(self.T)
@@ -98,6 +99,7 @@ class Witnesses:
         walk = self.walked[rows]
         result[:, :, 11] = np.log(walk + FLOOR * often)
         result[:, :, 12] = walk
+        result[:, :, 13] = np.log(self.mass)  # so that a tag that spreads too far can be held back
         return result
 
 
