@@ -8,10 +8,11 @@ BIN := $(VENV)/bin
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
+	$(BIN)/lass demo out/debian-packages
 
 test: $(VENV)/ready
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples scripts
+	$(BIN)/ruff format --check src tests benchmarks examples scripts
 	$(BIN)/mypy
 	$(BIN)/pytest
 
@@ -22,13 +23,17 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/graphs.py
 	$(BIN)/python benchmarks/mapping.py
 	$(BIN)/python benchmarks/few_labels.py --resume
+	$(BIN)/python benchmarks/estimator.py
+	$(BIN)/python benchmarks/active.py
+	$(BIN)/python benchmarks/suggestions.py --resume
+	$(BIN)/python benchmarks/tags.py --sets debian corel5k lastfm delicious
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,amg,graph,files]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,graph,files]"
 	touch $@
 
 $(VENV)/bench: $(VENV)/ready

@@ -151,7 +151,7 @@ def update_digits(half: bool, data: Path) -> list[Row]:
     first, row = measured(lambda: lass.LASS(metric="precomputed").fit(W, given))
     row |= chosen(first) | {"name": "half labelled" if half else "10 labels a class"}
     rows = [row | update(first, W, truth, given.copy(), later)]
-    settings = {"lam": first.lam_, "metric": "precomputed", "prior": np.bincount(truth) / len(truth)}
+    settings = {"metric": "precomputed", "prior": np.bincount(truth) / len(truth)}
     sized, row = measured(lambda: lass.LASS(**settings).fit(W, given))
     row["name"] = rows[0]["name"] + ", class sizes"
     return [*rows, row | update(sized, W, truth, given.copy(), later)]

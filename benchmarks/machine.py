@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 PACKAGES = (
-    "lass", "numpy", "scipy", "numba", "scikit-learn", "pyamg", "osqp", "osqp-mkl", "mkl", "scs", "clarabel",
+    "lass", "numpy", "scipy", "numba", "scikit-learn", "osqp", "osqp-mkl", "mkl", "scs", "clarabel",
     "proxsuite", "piqp",
 )  # fmt: skip
 
