@@ -25,7 +25,7 @@ from lass.graph.laplacian import as_sparse, components, depth
 from lass.linear import solver_for
 from lass.simplex import project_simplex
 from lass.solution import Solution
-from lass.solvers.slides import Slides
+from lass.solvers.slides import Coarse
 
 #: conjugate gradients stop at this share of the residual, fail above the second one after so many steps
 GOAL, FAILED, STEPS = 1e-12, 1e-6, 5000
@@ -224,12 +224,12 @@ def _adjoint(core: Core, Z: Array, row: int, k: int) -> Array:
     starts[row + 1 :] = K
     linear = (starts, np.arange(K, dtype=np.int32), unit)
     square: float = core.rows("face_start", *linear, np.zeros(K), free, inverse, Q, Z, X, R, P)
-    slides, first, before = Slides(core, Z), square, math.inf
+    coarse, first, before = Coarse(core, Z), square, math.inf
     for _ in range(STEPS):
         if square <= GOAL**2 * first:
             break
-        slide, extra = slides.response(R)
-        core.rows("face_turn", (square + extra) / before, slide, inverse, free, Z, R, P)
+        *motions, extra = coarse.response(R)
+        core.rows("face_turn", (square + extra) / before, *motions, inverse, free, Z, R, P)
         before = square + extra
         core.apply(P, Q)
         curvature: float = core.rows("face_curvature", free, Z, P, Q)
