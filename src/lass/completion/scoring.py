@@ -19,6 +19,8 @@ from lass.solvers import Callback
 
 #: arrays of items x tags that a solve holds at the same time
 ARRAYS = 8
+#: relative gap that is enough to learn from
+ROUGH = 1e-2
 #: items from which on lam is chosen on a part of them
 MANY = 10_000
 #: memory that they may take, in GiB, unless the environment variable LASS_MEMORY_GIB says otherwise
@@ -150,7 +152,7 @@ def weigh(
     linear = None if features is None else Linear(features, codes)
 
     def call(visible: sp.csr_array) -> Witnesses:
-        solved = complete(W, visible, completed.lam, category_graph=category_graph)
+        solved = complete(W, visible, completed.lam, tol=ROUGH, category_graph=category_graph)
         return Witnesses(W, visible, solved.solution.Z, linear)
 
     weights = learn(call, G, codes) if weights is None else weights

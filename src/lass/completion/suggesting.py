@@ -149,7 +149,7 @@ class Opinions:
     def doubts(
         self, *, tag: str | None = None, items: Iterable[str] | None = None, limit: int | None = None
     ) -> list[Doubt]:
-        """Stated tags that are less likely than they are on average, those furthest below it first."""
+        """Stated tags that are less likely than they are on average, the least likely first."""
         column = None if tag is None else self._place(tag, self._columns, "tag")
         usual = self.scores.mean(axis=0)
         G = self.problem.G
@@ -162,7 +162,7 @@ class Opinions:
         if items is not None:
             kept &= np.isin(n, self._chosen(items, False))
         n, k, own = n[kept], k[kept], own[kept]
-        order = np.lexsort((-usual[k], own / usual[k]))[:limit]
+        order = np.lexsort((-usual[k], own))[:limit]
         result = []
         for first in range(0, len(order), BLOCK):
             some = order[first : first + BLOCK]

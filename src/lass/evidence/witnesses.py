@@ -30,7 +30,7 @@ FLOOR = 1e-3
 #: how many items must share two tags before their company counts for half of what it says
 SHY = 20.0
 #: relative residual of the harmonic extension
-CLOSE = 1e-4
+CLOSE = 1e-3
 #: steps of a walk through the graph, and how likely it is to go on after each
 STEPS, ON = 4, 0.7
 
