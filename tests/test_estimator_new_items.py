@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import lass
+from lass.evidence import hear
 from test_estimator import NAMES, NEW, TAGS, X, Y, blobs, neighbours, project
 
 
@@ -79,17 +80,21 @@ def test_path_takes_one_item_of_any_form():
         model.path(NEW[0], [1, 0])
 
 
-def test_tags_of_fitted_items_leave_out_what_was_said():
+@pytest.mark.parametrize("tagged", [60, 8], ids=["enough to learn from", "too few"])
+def test_tags_of_fitted_items_leave_out_what_was_said(tagged):
     names = np.array(["jazz", "rock", "folk", "loud"])
-    model = lass.LASS(0.2, n_neighbors=6).fit(X, pd.DataFrame(TAGS, columns=names))
+    tags = np.where(np.arange(60)[:, None] < tagged, TAGS, 0.0)
+    model = lass.LASS(0.2, n_neighbors=6).fit(X, pd.DataFrame(tags, columns=names))
     W = model.graph_.toarray()
-    crowd = W @ model.solution_.Z / W.sum(axis=1, keepdims=True)
+    expected = W @ model.solution_.Z / W.sum(axis=1, keepdims=True)
+    if tagged == 60:
+        expected = hear(model.solution_, features=X)[1].values
     everything = model.predict_tags(top=None, threshold=-1.0)
     for n, found in enumerate(everything):
-        silent = np.flatnonzero(TAGS[n] == 0)
+        silent = np.flatnonzero(tags[n] == 0)
         assert {name for name, _ in found} == set(names[silent])
         np.testing.assert_allclose(
-            [score for _, score in found], -np.sort(-crowd[n, silent], kind="stable"), atol=1e-9
+            [score for _, score in found], -np.sort(-expected[n, silent], kind="stable"), atol=1e-9
         )
     assert [found[:2] for found in everything] == model.predict_tags(top=2, threshold=-1.0)
     high = model.predict_tags(top=None, threshold=0.3)

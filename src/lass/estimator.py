@@ -18,6 +18,7 @@ from lass.checks import number, numbers
 from lass.choosing import Choice, choose_for_labels, choose_for_tags, solve_at
 from lass.core import Array
 from lass.decisions import centred, slide
+from lass.evidence import hear
 from lass.graph import KNNGraph, as_weights, health
 from lass.graph.contrast import Contrast, steepened
 from lass.graph.laplacian import as_sparse
@@ -419,8 +420,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         X : array or sparse matrix, optional
-            New items; by default the fitted ones, whose stated categories are left out and whose
-            others are ranked by what the neighbours say, the item's own words left out.
+            New items; by default the fitted ones, whose stated categories are left out. After
+            affinities their others are ranked by how likely they are (:func:`lass.evidence.hear`:
+            learnt by hiding some, which takes a while), after labels, or where too little is
+            known, by what the neighbours say.
         top : int or None
             How many at most; None for all.
         threshold : float
@@ -428,7 +431,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         """
         check_is_fitted(self)
         if X is None:
-            scores = self.solution_.crowd()
+            scores = self._unsaid()
             said = self.affinities_.tocoo()
             scores[said.coords[0], said.coords[1]] = -np.inf
         else:
@@ -440,6 +443,14 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             [(self.classes_[k], float(row[k])) for k in best if row[k] > threshold]
             for row, best in zip(scores, order, strict=True)
         ]
+
+    def _unsaid(self) -> Array:
+        """Scores of the categories of the fitted items, their own words left out."""
+        if self._codes is None:
+            items = None if self.neighbours_ is None else self.neighbours_.items
+            if (heard := hear(self.solution_, features=items)) is not None:
+                return heard[1].values.astype(float)
+        return self.solution_.crowd()
 
     def path(self, x: Any, g: ArrayLike | None = None) -> AssignmentPath:
         """The exact path over lam of one new item with affinities ``g``, before any slide to a prior."""

@@ -106,7 +106,6 @@ def fit(collection: Collection, report: Report = silent, *, tol: float = 1e-3) -
         features=None if collection.settings.metric == "precomputed" else features_of(collection),
         groups=groups_of(collection)[1],
         weights=_weights(former, words.G.nnz),
-        category_graph=ties,
     )
     beside = {}
     if completed.scores is not None and completed.weights is not None:

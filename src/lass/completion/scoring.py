@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from lass.choosing import Choice, choose_for_tags
 from lass.completion.sampling import part_of
 from lass.core import Array
-from lass.evidence import Linear, Scores, Weights, Witnesses, learn, score
+from lass.evidence import Scores, Weights, hear
 from lass.solution import Solution, solve
 from lass.solvers import Callback
 
 #: arrays of items x tags that a solve holds at the same time
 ARRAYS = 8
-#: relative gap that is enough to learn from
-ROUGH = 1e-2
 #: items from which on lam is chosen on a part of them
 MANY = 10_000
 #: memory that they may take, in GiB, unless the environment variable LASS_MEMORY_GIB says otherwise
@@ -121,7 +119,6 @@ def weigh(
     features: Any = None,
     groups: NDArray[np.intp] | None = None,
     weights: Weights | None = None,
-    category_graph: Any = None,
 ) -> Completed:
     """Hear everybody who can speak for a tag of an item, and turn it into one score that can be believed.
 
@@ -138,28 +135,14 @@ def weigh(
         Items with the same number may be near copies, and are hidden together.
     weights : Weights, optional
         Those of an earlier call, so that nothing must be learnt.
-    category_graph : array or sparse matrix of shape (K, K), optional
-        As in :func:`complete`.
 
     Returns
     -------
     Completed
         With scores; without them where fewer than ten groups of items have tags.
     """
-    problem = completed.solution.problem
-    W, G = problem.W, problem.G
-    codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups
-    linear = None if features is None else Linear(features, codes)
-
-    def call(visible: sp.csr_array) -> Witnesses:
-        solved = complete(W, visible, completed.lam, tol=ROUGH, category_graph=category_graph)
-        return Witnesses(W, visible, solved.solution.Z, linear)
-
-    weights = learn(call, G, codes) if weights is None else weights
-    if weights is None:
-        return completed
-    witnesses = Witnesses(W, G, completed.solution.Z, linear)
-    return replace(completed, weights=weights, scores=score(witnesses, G, weights))
+    found = hear(completed.solution, features=features, groups=groups, weights=weights)
+    return completed if found is None else replace(completed, weights=found[0], scores=found[1])
 
 
 def _typical_degree(W: sp.csr_array) -> float:

@@ -134,10 +134,7 @@ class _Ours:
     def __call__(self) -> Array:
         self.completed = self._complete(self.lam)
         self.lam = self.completed.lam
-        weighed = weigh(
-            self.completed, features=self.task.features, groups=self.task.split.groups,
-            category_graph=self.category_graph,
-        )  # fmt: skip
+        weighed = weigh(self.completed, features=self.task.features, groups=self.task.split.groups)
         return self._judged(weighed)
 
     def alone(self) -> Array:

@@ -1,7 +1,7 @@
 """Who speaks for a tag of an item, and how much each is to be believed."""
 
 from lass.evidence.linear import Linear
-from lass.evidence.weighing import Scores, Weights, learn, score
+from lass.evidence.weighing import Scores, Weights, hear, learn, score
 from lass.evidence.witnesses import COLUMNS, WITNESSES, Witnesses
 
-__all__ = ["COLUMNS", "WITNESSES", "Linear", "Scores", "Weights", "Witnesses", "learn", "score"]
+__all__ = ["COLUMNS", "WITNESSES", "Linear", "Scores", "Weights", "Witnesses", "hear", "learn", "score"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 
 from lass.core import Array
 from lass.evidence.hiding import split
+from lass.evidence.linear import Linear
 from lass.evidence.witnesses import COLUMNS, WITNESSES, Witnesses
+from lass.solution import Solution, solve
 
 #: tagged groups below which they take turns in being hidden, and how many turns there are
 MANY, TURNS = 1500, 4
@@ -27,6 +30,8 @@ SHARES, TRUST, FREEDOM = (0, 2, 6), 5.0, 0.1
 LEAST = 10
 #: rows scored together
 BLOCK = 2048
+#: relative gap that is enough to learn from
+ROUGH = 1e-2
 
 #: from visible words to those who testify about them
 Calling = Callable[[sp.csr_array], Witnesses]
@@ -77,6 +82,38 @@ class Scores:
     values: NDArray[np.float32]
     best: NDArray[np.int32]
     parts: NDArray[np.float32]
+
+
+def hear(
+    solution: Solution,
+    *,
+    features: Any = None,
+    groups: NDArray[np.intp] | None = None,
+    weights: Weights | None = None,
+) -> tuple[Weights, Scores] | None:
+    """Scores of all tags at a solution, and the weights behind them; None where too little is known.
+
+    Parameters
+    ----------
+    solution : Solution
+    features : array or csr_array of shape (N, D), optional
+    groups : array of N numbers, optional
+        Items with the same number may be near copies, and are hidden together.
+    weights : Weights, optional
+        Those of an earlier call, so that nothing must be learnt.
+    """
+    problem = solution.problem
+    codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups
+    linear = None if features is None else Linear(features, codes)
+
+    def call(visible: sp.csr_array) -> Witnesses:
+        solved = solve(problem.changed(G=visible), tol=max(ROUGH, solution.tol))
+        return Witnesses(problem.W, visible, solved.Z, linear)
+
+    weights = learn(call, problem.G, codes) if weights is None else weights
+    if weights is None:
+        return None
+    return weights, score(Witnesses(problem.W, problem.G, solution.Z, linear), problem.G, weights)
 
 
 def learn(call: Calling, G: sp.csr_array, groups: NDArray[np.intp], seed: int = 0) -> Weights | None:
