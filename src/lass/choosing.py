@@ -156,7 +156,8 @@ def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: floa
     scores = []
     last: Array | None = None
     for lam in lams:
-        solution = solve(W, visible, float(lam), tol=1e-3, start=last)
+        # at a small lam the gap hardly sees items without words: it must be as much smaller
+        solution = solve(W, visible, float(lam), tol=1e-3 * min(1.0, 2.0 * lam * degree or 1.0), start=last)
         last = solution.Z
         crowd = solution.crowd()[rows]
         said = visible[rows].tocoo()

@@ -60,7 +60,7 @@ def complete(
     lam : float or "auto"
         With "auto", the one that brings most hidden words back, see :func:`choose`.
     tol : float
-        Relative gap to stop at.
+        Relative gap to stop at; less where lam is small against the ties of an item.
     category_graph : array or sparse matrix of shape (K, K), optional
         Which tags are alike.
     start, callback
@@ -86,6 +86,8 @@ def complete(
     choice = choose(W, G) if lam == "auto" else None
     value = float(lam) if choice is None else choice.lam
     options = {} if category_graph is None else {"category_graph": category_graph}
+    # at a small lam the gap hardly sees items without words: it must be as much smaller
+    tol *= min(1.0, 2.0 * value * _typical_degree(W)) if value > 0 else 1.0
     solution = solve(W, G, value, tol=tol, start=start, callback=callback, **options)
     return Completed(solution, value, choice)
 

@@ -30,8 +30,6 @@ SHARES, TRUST, FREEDOM = (0, 2, 6), 5.0, 0.1
 LEAST = 10
 #: rows scored together
 BLOCK = 2048
-#: relative gap that is enough to learn from
-ROUGH = 1e-2
 
 #: from visible words to those who testify about them
 Calling = Callable[[sp.csr_array], Witnesses]
@@ -107,7 +105,7 @@ def hear(
     linear = None if features is None else Linear(features, codes)
 
     def call(visible: sp.csr_array) -> Witnesses:
-        solved = solve(problem.changed(G=visible), tol=max(ROUGH, solution.tol))
+        solved = solve(problem.changed(G=visible), tol=solution.tol)
         return Witnesses(problem.W, visible, solved.Z, linear)
 
     weights = learn(call, problem.G, codes) if weights is None else weights
