@@ -195,3 +195,13 @@ def test_choice_for_tags_with_next_to_none():
     few = sp.csr_array(G.toarray() * (np.arange(45) < 4)[:, None])
     assert few.nnz < 5
     assert "nothing can be hidden" in choose_for_tags(W, few).reason
+
+
+def test_choice_for_tags_does_not_depend_on_how_words_are_stored():
+    rng = np.random.default_rng(4)
+    W = sp.csr_array(random_graph(rng, 30, "dense"))
+    G = sp.csr_array((rng.random((30, 6)) < 0.4).astype(float))
+    order = np.concatenate([np.arange(a, b)[::-1] for a, b in zip(G.indptr, G.indptr[1:], strict=False)])
+    other = sp.csr_array((G.data[order], G.indices[order], G.indptr), shape=G.shape)
+    assert not other.has_sorted_indices
+    assert choose_for_tags(W, other) == choose_for_tags(W, G)

@@ -137,7 +137,7 @@ def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: floa
     The score is the mean reciprocal rank of a hidden category among those nothing was said
     about, by what the neighbours say (:meth:`lass.Solution.crowd`).
     """
-    positive = G.tocoo()
+    positive = G.sorted_indices().tocoo()  # so that equal words are hidden alike, however they are stored
     chosen = np.flatnonzero(positive.data > 0)
     if len(chosen) < 5:
         return Choice(1.0, "fewer than five positive affinities: nothing can be hidden")
