@@ -44,8 +44,10 @@ class Fit:
     def certificate(self) -> str:
         """How good the answer is, in one sentence."""
         solution = self.completed.solution
-        if not solution.problem.stake:
+        if not solution.problem.G.nnz:
             return "Nobody said anything yet: every item gets the same share of every tag."
+        if not solution.problem.stake:
+            return "The words leave no choice: every assignment is as good as any other."
         share = max(solution.relative_gap, 0.0)
         proven = f"proven to be within {share:.2%} of the best possible, against what all words are worth"
         if solution.converged:
