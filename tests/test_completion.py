@@ -291,3 +291,11 @@ def test_damaged_assignments_are_told(collection):
     )
     with pytest.raises(ValueError, match="are damaged"):
         restored(collection)
+
+
+def test_one_tag_is_not_nobody_said_anything(tmp_path):
+    items = [Item("a", text="mail"), Item("b", text="mail too")]
+    with Collection.create(tmp_path / "one", items, words=[("a", "mail", 1)]) as made:
+        assert "leave no choice" in fit(made).certificate
+    with Collection.create(tmp_path / "none", items, ["mail", "news"]) as made:
+        assert "Nobody said anything" in fit(made).certificate
