@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from lass.cli import group
-from lass.cli.importing import read
 from lass.collection import Collection
 from lass.collection.reading import BadInput
+from lass.exchange.importing import read
 
 ROWS = [
     {"id": f"item {n}", "text": text, "size": n * 1.5}

@@ -8,10 +8,11 @@ import click
 
 from lass.cli.fit import run, show
 from lass.cli.group import Command
-from lass.cli.importing import read
 from lass.cli.init import make
 from lass.cli.suggest import show as show_suggestions
 from lass.cli.talking import Talk, caption, json_option, opened, talking
+from lass.exchange.importing import read
+from lass.exchange.tables import as_rows
 
 EXAMPLES = ["lass demo", "lass demo all-packages/ --data debian/"]
 
@@ -34,7 +35,6 @@ def demo(talk: Talk, folder: Path, data: Path | None) -> None:
             done = run(talk, collection)
             if not (talk.as_json or talk.quiet):
                 show(talk, done)
-        from lass.cli.suggest import as_rows
         from lass.completion import Opinions
 
         opinions = Opinions.of(collection)

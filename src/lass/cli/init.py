@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lass.cli.group import Command
-from lass.cli.importing import Imported, names_of, read, reading_options, told
+from lass.cli.importing import reading_options
 from lass.cli.talking import Talk, count, json_option, talking
+from lass.exchange.importing import Imported, names_of, read, settings_of, told
 
 if TYPE_CHECKING:
     from lass.collection import Settings
@@ -63,8 +64,10 @@ def init(talk: Talk, folder: Path, **options: Any) -> None:
             edges, imported.ids, encoding=options["encoding"], skip_bad=options["skip_bad"]
         )
         imported.skipped += bad
-    kind = named[0][2:] if named else imported.found.kind if imported.found else "table"
-    settings = _settings(kind, imported, options, metric, neighbours, name, embed)
+    settings = settings_of(
+        imported, items, named[0][2:] if named else "", id=options["id"], metric=metric,
+        neighbours=neighbours, name=name, embed=embed,
+    )  # fmt: skip
     make(talk, folder, imported, settings, features, graph)
 
 
@@ -101,33 +104,3 @@ def make(
     )  # fmt: skip
     for problem in imported.skipped[:20]:
         talk.detail(str(problem))
-
-
-def _settings(
-    kind: str, imported: Imported, options: dict[str, Any], metric: str | None, neighbours: int, name: str,
-    embed: str | None,
-) -> Settings:  # fmt: skip
-    """How the collection is to be read again, tied and completed."""
-    from lass.collection import Settings
-
-    found, items = imported.found, options["items"]
-    assert found is not None
-    features: dict[str, Any] = {"kind": kind}
-    if kind == "numeric":
-        features["columns"] = list(found.numeric)
-    elif kind == "images":
-        features["folder"] = str(items.resolve())
-    elif kind not in ("vectors", "edges"):
-        if not any(found.texts):
-            columns = ", ".join([*found.columns][:8]) or "no others"
-            raise ValueError(
-                f"{items}: nothing to compare items by; name a column of texts with --text "
-                f"(columns: {columns}), or use --numeric, --vectors or --edges"
-            )
-        features = {"kind": "text", "columns": list(found.text_columns)}
-        if kind == "embed":
-            features |= {"kind": "embeddings", "model": embed}
-    if options["id"] is not None:
-        features["id"] = options["id"]
-    usual = {"numeric": "euclidean", "edges": "precomputed"}.get(kind, "cosine")
-    return Settings(name=name, features=features, n_neighbors=neighbours, metric=metric or usual)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +11,12 @@ import click
 
 from lass.cli.group import Command
 from lass.cli.talking import Talk, caption, count, folder_argument, json_option, opened, talking
-from lass.cli.writing import check_ending, write_delimited, write_rows
+from lass.exchange.tables import DOUBTS, SUGGESTIONS, as_rows
+from lass.exchange.writing import check_ending, write_delimited, write_rows
 
 if TYPE_CHECKING:
     from lass.completion import Doubt, Suggestion
 
-COLUMNS = {
-    False: ("item", "tag", "score", "rank", "because", "neighbours"),
-    True: ("item", "tag", "score", "usual", "rank"),
-}
 #: items on a terminal, unless --limit says otherwise
 SHOWN = 15
 
@@ -75,19 +71,10 @@ def suggest(
         if doubts or not (whole or untagged):
             doubted = opinions.doubts(limit=limit if doubts else 5, **chosen)
         if whole:
-            _write(talk, doubted if doubts else added, COLUMNS[doubts], out)
+            _write(talk, doubted if doubts else added, DOUBTS if doubts else SUGGESTIONS, out)
         else:
             titles = {item.id: caption(item) for item in collection.items({row.item for row in added})}
             show(talk, added, doubted, titles)
-
-
-def as_rows(found: Iterable[Suggestion] | Iterable[Doubt]) -> Iterator[dict[str, Any]]:
-    """Suggestions or doubts as plain rows."""
-    for one in found:
-        row = one._asdict()
-        if "neighbours" in row:
-            row["neighbours"] = [speaker._asdict() for speaker in row["neighbours"]]
-        yield row
 
 
 def _write(talk: Talk, found: Any, columns: tuple[str, ...], out: Path | None) -> None:

@@ -210,9 +210,19 @@ def _regress(pairs: list[tuple[Array, Array, Array]]) -> Array:
     return np.append(slope, model.intercept_[0] - slope @ mean)
 
 
-def score(witnesses: Witnesses, G: sp.csr_array, weights: Weights, count: int = 10) -> Scores:
-    """Scores of all tags of all items, and what the best of each are made of. O(N K), rows in blocks."""
-    N, K = G.shape
+def score(
+    witnesses: Witnesses,
+    G: sp.csr_array,
+    weights: Weights,
+    count: int = 10,
+    rows: NDArray[np.intp] | None = None,
+) -> Scores:
+    """Scores of all tags of all items, or of those in ``rows``, and what the best of each are made of.
+
+    O(K) an item, in blocks of rows.
+    """
+    wanted = np.arange(G.shape[0]) if rows is None else rows
+    N, K = len(wanted), G.shape[1]
     count = min(count, K)
     values = np.empty((N, K), np.float32)
     best = np.empty((N, count), np.int32)
@@ -220,16 +230,16 @@ def score(witnesses: Witnesses, G: sp.csr_array, weights: Weights, count: int = 
     member = np.array([[column == name for name in WITNESSES] for column in COLUMNS], float)
     usual = np.array(weights.usual)
     for low in range(0, N, BLOCK):
-        rows = np.arange(low, min(low + BLOCK, N))
-        testimony = witnesses.testimony(rows)
+        at, some = slice(low, low + BLOCK), wanted[low : low + BLOCK]
+        testimony = witnesses.testimony(some)
         slope = np.where(
-            (witnesses.stated[rows] > 0)[:, None], np.array(weights.tagged), np.array(weights.untagged)
+            (witnesses.stated[some] > 0)[:, None], np.array(weights.tagged), np.array(weights.untagged)
         )
         odds = np.einsum("nkf,nf->nk", testimony, slope[:, :-1].astype(np.float32)) + slope[:, -1:]
-        values[rows] = 1.0 / (1.0 + np.exp(-np.clip(odds, -50.0, 50.0)))
-        said = G[rows].tocoo()
+        values[at] = 1.0 / (1.0 + np.exp(-np.clip(odds, -50.0, 50.0)))
+        said = G[some].tocoo()
         odds[said.coords] = -np.inf
-        best[rows] = np.argsort(-odds, axis=1, kind="stable")[:, :count]
-        told = np.take_along_axis(testimony, best[rows][:, :, None], axis=1) - usual
-        parts[rows] = (told * slope[:, None, :-1]) @ member
+        best[at] = np.argsort(-odds, axis=1, kind="stable")[:, :count]
+        told = np.take_along_axis(testimony, best[at][:, :, None], axis=1) - usual
+        parts[at] = (told * slope[:, None, :-1]) @ member
     return Scores(values, best, parts)

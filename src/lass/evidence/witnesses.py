@@ -56,21 +56,35 @@ class Witnesses:
     """
 
     def __init__(self, W: sp.csr_array, G: sp.csr_array, Z: Array, linear: Linear | None) -> None:
-        self.W, self.Z, self.linear = W, Z, linear
-        self.T = sp.csr_array((G > 0).astype(float))
-        self.stated = np.diff(self.T.indptr)
+        self.W, self.linear = W, linear
         self.degree = np.asarray(W.sum(axis=1)).ravel()
+        self.typical = float(np.median(W.data)) if W.nnz else 1.0
+        self._take(G, Z)
+        self.harmonic = _harmonic(W, self.T, np.diff(G.indptr) > 0)
+        self.mass = self.harmonic.mean(axis=0) + FLOOR * self.frequency
+        self.walked = _walked(W, self.T, self.degree, self.stated > 0, self.frequency)
+        self.models = None if linear is None else linear.fit(self.T)
+
+    def _take(self, G: sp.csr_array, Z: Array) -> None:
+        """What is cheap to know of words and assignments."""
+        self.Z, self.T = Z, sp.csr_array((G > 0).astype(float))
+        self.stated = np.diff(self.T.indptr)
         counts = np.asarray(self.T.sum(axis=0)).ravel()
         told = self.stated > 0
         #: share of the tagged items that have each tag
         self.frequency = (counts + 0.5) / (told.sum() + 1.0)
-        self.heard = W @ told.astype(float)
-        self.typical = float(np.median(W.data)) if W.nnz else 1.0
-        self.harmonic = _harmonic(W, self.T, np.diff(G.indptr) > 0)
-        self.mass = self.harmonic.mean(axis=0) + FLOOR * self.frequency
-        self.walked = _walked(W, self.T, self.degree, self.stated > 0, self.frequency)
+        self.heard = self.W @ told.astype(float)
         self.together, self.lift = _company(self.T, counts, self.frequency)
-        self.models = None if linear is None else linear.fit(self.T)
+
+    def follow(self, G: sp.csr_array, Z: Array, rows: NDArray[np.intp]) -> None:
+        """Take over words that changed in a few rows, for testimony on what is near them.
+
+        What is carried through the whole graph, and the linear models, stay as they were: those
+        change by a hair, and take most of the time.
+        """
+        self._take(G, Z)
+        told = rows[np.diff(G.indptr)[rows] > 0]
+        self.harmonic[told] = self.T[told].toarray()
 
     def testimony(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """(len(rows), K, len(COLUMNS)): of every share its logarithm and itself, and the rest."""

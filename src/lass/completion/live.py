@@ -1,0 +1,138 @@
+"""Assignments and scores that follow what people say, word by word."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.collection import Collection, Words
+from lass.completion.fitting import smoothing_of
+from lass.completion.making import Progress, Report, features_of, groups_of, silent
+from lass.completion.saved import grown, restored
+from lass.completion.scoring import Completed, complete
+from lass.evidence import Linear, Scores, Witnesses, score
+from lass.solution import Solution
+from lass.solvers import Step
+
+#: relative gap of a first solve, so small that one word among many is seen
+CLOSE = 1e-5
+#: an assignment that moves by more has moved
+MOVED = 1e-3
+#: rows that are scored again at once
+NEAR = 1000
+
+
+class Learnt(NamedTuple):
+    """What :meth:`Live.learn` did: rows with new assignments or scores (None: any), and how long it took."""
+
+    rows: NDArray[np.intp] | None
+    seconds: float
+
+
+class Live:
+    """The model of a collection, kept in memory and brought up to date without beginning anew.
+
+    A word is taken in twice: at once by :meth:`learn`, which solves from the present assignments and
+    scores the rows nearby again, and thoroughly by :meth:`renew`, which hears every witness anew
+    on every row. Readers take :attr:`completed` and :attr:`words`, which are replaced, never changed.
+
+    Parameters
+    ----------
+    collection : Collection
+        Fitted before.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self.completed, self.words = restored(collection)
+        self._solved = False
+        self._linear: Linear | None = None
+        self._witnesses: Witnesses | None = None
+        #: change of the log that all scores know
+        self.renewed = -1
+
+    def learn(self, words: Words, report: Report = silent) -> Learnt:
+        """Solve for these words from where we are, and score again what is near to a change."""
+        began = time.perf_counter()
+        before = self.completed
+        G = sp.csr_array(words.G[: before.solution.problem.N])
+        solution = self._solve(G, report)
+        completed = replace(before, solution=solution)
+        rows = self._touched(before, G, solution.Z)
+        if rows is not None and before.scores is not None and before.weights is not None and self._witnesses:
+            self._witnesses.follow(G, solution.Z, rows)
+            rows = self._with_neighbours(rows)
+            again = score(self._witnesses, G, before.weights, rows=rows[:NEAR])
+            completed = replace(completed, scores=_patched(before.scores, again, rows[:NEAR]))
+        elif before.scores is not None and G.shape[1] > before.scores.values.shape[1]:
+            values = np.zeros(G.shape, np.float32)
+            values[:, : before.scores.values.shape[1]] = before.scores.values
+            completed = replace(completed, scores=replace(before.scores, values=values))
+            self._witnesses = None
+        self.completed, self.words, self._solved = completed, words, True
+        return Learnt(rows, time.perf_counter() - began)
+
+    def renew(self, report: Report = silent) -> Learnt:
+        """Hear every witness anew on every row; the first time it takes longest."""
+        began = time.perf_counter()
+        completed, words = self.completed, self.words
+        report(Progress("evidence"))
+        if completed.weights is not None:
+            problem = completed.solution.problem
+            if self._linear is None and self._collection.settings.metric != "precomputed":
+                groups = groups_of(self._collection)[1]
+                codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups[: problem.N]
+                self._linear = Linear(features_of(self._collection)[: problem.N], codes)
+            self._witnesses = Witnesses(problem.W, problem.G, completed.solution.Z, self._linear)
+            scores = score(self._witnesses, problem.G, completed.weights)
+            self.completed = replace(completed, scores=scores)
+        self.renewed = words.number
+        return Learnt(None, time.perf_counter() - began)
+
+    def _solve(self, G: sp.csr_array, report: Report) -> Solution:
+        solution = self.completed.solution
+        problem = solution.problem
+        stake = problem.stake or 1.0
+
+        def told(step: Step) -> None:
+            report(Progress("solve", gap=step.gap / stake))
+
+        report(Progress("solve"))
+        if self._solved and G.shape[1] == problem.K:
+            return solution.update(G=G, callback=told)
+        ties = smoothing_of(self._collection, self._collection.names()[: G.shape[1]])
+        start = grown(solution.Z, problem.W, G.shape[1])
+        return complete(
+            problem.W, G, problem.lam, tol=CLOSE, category_graph=ties, start=start, callback=told
+        ).solution
+
+    def _touched(self, before: Completed, G: sp.csr_array, Z: NDArray[np.float64]) -> NDArray[np.intp] | None:
+        """Rows whose words or assignments changed; None where that is not the question."""
+        former = before.solution
+        if not self._solved or G.shape != former.problem.G.shape:
+            return None
+        difference = sp.csr_array(G - former.problem.G)
+        difference.eliminate_zeros()
+        said = np.flatnonzero(np.diff(difference.indptr))
+        moved = np.abs(Z - former.Z).max(axis=1)
+        order = np.argsort(-moved, kind="stable")
+        others = order[: np.count_nonzero(moved > MOVED)]
+        return np.concatenate([said, others[~np.isin(others, said)]]).astype(np.intp)
+
+    def _with_neighbours(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        W = self.completed.solution.problem.W
+        near = W[rows[:NEAR]].indices.astype(np.intp)
+        _, first = np.unique(np.concatenate([rows, near]), return_index=True)
+        return np.concatenate([rows, near])[np.sort(first)]
+
+
+def _patched(scores: Scores, again: Scores, rows: NDArray[np.intp]) -> Scores:
+    """Scores in which some rows are new; those of before stay as they were for whoever reads them."""
+    values, best, parts = scores.values.copy(), scores.best.copy(), scores.parts.copy()
+    values[rows], best[rows], parts[rows] = again.values, again.best, again.parts
+    return Scores(values, best, parts)

@@ -1,0 +1,1 @@
+"""People's files in, tables out: what the command line and the Studio share."""

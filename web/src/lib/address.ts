@@ -1,0 +1,58 @@
+/** What the part of the address after "#" holds, so that reload, back and a shared link show the same. */
+
+import type { View } from "./studio.svelte";
+import type { Filter, Query } from "./types";
+
+export interface Place {
+  view: View;
+  /** the open item */
+  item: number | null;
+  /** the open tag of the view of tags */
+  tag: number | null;
+  query: Query;
+}
+
+export const VIEWS: readonly View[] = ["items", "map", "tags", "progress"];
+export const FILTERS: readonly Filter[] = ["all", "untagged", "tagged", "doubtful", "changed", "next"];
+const SIGNS = ["is", "is-not", "suggested"] as const;
+
+const whole = (text: string | null | undefined): number | null =>
+  text && /^\d{1,9}$/.test(text) ? Number(text) : null;
+
+export function read(hash: string): Place {
+  const [path = "", asked = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [name, part] = path.split("/");
+  const view = VIEWS.find((known) => known === name) ?? "items";
+  const values = new URLSearchParams(asked);
+  const query: Query = {};
+  const text = values.get("text");
+  if (text) query.text = text;
+  const filter = FILTERS.find((known) => known === values.get("filter"));
+  if (filter && filter !== "all") query.filter = filter;
+  const about = whole(values.get("tag"));
+  if (about !== null) {
+    query.tag = about;
+    query.sign = SIGNS.find((known) => known === values.get("sign")) ?? "is";
+  }
+  return {
+    view,
+    item: view === "tags" ? whole(values.get("item")) : whole(part ?? values.get("item")),
+    tag: view === "tags" ? whole(part) : null,
+    query,
+  };
+}
+
+export function written(place: Place): string {
+  const values = new URLSearchParams();
+  const part = place.view === "tags" ? place.tag : place.item;
+  if (place.view === "tags" && place.item !== null) values.set("item", `${place.item}`);
+  const { text, filter, tag, sign } = place.query;
+  if (text) values.set("text", text);
+  if (filter && filter !== "all") values.set("filter", filter);
+  if (tag !== undefined) {
+    values.set("tag", `${tag}`);
+    values.set("sign", sign ?? "is");
+  }
+  const asked = values.toString();
+  return `#/${place.view}${part === null ? "" : `/${part}`}${asked ? `?${asked}` : ""}`;
+}

@@ -1,0 +1,44 @@
+/** Numbers and times as people read them. */
+
+export const percent = (share: number): string => {
+  const hundred = share * 100;
+  if (hundred > 0 && hundred < 1) return "<1 %";
+  return `${Math.round(hundred)} %`;
+};
+
+export const count = (number: number, one: string, many = `${one}s`): string =>
+  `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+
+/** A number with its sign; the real minus, which is as wide as the plus. */
+export const signed = (number: number, digits = 2): string => {
+  const size = Math.abs(number).toFixed(digits);
+  if (Number(size) === 0) return size;
+  return `${number < 0 ? "−" : "+"}${size}`;
+};
+
+/** A gap such as 0.00042 as 4.2e-4: short, and its fall can be seen. */
+export const small = (number: number): string => {
+  if (number === 0) return "0";
+  return number >= 0.01 ? number.toFixed(2) : number.toExponential(1).replace("e-", "e−");
+};
+
+const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [
+  [60, "second"],
+  [60, "minute"],
+  [24, "hour"],
+  [7, "day"],
+];
+
+/** "5 minutes ago"; a date when that is more than a week. */
+export function ago(at: string, now = Date.now()): string {
+  const then = Date.parse(at);
+  if (Number.isNaN(then)) return at;
+  let passed = (now - then) / 1000;
+  if (passed < 10) return "just now";
+  const words = new Intl.RelativeTimeFormat("en");
+  for (const [length, unit] of STEPS) {
+    if (passed < length) return words.format(-Math.round(passed), unit);
+    passed /= length;
+  }
+  return new Date(then).toLocaleDateString("en", { dateStyle: "medium" });
+}

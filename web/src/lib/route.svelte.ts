@@ -1,0 +1,46 @@
+/** Keeps the address and the app in step, both ways. */
+
+import { untrack } from "svelte";
+import { listing } from "../items/listing.svelte";
+import { read, written, type Place } from "./address";
+import { studio } from "./studio.svelte";
+
+let jumped = false;
+
+/** Opens an item so that "back" returns to the one before; steps through the list leave no such trace. */
+export function open(row: number): void {
+  jumped = true;
+  studio.selected = row;
+  studio.view = "items";
+}
+
+const here = (): Place => ({ view: studio.view, item: studio.selected, tag: studio.tag, query: listing.query });
+
+/** Takes over what the address says; tells whether the list must be asked for again. */
+export function follow(hash: string): boolean {
+  const place = read(hash);
+  const before = written({ ...here(), view: "items", item: null });
+  studio.view = place.view;
+  if (place.item !== null) studio.selected = place.item;
+  if (place.view === "tags") studio.tag = place.tag;
+  listing.text = place.query.text ?? "";
+  listing.filter = place.query.filter ?? "all";
+  listing.tag = place.query.tag ?? null;
+  listing.sign = place.query.sign ?? "is";
+  return before !== written({ ...here(), view: "items", item: null });
+}
+
+/** Called in a component: writes the address whenever something it holds changes. */
+export function keepAddress(): void {
+  $effect(() => {
+    const hash = written(here());
+    untrack(() => {
+      if (hash === location.hash) return;
+      const [from, to] = [read(location.hash), here()];
+      const elsewhere = from.view !== to.view || from.tag !== to.tag || from.query.filter !== to.query.filter;
+      const fresh = location.hash !== "" && (jumped || elsewhere);
+      jumped = false;
+      history[fresh ? "pushState" : "replaceState"](null, "", hash);
+    });
+  });
+}

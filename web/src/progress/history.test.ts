@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import type { Change } from "../lib/types";
+import { actions } from "./history";
+
+const change = (number: number, batch: number, undone = false): Change => ({
+  number, batch, at: "2026-01-01T00:00:00Z", who: "ann", row: number, item: `item ${number}`, tag: 0, value: 1, undone,
+  undoes: false,
+});
+
+it("gathers what was one action, the newest first", () => {
+  const found = actions([change(3, 2), change(2, 2), change(1, 1)]);
+  expect(found.map((action) => [action.batch, action.changes.length])).toEqual([[2, 2], [1, 1]]);
+});
+
+it("calls an action undone only if all of it is", () => {
+  expect(actions([change(2, 1, true), change(1, 1, false)])[0]!.undone).toBe(false);
+  expect(actions([change(2, 1, true), change(1, 1, true)])[0]!.undone).toBe(true);
+});
