@@ -10,6 +10,7 @@ from lass.cli.group import Commands
 #: command -> the module it is in and its name there; loaded when it is asked for
 HOME = {
     "demo": "lass.cli.demo:demo",
+    "studio": "lass.cli.studio:studio",
     "init": "lass.cli.init:init",
     "add": "lass.cli.add:add",
     "fit": "lass.cli.fit:fit",

@@ -12,6 +12,8 @@ _HOME = {
     "Completed": "scoring",
     "Doubt": "suggesting",
     "Fit": "fitting",
+    "Learnt": "live",
+    "Live": "live",
     "Opinions": "suggesting",
     "Progress": "making",
     "Suggestion": "suggesting",
@@ -28,13 +30,14 @@ _HOME = {
 }
 
 __all__ = [
-    "Completed", "Doubt", "Fit", "Opinions", "Progress", "Suggestion", "TagHealth", "complete",
-    "features_of", "fit", "graph_of", "next_items", "restored", "scores", "tag_health", "weigh",
+    "Completed", "Doubt", "Fit", "Learnt", "Live", "Opinions", "Progress", "Suggestion", "TagHealth",
+    "complete", "features_of", "fit", "graph_of", "next_items", "restored", "scores", "tag_health", "weigh",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from lass.completion.asking import next_items
     from lass.completion.fitting import Fit, fit
+    from lass.completion.live import Learnt, Live
     from lass.completion.making import Progress, features_of, graph_of
     from lass.completion.saved import restored
     from lass.completion.scoring import Completed, complete, scores, weigh

@@ -14,7 +14,7 @@ from lass.collection import Collection, Words
 from lass.completion.fitting import smoothing_of
 from lass.completion.making import Progress, Report, features_of, groups_of, silent
 from lass.completion.saved import grown, restored
-from lass.completion.scoring import Completed, complete
+from lass.completion.scoring import Completed, certificate, complete
 from lass.evidence import Linear, Scores, Witnesses, score
 from lass.solution import Solution
 from lass.solvers import Step
@@ -39,7 +39,7 @@ class Live:
 
     A word is taken in twice: at once by :meth:`learn`, which solves from the present assignments and
     scores the rows nearby again, and thoroughly by :meth:`renew`, which hears every witness anew
-    on every row. Readers take :attr:`completed` and :attr:`words`, which are replaced, never changed.
+    on every row. Readers take :attr:`state`.
 
     Parameters
     ----------
@@ -49,12 +49,29 @@ class Live:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self.completed, self.words = restored(collection)
-        self._solved = False
+        #: assignments and scores, and the words they know; replaced as one, never changed
+        self.state: tuple[Completed, Words] = restored(collection)
+        #: whether the assignments were solved for closely, after they were read from the disk
+        self.solved = False
         self._linear: Linear | None = None
         self._witnesses: Witnesses | None = None
         #: change of the log that all scores know
         self.renewed = -1
+
+    @property
+    def completed(self) -> Completed:
+        """Assignments and scores as they are now."""
+        return self.state[0]
+
+    @property
+    def words(self) -> Words:
+        """The words they know."""
+        return self.state[1]
+
+    @property
+    def certificate(self) -> str:
+        """How good the assignments are, in one sentence."""
+        return certificate(self.completed.solution)
 
     def learn(self, words: Words, report: Report = silent) -> Learnt:
         """Solve for these words from where we are, and score again what is near to a change."""
@@ -74,13 +91,13 @@ class Live:
             values[:, : before.scores.values.shape[1]] = before.scores.values
             completed = replace(completed, scores=replace(before.scores, values=values))
             self._witnesses = None
-        self.completed, self.words, self._solved = completed, words, True
+        self.state, self.solved = (completed, words), True
         return Learnt(rows, time.perf_counter() - began)
 
     def renew(self, report: Report = silent) -> Learnt:
         """Hear every witness anew on every row; the first time it takes longest."""
         began = time.perf_counter()
-        completed, words = self.completed, self.words
+        completed, words = self.state
         report(Progress("evidence"))
         if completed.weights is not None:
             problem = completed.solution.problem
@@ -90,7 +107,7 @@ class Live:
                 self._linear = Linear(features_of(self._collection)[: problem.N], codes)
             self._witnesses = Witnesses(problem.W, problem.G, completed.solution.Z, self._linear)
             scores = score(self._witnesses, problem.G, completed.weights)
-            self.completed = replace(completed, scores=scores)
+            self.state = replace(completed, scores=scores), words
         self.renewed = words.number
         return Learnt(None, time.perf_counter() - began)
 
@@ -103,7 +120,7 @@ class Live:
             report(Progress("solve", gap=step.gap / stake))
 
         report(Progress("solve"))
-        if self._solved and G.shape[1] == problem.K:
+        if self.solved and G.shape[1] == problem.K:
             return solution.update(G=G, callback=told)
         ties = smoothing_of(self._collection, self._collection.names()[: G.shape[1]])
         start = grown(solution.Z, problem.W, G.shape[1])
@@ -114,7 +131,7 @@ class Live:
     def _touched(self, before: Completed, G: sp.csr_array, Z: NDArray[np.float64]) -> NDArray[np.intp] | None:
         """Rows whose words or assignments changed; None where that is not the question."""
         former = before.solution
-        if not self._solved or G.shape != former.problem.G.shape:
+        if not self.solved or G.shape != former.problem.G.shape:
             return None
         difference = sp.csr_array(G - former.problem.G)
         difference.eliminate_zeros()

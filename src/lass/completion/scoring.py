@@ -160,6 +160,24 @@ def scores(completed: Completed) -> NDArray[np.floating[Any]]:
     return completed.solution.crowd() if completed.scores is None else completed.scores.values
 
 
+def certificate(solution: Solution) -> str:
+    """How good an answer is, in one sentence."""
+    if not solution.problem.G.nnz:
+        return "Nobody said anything yet: every item gets the same share of every tag."
+    if not solution.problem.stake:
+        return "The words leave no choice: every assignment is as good as any other."
+    share = max(solution.relative_gap, 0.0)
+    proven = f"proven to be within {_percent(share)} of the best possible, against what all words are worth"
+    if solution.converged:
+        return f"The assignments are {proven}."
+    return f"The assignments are {proven}, which is more than was asked for."
+
+
+def _percent(share: float) -> str:
+    """A share with two digits that matter."""
+    return f"{share:.2%}" if share >= 1e-3 or share == 0 else f"{100 * share:.2g}%"
+
+
 def check_memory(items: int, tags: int) -> None:
     """Say so before a collection is too large for its arrays of items x tags."""
     needed = ARRAYS * 8 * items * tags / 2**30

@@ -129,13 +129,13 @@ class Opinions:
         voiced = speakers(self.problem.W, self.completed.solution.Z, n, k, self.words.ids, voices)
         ids, names, values = self.words.ids, self.words.names, self.scores[n, k].tolist()
         return [
-            Suggestion(ids[row], names[col], score, place, voice, self._because(row, col))
+            Suggestion(ids[row], names[col], score, place, voice, self.because(row, col))
             for row, col, score, place, voice in zip(
                 n.tolist(), k.tolist(), values, rank.tolist(), voiced, strict=True
             )
         ]
 
-    def _because(self, row: int, column: int) -> dict[str, float]:
+    def because(self, row: int, column: int) -> dict[str, float]:
         """What each witness adds to a tag among the best of an item, the loudest first."""
         scores = self.completed.scores
         if scores is None:

@@ -101,7 +101,7 @@ def settings_of(
     imported: Imported, items: Path, kind: str = "", *, id: str | None = None, metric: str | None = None,
     neighbours: int = 30, name: str = "", embed: str | None = None,
 ) -> Settings:  # fmt: skip
-    """How the collection is to be read again, tied and completed; ``kind`` is by default that of the items."""
+    """How it is to be read again, tied and completed; ``kind`` is that of the items by default."""
     from lass.collection import Settings
 
     found = imported.found

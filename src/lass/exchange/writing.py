@@ -53,10 +53,11 @@ def write_delimited(
     """CSV or TSV, onto stdout where there is no file."""
     writer = csv.writer(file or sys.stdout, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_cell(row[name]) for name in columns] for row in rows)
+    writer.writerows([cell(row[name]) for name in columns] for row in rows)
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
+    """A value as one cell of a table."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict):

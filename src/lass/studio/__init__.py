@@ -1,0 +1,1 @@
+"""The Studio: a collection in the browser."""

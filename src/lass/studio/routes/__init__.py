@@ -1,0 +1,1 @@
+"""What can be asked for: reading, changing, and moving whole files in and out."""
