@@ -95,18 +95,26 @@ class Live:
         return Learnt(rows, time.perf_counter() - began)
 
     def renew(self, report: Report = silent) -> Learnt:
-        """Hear every witness anew on every row; the first time it takes longest."""
+        """Hear every witness anew on every row; the first time it takes longest.
+
+        ``report`` is called often, and may raise an error to end the work: nothing has changed then.
+        """
         began = time.perf_counter()
         completed, words = self.state
-        report(Progress("evidence"))
+
+        def pause() -> None:
+            report(Progress("evidence"))
+
+        pause()
         if completed.weights is not None:
             problem = completed.solution.problem
             if self._linear is None and self._collection.settings.metric != "precomputed":
                 groups = groups_of(self._collection)[1]
                 codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups[: problem.N]
                 self._linear = Linear(features_of(self._collection)[: problem.N], codes)
-            self._witnesses = Witnesses(problem.W, problem.G, completed.solution.Z, self._linear)
-            scores = score(self._witnesses, problem.G, completed.weights)
+            witnesses = Witnesses(problem.W, problem.G, completed.solution.Z, self._linear, pause)
+            scores = score(witnesses, problem.G, completed.weights, pause=pause)
+            self._witnesses = witnesses
             self.state = replace(completed, scores=scores), words
         self.renewed = words.number
         return Learnt(None, time.perf_counter() - began)

@@ -216,10 +216,11 @@ def score(
     weights: Weights,
     count: int = 10,
     rows: NDArray[np.intp] | None = None,
+    pause: Callable[[], object] = int,
 ) -> Scores:
     """Scores of all tags of all items, or of those in ``rows``, and what the best of each are made of.
 
-    O(K) an item, in blocks of rows.
+    O(K) an item, in blocks of rows; ``pause`` is called before each, and what it raises ends the work.
     """
     wanted = np.arange(G.shape[0]) if rows is None else rows
     N, K = len(wanted), G.shape[1]
@@ -231,6 +232,7 @@ def score(
     usual = np.array(weights.usual)
     for low in range(0, N, BLOCK):
         at, some = slice(low, low + BLOCK), wanted[low : low + BLOCK]
+        pause()
         testimony = witnesses.testimony(some)
         slope = np.where(
             (witnesses.stated[some] > 0)[:, None], np.array(weights.tagged), np.array(weights.untagged)

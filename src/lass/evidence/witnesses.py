@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -48,6 +50,8 @@ class Witnesses:
         Assignments at these words.
     linear : Linear or None
         Features of the items, if there are any.
+    pause : function
+        Called between steps; what it raises ends the work.
 
     Notes
     -----
@@ -55,14 +59,24 @@ class Witnesses:
     holds one array of N x K beside Z.
     """
 
-    def __init__(self, W: sp.csr_array, G: sp.csr_array, Z: Array, linear: Linear | None) -> None:
+    def __init__(
+        self,
+        W: sp.csr_array,
+        G: sp.csr_array,
+        Z: Array,
+        linear: Linear | None,
+        pause: Callable[[], object] = int,
+    ) -> None:
         self.W, self.linear = W, linear
         self.degree = np.asarray(W.sum(axis=1)).ravel()
         self.typical = float(np.median(W.data)) if W.nnz else 1.0
         self._take(G, Z)
+        pause()
         self.harmonic = _harmonic(W, self.T, np.diff(G.indptr) > 0)
         self.mass = self.harmonic.mean(axis=0) + FLOOR * self.frequency
+        pause()
         self.walked = _walked(W, self.T, self.degree, self.stated > 0, self.frequency)
+        pause()
         self.models = None if linear is None else linear.fit(self.T)
 
     def _take(self, G: sp.csr_array, Z: Array) -> None:

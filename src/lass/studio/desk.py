@@ -141,23 +141,20 @@ class Desk:
         with self._lock:
             self._take_in("", "Changed by another program")
 
-    def _reverse(self, act: Callable[[Collection], list[int]], verb: str, who: str) -> Done:
+    def _reverse(self, act: Callable[[Collection], object], verb: str, who: str) -> Done:
         with self._lock:
-            numbers: list[int] = []
-            before = self.revision
-
-            def acting(collection: Collection) -> None:
-                numbers.extend(act(collection))
-
-            done = self._do(acting, "", who, quiet=True)
+            before, said = self.revision, list(self.said)
+            done = self._do(act, "", who, quiet=True)
             if done.revision == before:
                 return Done(before, "Nothing to undo" if verb == "Undid" else "Nothing to do again", [])
+            now, then = (self.said, said) if verb == "Did again" else (said, self.said)
             found = [
-                (change.item, change.tag, change.value)
-                for change in self.collection.history(limit=max(len(numbers), 1))
-                if change.number in set(numbers)
+                (self.items[row].id, self.names[tag], now[row].get(tag, 0))
+                for row in done.rows
+                for tag in now[row].keys() | then[row].keys()
+                if now[row].get(tag, 0) != then[row].get(tag, 0)
             ]
-            what = f"{verb}: {_sentence(found)}" if found else verb
+            what = f"{verb}: {_sentence(found)}" if found else f"{verb} a change of tags"
             return self._announce(who, Done(done.revision, what, done.rows), not found)
 
     def _do(self, act: Callable[[Collection], object], what: str, who: str, *, quiet: bool = False) -> Done:

