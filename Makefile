@@ -2,19 +2,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test web wheel bench clean
 
 # The two commands: `make demo` shows what LASS does, `make test` checks everything.
 
-demo: $(VENV)/ready
+demo: $(VENV)/ready web
 	$(BIN)/python examples/demo.py
 	$(BIN)/lass demo out/debian-packages
 
-test: $(VENV)/ready
+test: $(VENV)/ready web
 	$(BIN)/ruff check src tests benchmarks examples scripts
 	$(BIN)/ruff format --check src tests benchmarks examples scripts
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+# the pages of the Studio, which go into the package
+web: $(VENV)/ready
+	$(BIN)/python scripts/build_web.py
+
+wheel: web
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/solvers.py --resume
@@ -33,7 +40,7 @@ $(VENV)/bin/python:
 
 $(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,graph,files]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,graph,files,studio]"
 	touch $@
 
 $(VENV)/bench: $(VENV)/ready
@@ -41,4 +48,4 @@ $(VENV)/bench: $(VENV)/ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist out web/node_modules src/lass/studio/static .pytest_cache .mypy_cache .ruff_cache

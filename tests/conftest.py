@@ -50,3 +50,21 @@ def pytest_runtest_makereport(item, call):
             step = step.tb_next
         error = error.__cause__ or error.__context__
     return (yield)
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory):
+    """A fitted collection of 500 real packages; tests that change it take a copy."""
+    from studio_server import make_packages
+
+    folder = tmp_path_factory.mktemp("studio") / "packages"
+    make_packages(folder, 500)
+    return folder
+
+
+@pytest.fixture
+def own_packages(packages, tmp_path):
+    """A copy of the packages that a test may change."""
+    import shutil
+
+    return shutil.copytree(packages, tmp_path / "packages")

@@ -162,6 +162,21 @@ def test_tag_undo_log(folder):
     assert "note: assignments out of date" in stale.stderr
 
 
+def test_log_and_undo_tell_of_tags_too(folder):
+    with Collection.open(folder) as collection:
+        collection.rename_tag("use::mail", "use::letters", who="ann")
+        collection.merge_tags("use::letters", "use::news", who="bob")
+    lines = run("log", folder, "--limit", 4).stdout.splitlines()
+    assert "bob         tag use::letters merged into use::news" in lines[0]
+    assert "+ mutt  use::news" in lines[1]
+    assert "ann         tag use::mail renamed to use::letters" in lines[3]
+    assert run("undo", folder).stdout.splitlines()[0] == "tag use::letters is back"
+    done = json.loads(run("undo", folder, "--json").stdout)
+    assert (done["tags"], done["words"]) == (["tag use::letters renamed to use::mail"], [])
+    assert "(undone)" in run("log", folder).stdout
+    assert run("log", folder, "--item", "mutt").stdout.count("tag ") == 0
+
+
 def test_tag_in_the_folder_itself(folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert run("tag", "pine", "+use::mail").stdout == "pine: +use::mail\n"
@@ -393,7 +408,7 @@ def test_demo_makes_completes_and_shows(tmp_path):
     }  # fmt: skip
     pq.write_table(pa.table(table), tmp_path / "packages.parquet")
     where = tmp_path / "debian"
-    text = run("demo", where, "--data", tmp_path).stdout
+    text = run("demo", where, "--data", tmp_path, "--no-studio").stdout
     assert "proven to be within" in text
     assert f"lass tag {where} " in text
     with Collection.open(where) as collection:

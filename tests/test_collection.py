@@ -23,12 +23,13 @@ def songs(tmp_path):
 
 
 def test_what_is_put_in_comes_out(songs):
-    G, ids, names, number = songs.words()
+    G, ids, names, number, retired = songs.words()
     assert ids == songs.ids() == ["so what", "creep", "blue in green"]
     assert names == songs.names() == ["rock", "jazz"]
     assert G.toarray().tolist() == [[0, 1], [0, -1], [0, 0]]
     assert G.dtype == np.float64
     assert number == 2
+    assert retired == songs.retired() == set()
     assert songs.items() == SONGS
     assert songs.items(["creep", "so what"]) == [SONGS[1], SONGS[0]]
     assert len(songs) == 3
@@ -80,6 +81,18 @@ def test_new_tags_need_a_word_for_it(songs):
         ),
         (lambda songs: songs.tag_all([("creep", "new", 1), ("x", "rock", 1)], new=True), "no item 'x'"),
         (lambda songs: songs.withdraw("creep", "roc"), "no tag 'roc'; did you mean 'rock'"),
+        (lambda songs: songs.add_tag("rock"), "there is a tag 'rock' already"),
+        (lambda songs: songs.add_tag(""), "neither is empty"),
+        (lambda songs: songs.add_tag("bop (retired 0)"), r"must not end in '\(retired NUMBER\)'"),
+        (lambda songs: songs.add_tag("bop", who=3), "who must be text; found 3"),
+        (lambda songs: songs.rename_tag("roc", "bop"), "no tag 'roc'; did you mean 'rock'"),
+        (lambda songs: songs.rename_tag("rock", "rock"), "is called 'rock' already"),
+        (lambda songs: songs.rename_tag("rock", "jazz"), r"merge them: merge_tags\('rock', 'jazz'\)"),
+        (lambda songs: songs.rename_tag("rock", " jazz"), "blanks around it"),
+        (lambda songs: songs.merge_tags("rock", "bop"), "no tag 'bop'"),
+        (lambda songs: songs.merge_tags("rock", "rock"), "into itself; found 'rock' twice"),
+        (lambda songs: songs.changed_since(-1), "that of a change, or 0; found -1"),
+        (lambda songs: songs.moments(0), "limit must be"),
         (lambda songs: songs.add_items([Item("new"), Item("creep")]), "'creep' is in the collection already"),
         (lambda songs: songs.add_items([Item("new"), Item("new")]), "'new' comes twice, as item 0 and 1"),
         (lambda songs: songs.add_items([Item("new")], [("new", "pop", 1)]), "no tag 'pop'"),
@@ -100,10 +113,10 @@ def test_new_tags_need_a_word_for_it(songs):
     ],
 )
 def test_mistakes_are_told_and_change_nothing(songs, action, message):
-    before = songs.history(), songs.names(), songs.ids(), songs.settings
+    before = songs.history(), songs.names(), songs.ids(), songs.settings, songs.revision()
     with pytest.raises(ValueError, match=message):
         action(songs)
-    assert (songs.history(), songs.names(), songs.ids(), songs.settings) == before
+    assert (songs.history(), songs.names(), songs.ids(), songs.settings, songs.revision()) == before
     assert Settings.read(songs.path / "collection.toml") == songs.settings
     assert songs.check() == []
     assert not list(songs.path.glob("arrays/*"))
@@ -209,7 +222,7 @@ def test_older_formats_are_brought_up_to_date(tmp_path, monkeypatch):
         return {**tables, "model": {"lam": tables["model"]["lambda"]}}
 
     def rebuilt(connection):
-        for statement in databases.SCHEMA.split(";"):
+        for statement in databases.WORDS.split(";"):
             connection.execute(statement)
         said = connection.execute("SELECT * FROM said ORDER BY id, tag").fetchall()
         for table, names in (("items", ("a", "b")), ("categories", ("x", "y"))):
@@ -239,14 +252,14 @@ def test_a_failed_migration_changes_nothing(songs, monkeypatch):
     path = songs.path / "tags.sqlite"
     songs.close()
     with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 0")
+        connection.execute("PRAGMA user_version = 1")
     connection.close()
-    monkeypatch.setitem(databases.MIGRATIONS, 0, lambda connection: connection.execute("DROP TABLE words"))
+    monkeypatch.setitem(databases.MIGRATIONS, 1, lambda connection: connection.execute("DROP TABLE words"))
     with pytest.raises(ValueError, match=r"missing: words"):
         Collection.open(songs.path)
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM words").fetchone() == (2,)
-        assert connection.execute("PRAGMA user_version").fetchone() == (0,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
     connection.close()
 
 
@@ -280,7 +293,7 @@ def test_what_is_stale_is_told_in_words(songs):
     songs.add_items([Item("new")])
     stale = songs.stale()
     assert stale["features"] == "made for 3 items, now 4"
-    assert "made for 2 categories, now 3; made after change 3, now 4" in stale["assignments"]
+    assert "made for 2 categories, now 3; made after change 3, now 5" in stale["assignments"]
     songs.change_settings(metric="precomputed")
     songs.save_graph(sp.csr_array((4, 4)))
     songs.save_assignments(np.full((4, 3), 1 / 3), songs.words().number)
@@ -355,7 +368,9 @@ def test_a_sparse_array_that_points_outside_itself(songs):
 @pytest.mark.parametrize("name", ["tags.sqlite", "arrays/graph.npz"])
 def test_damaged_files_give_value_errors_at_most(songs, name):
     songs.save_graph(sp.csr_array(np.eye(3)))
-    songs.tag("creep", {"rock": 1})
+    songs.tag("creep", {"rock": 1, "new": 1}, new=True)
+    songs.rename_tag("rock", "metal")
+    songs.merge_tags("new", "jazz")
     songs.close()
     path, rng = songs.path / name, np.random.default_rng(0)
     whole, told = path.read_bytes(), 0
@@ -376,9 +391,15 @@ def test_damaged_files_give_value_errors_at_most(songs, name):
                 collection.items()
                 collection.history("creep")
                 collection.stale()
+                collection.namings()
+                collection.moments()
+                collection.retired()
+                collection.changed_since(2)
                 _ = collection.graph
                 assert all(isinstance(line, str) for line in collection.check())
                 collection.tag("creep", {"jazz": 1})
+                collection.add_tag("bop")
+                collection.undo()
         except ValueError as error:
             told += path.name in str(error)
         for rest in songs.path.glob("tags.sqlite-*"):
@@ -396,9 +417,9 @@ def test_foreign_databases(songs, tmp_path):
         Collection.open(songs.path)
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TRIGGER sly")
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(ValueError, match=r"tags\.sqlite has format 2, made by a newer version"):
+    with pytest.raises(ValueError, match=r"tags\.sqlite has format 3, made by a newer version"):
         Collection.open(songs.path)
     path.unlink()
     with pytest.raises(ValueError, match=r"it has no tags\.sqlite"):

@@ -103,7 +103,7 @@ def test_any_sequence_of_words_undo_and_redo(empty, sequence):
             assert len(numbers) == expected
             before = after
         assert collection.check() == []
-        G, ids, names, number = collection.words()
+        G, ids, names, number, _ = collection.words()
         rows, columns = G.nonzero()
         found = {(ids[n], names[k]): G[n, k] for n, k in zip(rows, columns, strict=True)}
         assert found == model.state()

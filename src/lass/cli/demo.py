@@ -9,24 +9,27 @@ import click
 from lass.cli.fit import run, show
 from lass.cli.group import Command
 from lass.cli.init import make
+from lass.cli.studio import serving_options, start
 from lass.cli.suggest import show as show_suggestions
 from lass.cli.talking import Talk, caption, json_option, opened, talking
 from lass.exchange.importing import read
 from lass.exchange.tables import as_rows
 
-EXAMPLES = ["lass demo", "lass demo all-packages/ --data debian/"]
+EXAMPLES = ["lass demo", "lass demo --no-studio", "lass demo all-packages/ --data debian/"]
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("folder", type=click.Path(path_type=Path), default="debian-packages")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder with packages.parquet: the full set.")
+@click.option("--no-studio", is_flag=True, help="Show some suggestions here, and open nothing.")
+@serving_options
 @json_option
 @talking
-def demo(talk: Talk, folder: Path, data: Path | None) -> None:
-    """Complete the tags of real Debian packages in FOLDER, and show what comes out.
+def demo(talk: Talk, folder: Path, data: Path | None, no_studio: bool, port: int, no_browser: bool) -> None:
+    """Complete the tags of real Debian packages in FOLDER, and open them in the Studio.
 
-    Makes a collection out of data that comes with lass (with --data, out of all packages), fits it and shows
-    some suggestions. A collection that is there already is used as it is.
+    Makes a collection out of data that comes with lass (with --data, out of all packages), fits it, shows
+    some suggestions, and opens the browser. A collection that is there already is used as it is.
     """
     if not (folder / "collection.toml").is_file():
         _make(talk, folder, data)
@@ -45,10 +48,13 @@ def demo(talk: Talk, folder: Path, data: Path | None) -> None:
         talk.json({"collection": str(folder), "suggestions": list(as_rows(added))})
         return
     show_suggestions(talk, added, doubted, titles)
-    if not talk.quiet:
+    if not no_studio:
+        start(talk, folder, port, no_browser)
+    elif not talk.quiet:
         example = added[0] if added else opinions.suggestions(top=1, limit=1)[0]
         talk.out.print("\nNow try:")
         for line in (
+            f"studio {folder}",
             f"suggest {folder} --item {example.item}",
             f"tag {folder} {example.item} +{example.tag}",
             f"fit {folder}",

@@ -9,12 +9,12 @@ import click
 
 from lass.cli.group import Command
 from lass.cli.talking import Talk, folder_argument, json_option, opened, talking
-from lass.collection import Change
+from lass.collection import Change, Naming
 
 
 @click.command(cls=Command, examples=["lass log packages/ --item mutt"])
 @folder_argument
-@click.option("--item", help="Only changes of this item.")
+@click.option("--item", help="Only words on this item.")
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="So many changes at most."
 )
@@ -23,7 +23,10 @@ from lass.collection import Change
 def log(talk: Talk, folder: Path, item: str | None, limit: int) -> None:
     """List the last changes of the collection in FOLDER, the latest first."""
     with opened(folder) as collection:
-        changes = collection.history(item, limit)
+        changes: list[Change | Naming] = [*collection.history(item, limit)]
+        if item is None:
+            changes += collection.namings(limit)
+    changes = sorted(changes, key=lambda change: -change.number)[:limit]
     lines = [_line(change) for change in changes]
     if talk.as_json:
         talk.json([asdict(change) for change in changes])
@@ -31,8 +34,11 @@ def log(talk: Talk, folder: Path, item: str | None, limit: int) -> None:
         click.echo("\n".join(lines) or "Nothing was said yet.")
 
 
-def _line(change: Change) -> str:
-    sign = {1: "+", -1: "-", 0: "0"}[change.value]
+def _line(change: Change | Naming) -> str:
+    if isinstance(change, Naming):
+        what = str(change)
+    else:
+        sign = {1: "+", -1: "-", 0: "0"}[change.value]
+        what = f"{sign} {change.item}  {change.tag}"
     note = f"  (undoes {change.undoes})" if change.undoes else "  (undone)" if change.undone else ""
-    who = change.who or "-"
-    return f"{change.number:>6}  {change.at[:19]}  {who:<10}  {sign} {change.item}  {change.tag}{note}"
+    return f"{change.number:>6}  {change.at[:19]}  {change.who or '-':<10}  {what}{note}"

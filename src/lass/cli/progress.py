@@ -22,6 +22,7 @@ WORDS = {
     "solve": "completing the tags",
     "evidence": "weighing the evidence",
     "saving": "saving",
+    "map": "drawing the map",
 }
 #: relative gap at which a solve is over
 TARGET = 1e-3

@@ -20,10 +20,10 @@ def undo(talk: Talk, folder: Path, who: str | None, redo: bool) -> None:
     """Take back what was said last in the collection in FOLDER."""
     with opened(folder) as collection:
         numbers = collection.redo(who) if redo else collection.undo(who)
-        changes = [
-            change for change in collection.history(limit=max(len(numbers), 1)) if change.number in numbers
-        ]
+        limit = max(len(numbers), 1)
+        changes = [change for change in collection.history(limit=limit) if change.number in numbers]
+        tags = [str(naming) for naming in collection.namings(limit) if naming.number in numbers]
     words = [{"item": change.item, "tag": change.tag, "value": change.value} for change in changes]
     signs = {1: "yes", -1: "no", 0: "nothing is said"}
-    lines = [f"{change.item} {change.tag}: {signs[change.value]}" for change in changes]
-    talk.result("\n".join(lines) or "There is nothing to take back.", changes=numbers, words=words)
+    lines = tags + [f"{change.item} {change.tag}: {signs[change.value]}" for change in changes]
+    talk.result("\n".join(lines) or "There is nothing to take back.", changes=numbers, words=words, tags=tags)

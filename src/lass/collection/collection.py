@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
-from lass.collection import log, store
+from lass.collection import log, store, tags
 from lass.collection.creation import SETTINGS, build
 from lass.collection.records import Item
 from lass.collection.settings import Settings
@@ -85,7 +87,7 @@ class Collection(Shelf):
         """Say of an item that it is about some tags (+1) and not about others (-1); 0 withdraws.
 
         Returns the numbers of the changes, which are on the disk by then. Tags that are not
-        there yet are made if ``new``.
+        there yet are made if ``new``, and retired ones brought back; an undo retires them again.
         """
         if not isinstance(words, Mapping):
             raise ValueError(f"words must be a mapping from tags to +1 or -1; found {words!r}")
@@ -97,16 +99,41 @@ class Collection(Shelf):
         """Say several words (id, tag, value) on any items as one action, which is undone as one."""
         words = list(words)
         with self._database.writing() as connection:
-            return log.say(connection, store.placed(connection, words, new=new), who, None)
+            action = log.Action(connection, who)
+            return action.say(_placed(connection, words, action, new))
 
     def withdraw(self, item: str, tag: str, *, who: str = "") -> list[int]:
         """Take back what is said of an item and a tag."""
         return self.tag(item, {tag: 0}, who=who)
 
+    def add_tag(self, name: str, *, who: str = "") -> int:
+        """Make a tag that no item has yet; its column.
+
+        The name of a retired tag brings that one back, in its old column.
+        """
+        with self._database.writing() as connection:
+            return tags.add(connection, name, log.Action(connection, who))
+
+    def rename_tag(self, tag: str, name: str, *, who: str = "") -> list[int]:
+        """Call a tag by a name that no other tag in use has; the number of the change."""
+        with self._database.writing() as connection:
+            return tags.rename(connection, tag, name, log.Action(connection, who))
+
+    def merge_tags(self, tag: str, into: str, *, who: str = "") -> list[int]:
+        """Move what is said with a tag to another, and retire it; the numbers of the changes.
+
+        Where something is said with the other already, that stays.
+        """
+        with self._database.writing() as connection:
+            return tags.merge(connection, tag, into, log.Action(connection, who))
+
     def undo(self, who: str | None = None) -> list[int]:
         """Reverse the last action that was not reversed yet; the numbers of the changes, if any.
 
-        With ``who``, the last action of that person: words of others that came later stay.
+        With ``who``, the last action of that person: words of others that came later stay, and so
+        does a tag that others said something with. Where somebody else took the name of a tag that
+        would come back, or retired one that words would come back on, a ``ValueError`` tells so
+        and nothing changes.
         """
         with self._database.writing() as connection:
             return log.undo(connection, who)
@@ -128,7 +155,8 @@ class Collection(Shelf):
         items, words = list(items), list(words)
         with self._database.writing() as connection:
             count = store.add_items(connection, items)
-            log.say(connection, store.placed(connection, words, new=new), who, log.IMPORT)
+            action = log.Action(connection, who, log.IMPORT)
+            action.say(_placed(connection, words, action, new))
         return count
 
     def change_settings(self, **changes: Any) -> Settings:
@@ -141,3 +169,11 @@ class Collection(Shelf):
             settings.write(self.path / SETTINGS)
         self.settings = settings
         return settings
+
+
+def _placed(
+    connection: Connection, words: Iterable[tuple[str, str, float]], action: log.Action, new: bool
+) -> dict[tuple[int, int], int]:
+    """Words by row and column; tags that are not in use are made as a part of the action, if ``new``."""
+    make = partial(tags.find_or_add, connection, action=action)
+    return store.placed(connection, words, make if new else partial(tags.find, connection))

@@ -7,10 +7,11 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from lass.collection import log, store
-from lass.collection.database import Database
+from lass.collection import log, store, tags
+from lass.collection.database import Database, name_first
 from lass.collection.records import Item
 from lass.collection.settings import Settings
 
@@ -40,9 +41,11 @@ def build(
             with database.writing() as connection:
                 if not store.add_items(connection, items):
                     raise ValueError("items must hold at least one; found none")
-                store.add_categories(connection, categories)
-                free = not store.names(connection)
-                log.say(connection, store.placed(connection, words, new=free), "", log.IMPORT)
+                tags.put_all(connection, categories)
+                make = tags.find if tags.names(connection) else tags.find_or_put
+                placed = store.placed(connection, words, partial(make, connection))
+                name_first(connection)
+                log.Action(connection, "", log.IMPORT).say(placed)
         finally:
             database.close()
         finish(draft)

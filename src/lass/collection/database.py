@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-FORMAT = 1
+FORMAT = 2
 #: "LASS" in ASCII: tells our files from other SQLite files
 APPLICATION = 0x4C415353
 #: how long to wait while another process writes
 PATIENCE = 30.0
 
 # A file is taken for ours if its schema is this one: a change here needs a new format and a migration.
-SCHEMA = """
+#: what is said of which item
+WORDS = """
 CREATE TABLE items (
     row INTEGER PRIMARY KEY CHECK (row >= 0),
     id TEXT NOT NULL UNIQUE,
@@ -47,9 +48,46 @@ CREATE TABLE words (
     PRIMARY KEY (item, category)
 ) STRICT, WITHOUT ROWID;
 """
+#: what tags are called, and which are out of use; numbers and batches are shared with the changes of words
+NAMES = """
+CREATE TABLE namings (
+    number INTEGER PRIMARY KEY,
+    batch INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    who TEXT NOT NULL,
+    category INTEGER NOT NULL REFERENCES categories,
+    name TEXT NOT NULL,
+    used INTEGER NOT NULL CHECK (used IN (0, 1)),
+    merged INTEGER REFERENCES categories,
+    undoes INTEGER REFERENCES namings
+) STRICT;
+CREATE INDEX namings_of_tag ON namings (category);
+CREATE INDEX namings_of_batch ON namings (batch);
+CREATE INDEX namings_undone ON namings (undoes) WHERE undoes IS NOT NULL;
+CREATE TABLE retired (
+    category INTEGER PRIMARY KEY REFERENCES categories,
+    name TEXT NOT NULL
+) STRICT;
+"""
+SCHEMA = WORDS + NAMES
+
+
+def name_first(connection: sqlite3.Connection) -> None:
+    """Write down the names that tags have from the start; with numbers below 0, as they are no changes."""
+    connection.execute(
+        """INSERT INTO namings
+           SELECT -1 - "column", 0, '', '', "column", name, 1, NULL, NULL FROM categories"""
+    )
+
+
+def _with_names(connection: sqlite3.Connection) -> None:
+    for statement in NAMES.split(";"):
+        connection.execute(statement)
+    name_first(connection)
+
 
 #: format -> what turns a file of that format into one of the next; runs inside a transaction
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {}
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _with_names}
 
 #: what is wrong with the file itself, as opposed to the disk or the rights
 _FOREIGN = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH}
@@ -160,7 +198,7 @@ class Database:
     def _check_kind(self) -> None:
         if self._pragma("application_id") != APPLICATION:
             raise ValueError(f"{self.path} is not the database of a collection (another program made it)")
-        check_format(self._pragma("user_version"), self.path)
+        check_format(self._pragma("user_version"), self.path, FORMAT)
 
     def _come_up_to_date(self) -> None:
         if self._pragma("user_version") == FORMAT:
@@ -188,13 +226,13 @@ class Database:
             )
 
 
-def check_format(found: object, path: Path) -> int:
+def check_format(found: object, path: Path, newest: int) -> int:
     """The format of a file, which must not be newer than this program."""
     if not isinstance(found, int) or isinstance(found, bool) or found < 0:
         raise ValueError(f"{path} has format {found!r}, which is none of ours")
-    if found > FORMAT:
+    if found > newest:
         raise ValueError(
-            f"{path} has format {found}, made by a newer version; this one reads formats up to {FORMAT}. "
+            f"{path} has format {found}, made by a newer version; this one reads formats up to {newest}. "
             "Install a newer lass"
         )
     return found

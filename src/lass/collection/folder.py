@@ -7,10 +7,10 @@ from pathlib import Path
 from sqlite3 import DatabaseError
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from lass.collection import log, store
+from lass.collection import checking, log, past, store, tags
 from lass.collection.creation import SETTINGS, TAGS
 from lass.collection.database import Database
-from lass.collection.records import Change, Item
+from lass.collection.records import Change, Item, Moment, Naming, Since
 from lass.collection.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 
 class Words(NamedTuple):
-    """What is said: signed affinities with the names of rows and columns, as of a change of the log."""
+    """What is said: signed affinities with the names of rows and columns, as of a change of the log.
+
+    The columns of retired tags are empty.
+    """
 
     G: sp.csr_array
     ids: list[str]
     names: list[str]
     number: int
+    retired: frozenset[int] = frozenset()
 
 
 class Folder:
@@ -64,9 +68,14 @@ class Folder:
             return store.ids(connection)
 
     def names(self) -> list[str]:
-        """The tags, by column."""
+        """The tags, by column; all differ, and those of retired tags end in "(retired COLUMN)"."""
         with self._database.reading() as connection:
-            return store.names(connection)
+            return tags.names(connection)
+
+    def retired(self) -> set[int]:
+        """The columns of tags that are not in use any more, which have no words."""
+        with self._database.reading() as connection:
+            return tags.retired(connection)
 
     def items(self, ids: Iterable[str] | None = None) -> list[Item]:
         """All items by row, or those with these ids in this order."""
@@ -79,7 +88,8 @@ class Folder:
         import scipy.sparse as sp
 
         with self._database.reading() as connection:
-            ids, names, number = store.ids(connection), store.names(connection), log.last(connection)
+            ids, names, number = store.ids(connection), tags.names(connection), log.last(connection)
+            retired = frozenset(tags.retired(connection))
             said = connection.execute("SELECT item, category, value FROM words").fetchall()
             item, category, value = np.array(said, dtype=np.float64).reshape(-1, 3).T
             if said and not (
@@ -87,7 +97,8 @@ class Folder:
             ):
                 raise DatabaseError("words on items or categories that are not there")
         places = item.astype(np.int32), category.astype(np.int32)
-        return Words(sp.csr_array((value, places), shape=(len(ids), len(names))), ids, names, number)
+        G = sp.csr_array((value, places), shape=(len(ids), len(names)))
+        return Words(G, ids, names, number, retired)
 
     def words_of(self, item: str) -> Mapping[str, int]:
         """What is said of one item, by tag."""
@@ -95,13 +106,41 @@ class Folder:
             return store.words_of(connection, item)
 
     def history(self, item: str | None = None, limit: int = 100) -> list[Change]:
-        """The last changes, of all items or one, the latest first."""
-        if not isinstance(limit, int) or limit < 1:
-            raise ValueError(f"limit must be a whole number >= 1; found {limit!r}")
+        """The last changes of words, of all items or one, the latest first."""
+        _check_limit(limit)
         with self._database.reading() as connection:
-            return log.history(connection, item, limit)
+            return past.history(connection, item, limit)
+
+    def namings(self, limit: int = 100) -> list[Naming]:
+        """The last changes of tags (made, renamed, merged, retired), the latest first."""
+        _check_limit(limit)
+        with self._database.reading() as connection:
+            return past.namings(connection, limit)
+
+    def revision(self) -> int:
+        """The number of the last change of words or tags, 0 before the first."""
+        with self._database.reading() as connection:
+            return log.last(connection)
+
+    def changed_since(self, number: int) -> Since:
+        """The rows of items whose words changed after change ``number``, and whether any tag did."""
+        if not isinstance(number, int) or number < 0:
+            raise ValueError(f"number must be that of a change, or 0; found {number!r}")
+        with self._database.reading() as connection:
+            return past.since(connection, number)
+
+    def moments(self, limit: int = 200) -> list[Moment]:
+        """How much was said after each action, oldest first; at most ``limit`` of them, with the last."""
+        _check_limit(limit)
+        with self._database.reading() as connection:
+            return past.moments(connection, limit)
 
     def check(self) -> list[str]:
         """What is wrong with the database, in words; reads all of it."""
         with self._database.reading() as connection:
-            return log.complaints(connection)
+            return checking.complaints(connection)
+
+
+def _check_limit(limit: int) -> None:
+    if not isinstance(limit, int) or limit < 1:
+        raise ValueError(f"limit must be a whole number >= 1; found {limit!r}")

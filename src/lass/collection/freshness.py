@@ -8,7 +8,7 @@ from lass.collection.arrays import Stamp
 from lass.collection.settings import Settings
 
 #: what is made from what, in this order
-CHAIN = {"features": "", "graph": "features", "assignments": "graph"}
+CHAIN = {"features": "", "graph": "features", "assignments": "graph", "map": "graph"}
 
 
 def relevant(name: str, settings: Settings) -> dict[str, Any]:
@@ -17,13 +17,18 @@ def relevant(name: str, settings: Settings) -> dict[str, Any]:
         return dict(settings.features)
     if name == "graph":
         return {"n_neighbors": settings.n_neighbors, "metric": settings.metric}
-    return {"lam": settings.lam, "smoothing": settings.smoothing}
+    if name == "assignments":
+        return {"lam": settings.lam, "smoothing": settings.smoothing}
+    return {}
 
 
 def reasons(
-    stamps: dict[str, Stamp | None], settings: Settings, items: int, categories: int, changes: int
+    stamps: dict[str, Stamp | None], settings: Settings, items: int, categories: int, changes: int, last: int
 ) -> dict[str, str]:
-    """The arrays that must be made anew, each with all its reasons; empty when everything is fresh."""
+    """The arrays that must be made anew, each with all its reasons; empty when everything is fresh.
+
+    Assignments know the last of the ``changes`` that matter, and none beyond the ``last``.
+    """
     result: dict[str, str] = {}
     for name, source in CHAIN.items():
         given = settings.metric == "precomputed"
@@ -39,7 +44,7 @@ def reasons(
         if name == "assignments":
             if stamp.categories != categories:
                 why.append(f"made for {stamp.categories} categories, now {categories}")
-            if stamp.changes != changes:
+            if not changes <= stamp.changes <= last:
                 why.append(f"made after change {stamp.changes}, now {changes}")
         why += _differences(stamp.settings, relevant(name, settings))
         if source and not (source == "features" and given):

@@ -1,9 +1,15 @@
-"""The log of what was said, which only ever grows, and the state of all words that follows from it.
+"""The logs of what was said and of what tags are called, which only ever grow, and the states that follow.
 
 A change is a *word* (``undoes`` is empty), an *undo* (it names a word) or a *redo* (it names
 an undo). A word stands unless it was undone and not redone; what is said of an item and a tag
 is the last word that stands. Each change carries the value that was valid from then on, so
 that the last change of an item and a tag tells the same.
+
+Namings of tags are kept in the same way: what a tag is called, and whether it is in use, is what
+the last naming that stands tells of it. A tag of which none stands is out of use. Only a tag that
+others said words with since is never taken from use by an undo or redo: it keeps what it has.
+
+Both logs share their numbers, so that each number belongs to one change, and their actions.
 """
 
 from __future__ import annotations
@@ -11,147 +17,205 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
-from lass.collection.records import Change, text
-from lass.collection.store import find_item
+from lass.collection.records import text
 
 #: the action that words which came with the items belong to; it is never undone
 IMPORT = 0
 
-_OPEN = "NOT EXISTS (SELECT 1 FROM changes AS r WHERE r.undoes = u.number)"
-_STANDS = f"NOT EXISTS (SELECT 1 FROM changes AS u WHERE u.undoes = c.number AND {_OPEN})"
+LOGS = ("changes", "namings")
 
-_Entry = tuple[int, int, int, int | None]  # item, category, value, undoes
+
+class Named(NamedTuple):
+    """What a tag is called from then on, whether it is in use, and where its words went if not."""
+
+    name: str
+    used: bool = True
+    merged: int | None = None
+
+
+class Action:
+    """Something that somebody does, to be undone as one: each change is written as it is told.
+
+    Parameters
+    ----------
+    connection : Connection
+        Within a transaction.
+    who : str
+    batch : int, optional
+        Its number; by default the next.
+    """
+
+    def __init__(self, connection: Connection, who: Any, batch: int | None = None) -> None:
+        self._connection = connection
+        self._who = text(who, "who", empty=True)
+        self._batch = _next(connection) if batch is None else batch
+        self._at = datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    def say(self, words: Mapping[tuple[int, int], int]) -> list[int]:
+        """Append words {(item, category): value}; their numbers."""
+        return self.change((item, category, value, None) for (item, category), value in words.items())
+
+    def change(self, entries: Iterable[tuple[int, int, int, int | None]]) -> list[int]:
+        """Write (item, category, value, undoes), in which no word comes twice, to the log and the state."""
+        entries = list(entries)
+        first = last(self._connection) + 1
+        self._connection.executemany(
+            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (number, self._batch, self._at, self._who, *entry)
+                for number, entry in enumerate(entries, first)
+            ),
+        )
+        self._connection.executemany(
+            "DELETE FROM words WHERE item = ? AND category = ?",
+            ((item, category) for item, category, value, _ in entries if not value),
+        )
+        self._connection.executemany(
+            "INSERT INTO words VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            ((item, category, value) for item, category, value, _ in entries if value),
+        )
+        return list(range(first, first + len(entries)))
+
+    def name(self, category: int, named: Named, undoes: int | None = None) -> int:
+        """Write what a tag is called from then on to the log and the state; the number of that change."""
+        number = last(self._connection) + 1
+        self._connection.execute(
+            "INSERT INTO namings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (number, self._batch, self._at, self._who, category, *named, undoes),
+        )
+        self._connection.execute(
+            'UPDATE categories SET name = ? WHERE "column" = ?', (shown(category, named), category)
+        )
+        self._connection.execute("DELETE FROM retired WHERE category = ?", (category,))
+        if not named.used:
+            self._connection.execute("INSERT INTO retired VALUES (?, ?)", (category, named.name))
+        return number
+
+
+def shown(category: int, named: Named) -> str:
+    """The name in the list of all: one that is out of use gives its own up, so that others may take it."""
+    return named.name if named.used else f"{named.name} (retired {category})"
 
 
 def last(connection: Connection) -> int:
-    """The number of the last change, 0 before the first."""
-    return int(connection.execute("SELECT coalesce(max(number), 0) FROM changes").fetchone()[0])
+    """The number of the last change of either log, 0 before the first."""
+    return max(_greatest(connection, log, "number") for log in LOGS)
 
 
-def say(
-    connection: Connection, words: Mapping[tuple[int, int], int], who: Any, batch: int | None
-) -> list[int]:
-    """Append words as one action; their numbers."""
-    entries = [(item, category, value, None) for (item, category), value in words.items()]
-    return _append(connection, entries, who, _next(connection) if batch is None else batch)
+def last_word(connection: Connection) -> int:
+    """The number of the last change of words, 0 before the first."""
+    return _greatest(connection, "changes", "number")
 
 
 def undo(connection: Connection, who: str | None) -> list[int]:
     """Reverse the last action that stands (of one person, if named); empty if there is none."""
-    found = connection.execute(
-        f"SELECT c.batch FROM changes AS c WHERE c.undoes IS NULL AND c.batch > ? AND {_STANDS}"
-        " AND c.who = coalesce(?, c.who) ORDER BY c.batch DESC LIMIT 1",
-        (IMPORT, who),
-    ).fetchone()
-    if found is None:
-        return []
-    entries = [
-        (item, category, _standing(connection, item, category, without=found[0]), number)
-        for number, item, category in _members(connection, found[0])
+    found = [
+        connection.execute(
+            f"SELECT c.batch FROM {log} AS c WHERE c.undoes IS NULL AND c.batch > ? AND {stands(log)}"
+            " AND c.who = coalesce(?, c.who) ORDER BY c.batch DESC LIMIT 1",
+            (IMPORT, who),
+        ).fetchone()
+        for log in LOGS
     ]
-    return _append(connection, entries, who or "", _next(connection))
+    batch = max((row[0] for row in found if row), default=None)
+    return [] if batch is None else _reversed(connection, batch, who, without=batch)
 
 
 def redo(connection: Connection, who: str | None) -> list[int]:
     """Reverse the last undo, unless something new was said since; empty if there is none."""
-    found = connection.execute(
-        "SELECT u.batch, w.batch FROM changes AS u JOIN changes AS w ON u.undoes = w.number"
-        f" WHERE w.undoes IS NULL AND {_OPEN} AND u.who = coalesce(?, u.who) AND u.batch >"
-        " (SELECT coalesce(max(batch), 0) FROM changes WHERE undoes IS NULL AND batch > ?"
-        " AND who = coalesce(?, who)) ORDER BY u.batch DESC LIMIT 1",
-        (who, IMPORT, who),
-    ).fetchone()
-    if found is None:
-        return []
-    undone, restored = found
-    entries = [
-        (item, category, _standing(connection, item, category, restored=restored), number)
-        for number, item, category in _members(connection, undone)
-    ]
-    return _append(connection, entries, who or "", _next(connection))
-
-
-def history(connection: Connection, item: Any, limit: int) -> list[Change]:
-    """The last changes, of all items or one, the latest first."""
-    where, values = ("", ()) if item is None else ("WHERE c.item = ?", (find_item(connection, item),))
-    found = connection.execute(
-        f"SELECT c.number, c.batch, c.at, c.who, i.id, k.name, c.value, c.undoes, NOT ({_STANDS})"
-        ' FROM changes AS c JOIN items AS i ON c.item = i.row JOIN categories AS k ON c.category = k."column"'
-        f" {where} ORDER BY c.number DESC LIMIT ?",
-        (*values, limit),
+    new = max(
+        connection.execute(
+            f"SELECT coalesce(max(batch), 0) FROM {log} WHERE undoes IS NULL AND who = coalesce(?, who)",
+            (who,),
+        ).fetchone()[0]
+        for log in LOGS
     )
-    return [
-        Change(number, batch, at, by, name, tag, int(value), undoes, bool(undone))
-        for number, batch, at, by, name, tag, value, undoes, undone in found
+    found = [
+        connection.execute(
+            f"SELECT u.batch, w.batch FROM {log} AS u JOIN {log} AS w ON u.undoes = w.number"
+            f" WHERE w.undoes IS NULL AND {_open(log)} AND u.who = coalesce(?, u.who) AND u.batch > ?"
+            " ORDER BY u.batch DESC LIMIT 1",
+            (who, new),
+        ).fetchone()
+        for log in LOGS
     ]
+    undone = max(filter(None, found), default=None)
+    return [] if undone is None else _reversed(connection, undone[0], who, restored=undone[1])
+
+
+def stands(log: str) -> str:
+    """The condition that row ``c`` of a log was not reversed, or its reversal was."""
+    return f"NOT EXISTS (SELECT 1 FROM {log} AS u WHERE u.undoes = c.number AND {_open(log)})"
+
+
+def has_words(connection: Connection, category: int) -> bool:
+    """Whether anything is said with a tag."""
+    found = connection.execute("SELECT EXISTS (SELECT 1 FROM words WHERE category = ?)", (category,))
+    return bool(found.fetchone()[0])
+
+
+def _open(log: str) -> str:
+    return f"NOT EXISTS (SELECT 1 FROM {log} AS r WHERE r.undoes = u.number)"
+
+
+def _greatest(connection: Connection, log: str, column: str) -> int:
+    return int(connection.execute(f"SELECT max(coalesce(max({column}), 0), 0) FROM {log}").fetchone()[0])
 
 
 def _next(connection: Connection) -> int:
-    return int(connection.execute("SELECT coalesce(max(batch), 0) + 1 FROM changes").fetchone()[0])
+    return 1 + max(_greatest(connection, log, "batch") for log in LOGS)
 
 
-def _members(connection: Connection, batch: int) -> list[tuple[int, int, int]]:
-    query = "SELECT number, item, category FROM changes WHERE batch = ? ORDER BY number"
-    return connection.execute(query, (batch,)).fetchall()
+def _reversed(
+    connection: Connection, batch: int, who: str | None, *, without: int = -1, restored: int = -1
+) -> list[int]:
+    """Reverse all changes of one action, as one; an action is undone, or an undone one is restored."""
+    action = Action(connection, who or "")
+    words = [
+        (item, category, _said(connection, item, category, without, restored), number)
+        for number, item, category in connection.execute(
+            "SELECT number, item, category FROM changes WHERE batch = ? ORDER BY number", (batch,)
+        ).fetchall()
+    ]
+    numbers = action.change(words)
+    for number, category, name in connection.execute(
+        "SELECT number, category, name FROM namings WHERE batch = ? ORDER BY number", (batch,)
+    ).fetchall():
+        named = _named(connection, category, without, restored) or Named(name, used=False)
+        if not named.used and has_words(connection, category):
+            named = Named(named.name)
+        if named.used:
+            _check_free(connection, category, named.name)
+        numbers.append(action.name(category, named, number))
+    for category in {category for _, category, value, _ in words if value}:
+        for (name,) in connection.execute("SELECT name FROM retired WHERE category = ?", (category,)):
+            raise ValueError(f"words would come back on tag {name!r}, which is retired; add it again first")
+    return numbers
 
 
-def _standing(
-    connection: Connection, item: int, category: int, *, without: int = -1, restored: int = -1
-) -> int:
+def _said(connection: Connection, item: int, category: int, without: int, restored: int) -> int:
     """The last word that stands on an item and a category, once an action is undone or restored."""
     found = connection.execute(
         "SELECT c.value FROM changes AS c WHERE c.item = ? AND c.category = ? AND c.undoes IS NULL"
-        f" AND c.batch <> ? AND (c.batch = ? OR {_STANDS}) ORDER BY c.number DESC LIMIT 1",
+        f" AND c.batch <> ? AND (c.batch = ? OR {stands('changes')}) ORDER BY c.number DESC LIMIT 1",
         (item, category, without, restored),
     ).fetchone()
     return int(found[0]) if found else 0
 
 
-def _append(connection: Connection, entries: Iterable[_Entry], who: Any, batch: int) -> list[int]:
-    """Write an action, in which no word comes twice, to the log and to the state."""
-    who = text(who, "who", empty=True)
-    entries = list(entries)
-    at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    first = last(connection) + 1
-    connection.executemany(
-        "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        ((number, batch, at, who, *entry) for number, entry in enumerate(entries, first)),
-    )
-    connection.executemany(
-        "DELETE FROM words WHERE item = ? AND category = ?",
-        ((item, category) for item, category, value, _ in entries if not value),
-    )
-    connection.executemany(
-        "INSERT INTO words VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-        ((item, category, value) for item, category, value, _ in entries if value),
-    )
-    return list(range(first, first + len(entries)))
+def _named(connection: Connection, category: int, without: int, restored: int) -> Named | None:
+    """What the last naming that stands tells of a category, once an action is undone or restored."""
+    found = connection.execute(
+        "SELECT c.name, c.used, c.merged FROM namings AS c WHERE c.category = ? AND c.undoes IS NULL"
+        f" AND c.batch <> ? AND (c.batch = ? OR {stands('namings')}) ORDER BY c.number DESC LIMIT 1",
+        (category, without, restored),
+    ).fetchone()
+    return Named(found[0], bool(found[1]), found[2]) if found else None
 
 
-def complaints(connection: Connection) -> list[str]:
-    """What is wrong with the file: pages, references, and words that do not follow from the log."""
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-    found += [
-        f"a row of {row[0]} refers to nothing" for row in connection.execute("PRAGMA foreign_key_check")
-    ]
-    changes = connection.execute("SELECT number, item, category, value, undoes FROM changes ORDER BY number")
-    log = changes.fetchall()
-    stands: dict[int, bool] = {}
-    for number, _, _, _, undoes in reversed(log):  # what reverses a change comes after it
-        stands.setdefault(number, True)
-        if undoes is not None and stands[number]:
-            stands[undoes] = False
-    by_rule: dict[tuple[int, int], float] = {}
-    by_value: dict[tuple[int, int], float] = {}
-    for number, item, category, value, undoes in log:
-        by_value[item, category] = value
-        if undoes is None and stands[number]:
-            by_rule[item, category] = value
-    state = {(item, category): value for item, category, value in connection.execute("SELECT * FROM words")}
-    for name, replayed in (("words that stand", by_rule), ("last values", by_value)):
-        said = {word: value for word, value in replayed.items() if value}
-        if said != state:
-            found.append(f"{len(said.items() ^ state.items())} words differ from the {name} of the log")
-    return found
+def _check_free(connection: Connection, category: int, name: str) -> None:
+    query = 'SELECT 1 FROM categories WHERE name = ? AND "column" <> ?'
+    if connection.execute(query, (name, category)).fetchone():
+        raise ValueError(f"a tag would be called {name!r} again, as another is by now; rename that one first")

@@ -6,7 +6,7 @@ import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,61 @@ class Change:
     value: int
     undoes: int | None
     undone: bool
+
+
+@dataclass(frozen=True)
+class Naming:
+    """One line of the log of tags: one was made, renamed, merged or retired, or that was taken back.
+
+    Attributes
+    ----------
+    number, batch, at, who, undoes, undone
+        As for a :class:`Change`; no change and no naming have the same number.
+    column : int
+        Of the tag, for ever.
+    before : str or None
+        What it was called until then; None if it was not in use.
+    name : str or None
+        What it is called from then on; None if it is not in use any more.
+    into : str or None
+        The tag that it was merged into, by its name of today.
+    """
+
+    number: int
+    batch: int
+    at: str
+    who: str
+    column: int
+    before: str | None
+    name: str | None
+    into: str | None
+    undoes: int | None
+    undone: bool
+
+    def __str__(self) -> str:
+        if self.before is None:
+            back = f"tag {self.name} " + ("added" if self.undoes is None else "is back")
+            return back if self.name else f"tag {self.column} stays retired"
+        if self.name is None:
+            return f"tag {self.before} " + (f"merged into {self.into}" if self.into else "retired")
+        return f"tag {self.before} " + ("stays" if self.name == self.before else f"renamed to {self.name}")
+
+
+class Moment(NamedTuple):
+    """How much was said at some time: words that stood, and items with at least one tag (+1)."""
+
+    at: str
+    words: int
+    tagged: int
+
+
+class Since(NamedTuple):
+    """What changed after some change: the rows of items with other words, and whether any tag was renamed,
+    made or retired.
+    """
+
+    rows: list[int]
+    tags: bool
 
 
 def text(value: Any, name: str, *, empty: bool = False) -> str:

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lass.collection.database import FORMAT, check_format
+from lass.collection.database import check_format
 from lass.collection.records import close
+
+FORMAT = 1
 
 Plain = str | bool | int | float | list[str]
 
@@ -126,7 +128,7 @@ class Settings:
             tables = tomllib.loads(path.read_bytes().decode())
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} cannot be read as TOML ({error})") from None
-        for old in range(check_format(tables.pop("format", None), path), FORMAT):
+        for old in range(check_format(tables.pop("format", None), path, FORMAT), FORMAT):
             if old not in MIGRATIONS:
                 raise ValueError(f"{path} has format {old}, which can no longer be read")
             tables = MIGRATIONS[old](tables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lass.collection import arrays, log, store
+from lass.collection import arrays, log, store, tags
 from lass.collection.creation import SETTINGS
 from lass.collection.folder import Folder
 from lass.collection.freshness import CHAIN, reasons, relevant
@@ -15,10 +15,10 @@ ARRAYS = "arrays"
 
 
 class Shelf(Folder):
-    """A folder with features, graph and assignments, each in a file of its own or not there yet."""
+    """A folder with features, graph, assignments and map, each in a file of its own or not there yet."""
 
     def stored(self, name: str) -> arrays.Stored | None:
-        """The features, graph or assignments with stamp and whatever was saved beside; None if not there."""
+        """One of the arrays with its stamp and whatever was saved beside; None if not there."""
         return arrays.load(self._file(name))
 
     @property
@@ -36,6 +36,11 @@ class Shelf(Folder):
         """The assignments, one row an item and one column a category; None if not there."""
         return _matrix(self.stored("assignments"))
 
+    @property
+    def map(self) -> Any:
+        """A point from -1 to 1 for each item, similar ones side by side; None if not there."""
+        return _matrix(self.stored("map"))
+
     def save_features(self, X: Any, **beside: Any) -> None:
         """Keep features made under the present settings, with anything that belongs to them."""
         self._save("features", X, 0, beside)
@@ -48,14 +53,32 @@ class Shelf(Folder):
         """Keep assignments made from the saved graph and the words as of change ``number``."""
         self._save("assignments", Z, number, beside)
 
+    def save_map(self, points: Any, **beside: Any) -> None:
+        """Keep points drawn from the saved graph."""
+        self._save("map", points, 0, beside)
+
     def stale(self) -> dict[str, str]:
-        """The arrays that must be made anew, each with the reason in words; empty if all are fresh."""
+        """The arrays that must be made anew, each with the reason in words; empty if all are fresh.
+
+        Nothing else is made from the map, and it may be missing: :meth:`stale_map` tells of it.
+        """
+        found = self._reasons()
+        found.pop("map", None)
+        return found
+
+    def stale_map(self) -> str | None:
+        """Why the map must be drawn anew; None if it is fresh."""
+        return self._reasons().get("map")
+
+    def _reasons(self) -> dict[str, str]:
         stamps = {name: arrays.stamp_of(self._file(name)) for name in CHAIN}
         self.settings = Settings.read(self.path / SETTINGS)
         with self._database.reading() as connection:
-            items, categories = store.count_items(connection), len(store.names(connection))
-            changes = log.last(connection)
-        return reasons(stamps, self.settings, items, categories, changes)
+            items, categories = store.count_items(connection), len(tags.names(connection))
+            last, word = log.last(connection), log.last_word(connection)
+        # tags of the same parent are tied where there is smoothing: then names matter as words do
+        matter = last if self.settings.smoothing else word
+        return reasons(stamps, self.settings, items, categories, matter, last)
 
     def _file(self, name: str) -> Path:
         if name not in CHAIN:
@@ -70,6 +93,8 @@ class Shelf(Folder):
             raise ValueError(
                 f"{name} must be a matrix with one row an item, {items} at most; found shape {shape}"
             )
+        if name == "map" and shape[1] != 2:
+            raise ValueError(f"a map must have two columns; found shape {shape}")
         if name == "graph" and shape[0] != shape[1]:
             raise ValueError(f"a graph must be square, one row and column an item; found shape {shape}")
         if not isinstance(number, int) or not 0 <= number <= latest:

@@ -1,4 +1,4 @@
-"""Items and categories in the database; each function works within a transaction of its caller.
+"""Items and words in the database; each function works within a transaction of its caller.
 
 What only a damaged or foreign file can cause is a ``DatabaseError``, to which the
 :class:`~lass.collection.database.Database` adds the name of the file.
@@ -7,7 +7,7 @@ What only a damaged or foreign file can cause is a ``DatabaseError``, to which t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from sqlite3 import Connection, DatabaseError
 from typing import Any
 
@@ -29,14 +29,6 @@ def ids(connection: Connection) -> list[str]:
     """The ids of all items, by row."""
     count_items(connection)
     return [name for (name,) in connection.execute("SELECT id FROM items ORDER BY row")]
-
-
-def names(connection: Connection) -> list[str]:
-    """The names of all categories, by column."""
-    found = connection.execute('SELECT "column", name FROM categories ORDER BY "column"').fetchall()
-    if [column for column, _ in found] != list(range(len(found))):
-        raise DatabaseError("columns of the categories are not numbered one after the other")
-    return [name for _, name in found]
 
 
 def items(connection: Connection, wanted: Iterable[str] | None = None) -> list[Item]:
@@ -68,19 +60,6 @@ def find_item(connection: Connection, name: Any) -> int:
     raise ValueError(f"an item is named by its id, a text; found {name!r}")
 
 
-def find_category(connection: Connection, name: Any, *, new: bool = False) -> int:
-    """The column of a category, made on the spot if ``new``; else ``ValueError`` with near names."""
-    name = text(name, "a tag")
-    for (column,) in connection.execute('SELECT "column" FROM categories WHERE name = ?', (name,)):
-        return int(column)
-    known = names(connection)
-    if not new:
-        near = close(name, known) or "."
-        raise ValueError(f"there is no tag {name!r}{near} New tags are made with new=True (--new)")
-    connection.execute("INSERT INTO categories VALUES (?, ?)", (len(known), name))
-    return len(known)
-
-
 def add_items(connection: Connection, new: Iterable[Item]) -> int:
     """Put items behind those that are there; how many there are then."""
     first = row = count_items(connection)
@@ -101,18 +80,13 @@ def add_items(connection: Connection, new: Iterable[Item]) -> int:
     return row
 
 
-def add_categories(connection: Connection, new: Iterable[str]) -> None:
-    """Put categories behind those that are there."""
-    seen = set(names(connection))
-    for name in new:
-        if text(name, "a tag") in seen:
-            raise ValueError(f"names of categories must differ; {name!r} comes twice")
-        connection.execute("INSERT INTO categories VALUES (?, ?)", (len(seen), name))
-        seen.add(name)
+def placed(
+    connection: Connection, words: Iterable[Any], find_tag: Callable[[Any], int]
+) -> dict[tuple[int, int], int]:
+    """Words (id, tag, value) as {(row, column): value}; a word said twice must be the same.
 
-
-def placed(connection: Connection, words: Iterable[Any], *, new: bool = False) -> dict[tuple[int, int], int]:
-    """Words (id, tag, value) as {(row, column): value}; a word said twice must be the same."""
+    ``find_tag`` gives the column of a tag, which it may make.
+    """
     rows: dict[Any, int] = {}
     columns: dict[Any, int] = {}
     result: dict[tuple[int, int], int] = {}
@@ -126,7 +100,7 @@ def placed(connection: Connection, words: Iterable[Any], *, new: bool = False) -
         if not known[0]:
             rows[item] = find_item(connection, item)
         if not known[1]:
-            columns[tag] = find_category(connection, tag, new=new)
+            columns[tag] = find_tag(tag)
         if result.setdefault((rows[item], columns[tag]), value) != value:
             raise ValueError(
                 f"words contradict each other on item {item!r} and tag {tag!r}; keep one of them"

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from lass.collection import Collection
 from lass.collection.arrays import Stored
 from lass.collection.reading import category_graph
+from lass.completion.layout import map_of
 from lass.completion.making import Progress, Report, features_of, graph_of, groups_of, silent
 from lass.completion.saved import grown
-from lass.completion.scoring import Completed, check_memory, choose, complete, weigh
+from lass.completion.scoring import Completed, certificate, check_memory, choose, complete, weigh
 from lass.completion.tags import TagHealth, tag_health
 from lass.core import row_ranges
 from lass.evidence import Weights
@@ -43,24 +44,16 @@ class Fit:
     @property
     def certificate(self) -> str:
         """How good the answer is, in one sentence."""
-        solution = self.completed.solution
-        if not solution.problem.G.nnz:
-            return "Nobody said anything yet: every item gets the same share of every tag."
-        if not solution.problem.stake:
-            return "The words leave no choice: every assignment is as good as any other."
-        share = max(solution.relative_gap, 0.0)
-        proven = f"proven to be within {share:.2%} of the best possible, against what all words are worth"
-        if solution.converged:
-            return f"The assignments are {proven}."
-        return f"The assignments are {proven}, which is more than was asked for."
+        return certificate(self.completed.solution)
 
 
 def fit(collection: Collection, report: Report = silent, *, tol: float = 1e-3) -> Fit:
-    """Bring features, graph and assignments of a collection up to date, and save them.
+    """Bring features, graph, assignments and map of a collection up to date, and save them.
 
     What is fresh stays. New items are tied to those that are there; a solve starts from the
     former assignments where there are some; a lam that was chosen, and what each witness is
-    worth (:func:`weigh`), stay until a tenth of the words have changed.
+    worth (:func:`weigh`), stay until a tenth of the words have changed. The map comes last,
+    and only where openTSNE is installed.
 
     Examples
     --------
@@ -128,6 +121,7 @@ def fit(collection: Collection, report: Report = silent, *, tol: float = 1e-3) -
         reason=np.asarray(reason),
         **beside,
     )
+    map_of(collection, W, clock.report)
     seconds = clock.stop()
     graph, tags = health(W, np.diff(words.G.indptr) > 0), tag_health(words)
     return Fit(completed, reason, remade, seconds, graph, tags, former is not None)

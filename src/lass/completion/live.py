@@ -16,11 +16,12 @@ from lass.completion.making import Progress, Report, features_of, groups_of, sil
 from lass.completion.saved import grown, restored
 from lass.completion.scoring import Completed, certificate, complete
 from lass.evidence import Linear, Scores, Witnesses, score
-from lass.solution import Solution
+from lass.solution import Solution, solve
 from lass.solvers import Step
 
-#: relative gap of a first solve, so small that one word among many is seen
-CLOSE = 1e-5
+#: a solve goes on until the gap is less than this share of what it was: so every word is taken in, and the
+#: gap falls from word to word, down to the least relative gap that is asked for
+BETTER, LEAST = 0.98, 1e-6
 #: an assignment that moves by more has moved
 MOVED = 1e-3
 #: rows that are scored again at once
@@ -129,12 +130,12 @@ class Live:
 
         report(Progress("solve"))
         if self.solved and G.shape[1] == problem.K:
-            return solution.update(G=G, callback=told)
+            after = problem.changed(G=G)
+            tol = max(BETTER * solution.gap / (after.stake or 1.0), LEAST)
+            return solve(after, start=solution, tol=tol, callback=told)
         ties = smoothing_of(self._collection, self._collection.names()[: G.shape[1]])
         start = grown(solution.Z, problem.W, G.shape[1])
-        return complete(
-            problem.W, G, problem.lam, tol=CLOSE, category_graph=ties, start=start, callback=told
-        ).solution
+        return complete(problem.W, G, problem.lam, category_graph=ties, start=start, callback=told).solution
 
     def _touched(self, before: Completed, G: sp.csr_array, Z: NDArray[np.float64]) -> NDArray[np.intp] | None:
         """Rows whose words or assignments changed; None where that is not the question."""

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 import lass
 from lass.studio.desk import Desk, Done, Missing
 from lass.studio.events import Events
-from lass.studio.guard import Guard, TooLarge
+from lass.studio.guard import Guard
 from lass.studio.learner import Learner
 from lass.studio.messages import Refusal
 from lass.studio.office import Office
@@ -86,10 +86,6 @@ def _answer_errors(app: FastAPI) -> None:
     @app.exception_handler(ValueError)
     async def wrong(_: Request, error: ValueError) -> JSONResponse:
         return refuse(400, str(error))
-
-    @app.exception_handler(TooLarge)
-    async def large(_: Request, error: TooLarge) -> JSONResponse:
-        return refuse(413, str(error))
 
     @app.exception_handler(TimeoutError)
     async def busy(_: Request, error: TimeoutError) -> JSONResponse:

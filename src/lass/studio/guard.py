@@ -9,6 +9,8 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+from starlette.exceptions import HTTPException
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -121,10 +123,6 @@ class Guard:
         await _answer(send, 303, b"", headers)
 
 
-class TooLarge(Exception):  # noqa: N818
-    """A body goes on beyond what is allowed."""
-
-
 def _bounded(receive: Receive, limit: int) -> Receive:
     """The same body, but not more of it than is allowed, whatever its header said."""
     taken = 0
@@ -134,7 +132,7 @@ def _bounded(receive: Receive, limit: int) -> Receive:
         message = await receive()
         taken += len(message.get("body", b""))
         if taken > limit:
-            raise TooLarge(f"At most {limit // 2**20} MB can be sent at once.")
+            raise HTTPException(413, f"At most {limit // 2**20} MB can be sent at once.")
         return message
 
     return bounded

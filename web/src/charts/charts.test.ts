@@ -5,19 +5,22 @@ import { ago, percent, ticks, timeTicks } from "./scales";
 const HOUR = 3_600_000;
 
 describe("ticks", () => {
-  it("begins at zero, covers the top and is round", () => {
-    expect(ticks(17)).toEqual([0, 5, 10, 15, 20]);
-    expect(ticks(6000)).toEqual([0, 2000, 4000, 6000]);
-    for (const top of [1, 2, 3, 9, 11, 99, 101, 63_620]) {
-      const marks = ticks(top);
-      expect(marks[0]).toBe(0);
-      expect(marks.at(-1)).toBeGreaterThanOrEqual(top);
-      expect(marks.length).toBeLessThan(8);
-      expect(marks.every(Number.isInteger)).toBe(true);
+  it("covers everything with whole, round numbers", () => {
+    expect(ticks(0, 17)).toEqual([0, 5, 10, 15, 20]);
+    expect(ticks(0, 6000)).toEqual([0, 2000, 4000, 6000]);
+    expect(ticks(28_703, 28_715)).toEqual([28_700, 28_705, 28_710, 28_715]);
+    for (const low of [0, 7, 990]) {
+      for (const high of [1, 2, 3, 9, 11, 99, 101, 63_620].map((above) => low + above)) {
+        const marks = ticks(low, high);
+        expect(marks[0]).toBeLessThanOrEqual(low);
+        expect(marks.at(-1)).toBeGreaterThanOrEqual(high);
+        expect(marks.length).toBeLessThan(8);
+        expect(marks.every(Number.isInteger)).toBe(true);
+      }
     }
   });
   it("has an axis even where nothing is there", () => {
-    expect(ticks(0)).toEqual([0, 1]);
+    expect(ticks(0, 1)).toEqual([0, 1]);
   });
 });
 

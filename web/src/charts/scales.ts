@@ -16,14 +16,13 @@ export const percent = (share: number): string =>
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${number(count)} ${count === 1 ? one : many}`;
 
-/** Whole, round numbers from 0 to at least `top`, about `wanted` of them. */
-export function ticks(top: number, wanted = 4): number[] {
-  if (!(top > 0)) return [0, 1];
-  const rough = top / wanted;
+/** Whole, round numbers from at most `low` to at least `high`, about `wanted` of them. */
+export function ticks(low: number, high: number, wanted = 4): number[] {
+  const rough = Math.max(high - low, 1) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, [1, 2, 5, 10].map((times) => times * power).find((size) => size >= rough)!);
   const marks: number[] = [];
-  for (let mark = 0; mark < top + step; mark += step) marks.push(mark);
+  for (let mark = Math.floor(low / step) * step; mark < high + step; mark += step) marks.push(mark);
   return marks;
 }
 

@@ -14,7 +14,12 @@ export function open(row: number): void {
   studio.view = "items";
 }
 
-const here = (): Place => ({ view: studio.view, item: studio.selected, tag: studio.tag, query: listing.query });
+const here = (): Place => ({
+  view: studio.view,
+  item: studio.selected,
+  tag: studio.view === "tags" ? studio.tag : null,
+  query: listing.query,
+});
 
 /** Takes over what the address says; tells whether the list must be asked for again. */
 export function follow(hash: string): boolean {

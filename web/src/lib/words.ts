@@ -2,13 +2,11 @@
 
 import type { Row, Word } from "./types";
 
-/** The row as it will be once the word is said. */
+/** The row as it will be once the word is said, in the order the server uses, so that nothing moves later. */
 export function withWord(row: Row, word: Word): Row {
-  const others = row.stated.filter((stated) => stated.tag !== word.tag);
-  const there = row.stated.findIndex((stated) => stated.tag === word.tag);
-  const stated = [...others];
-  if (word.value !== 0)
-    stated.splice(there < 0 ? others.length : there, 0, { tag: word.tag, value: word.value });
+  const stated = row.stated.filter((other) => other.tag !== word.tag);
+  if (word.value !== 0) stated.push({ tag: word.tag, value: word.value });
+  stated.sort((a, b) => b.value - a.value || a.tag - b.tag);
   return {
     ...row,
     stated,

@@ -2,22 +2,25 @@
  * The exact path of one assignment, drawn and read in the browser.
  *
  * Shares are straight lines in gamma between breakpoints. The slider runs from the
- * expert alone (0) to the crowd alone (1) by s = 1 / (1 + gamma / middle), with the
- * model's own gamma in the middle.
+ * expert alone (0) to the crowd alone (1) by s = 1 / (1 + (gamma / middle) ** POWER),
+ * with the model's own gamma in the middle. Breakpoints lie over many powers of ten
+ * of gamma; the fourth root spreads them over the slider.
  */
 
 import type { Assignment } from "../lib/types";
+
+const POWER = 0.25;
 
 /** The gamma that sits in the middle of the slider; 1 where the model's own is of no use. */
 export function middle(assignment: Assignment): number {
   return Number.isFinite(assignment.gamma) && assignment.gamma > 0 ? assignment.gamma : 1;
 }
 
-export const positionOf = (gamma: number, mid: number): number => 1 / (1 + gamma / mid);
+export const positionOf = (gamma: number, mid: number): number => 1 / (1 + (gamma / mid) ** POWER);
 
 /** Infinity at the very left: the expert alone. */
 export const gammaAt = (position: number, mid: number): number =>
-  position <= 0 ? Infinity : position >= 1 ? 0 : (mid * (1 - position)) / position;
+  position <= 0 ? Infinity : position >= 1 ? 0 : mid * ((1 - position) / position) ** (1 / POWER);
 
 /** The shares at one gamma, a number a tag; on the straight line between two breakpoints, constant after the last. */
 export function sharesAt(assignment: Assignment, gamma: number): number[] {
@@ -75,7 +78,7 @@ export interface Area {
   tag: number;
   /** path of the SVG, in a box of `width` x `height` */
   shape: string;
-  /** where the area is thickest: its name fits there, if anywhere */
+  /** where the area is thickest, away from the reading line in the middle: its name fits there, if anywhere */
   x: number;
   y: number;
   thickness: number;
@@ -89,14 +92,14 @@ export function stacked(drawing: Map<number, number[]>, width: number, height: n
   for (const [tag, values] of drawing) {
     const upper: string[] = [];
     const lower: string[] = [];
-    let thickest = Math.floor(SAMPLES / 2);
+    let thickest = Math.floor(SAMPLES / 4);
     for (let place = 0; place < SAMPLES; place++) {
       const below = floor[place]!;
       const above = below + values[place]!;
       const x = (place * step).toFixed(1);
       upper.push(`${x},${(height * (1 - above)).toFixed(2)}`);
       lower.push(`${x},${(height * (1 - below)).toFixed(2)}`);
-      if (values[place]! > values[thickest]! + 1e-3) thickest = place;
+      if (values[place]! > values[thickest]! + 0.02) thickest = place;
     }
     areas.push({
       tag,
@@ -110,6 +113,10 @@ export function stacked(drawing: Map<number, number[]>, width: number, height: n
   return areas;
 }
 
+/** Whether shares are the sums that they should be, as far as one can see. */
+const addsUp = ({ shares, crowd, expert, threshold }: Assignment): boolean =>
+  shares.every((share, tag) => Math.abs(Math.max(0, crowd[tag]! + expert[tag]! - threshold) - share) < 2e-3);
+
 export interface Sum {
   crowd: number[];
   expert: number[];
@@ -118,11 +125,13 @@ export interface Sum {
 
 /**
  * What adds up to the shares at another gamma: the crowd stays, the expert's pull grows with gamma, and
- * the threshold is what is left over where a share is positive. Null where a rule decided.
+ * the threshold is what is left over where a share is positive. Null where a rule decided, and at the very end
+ * of the slider, where the numbers have no end.
  */
 export function sumAt(assignment: Assignment, gamma: number): Sum | null {
-  if (assignment.note || !(assignment.gamma > 0) || !Number.isFinite(gamma)) return null;
+  if (!addsUp(assignment)) return null;
   if (gamma === assignment.gamma) return assignment;
+  if (!(assignment.gamma > 0) || !Number.isFinite(gamma)) return null;
   const expert = assignment.expert.map((pull) => (pull * gamma) / assignment.gamma);
   const shares = sharesAt(assignment, gamma);
   const top = shares.indexOf(Math.max(...shares));

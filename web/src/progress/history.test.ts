@@ -9,7 +9,13 @@ const change = (number: number, batch: number, undone = false): Change => ({
 
 it("gathers what was one action, the newest first", () => {
   const found = actions([change(3, 2), change(2, 2), change(1, 1)]);
-  expect(found.map((action) => [action.batch, action.changes.length])).toEqual([[2, 2], [1, 1]]);
+  expect(found.map((action) => [action.number, action.changes.length])).toEqual([[3, 2], [1, 1]]);
+});
+
+it("tells two imports apart, though neither has a number", () => {
+  const later = { ...change(9, 0), at: "2026-01-02T00:00:00Z" };
+  const found = actions([later, change(2, 0), change(1, 0)]);
+  expect(found.map((action) => [action.imported, action.changes.length])).toEqual([[true, 1], [true, 2]]);
 });
 
 it("calls an action undone only if all of it is", () => {

@@ -3,7 +3,10 @@
 import type { Change } from "../lib/types";
 
 export interface Action {
-  batch: number;
+  /** its newest change, by which it is known */
+  number: number;
+  /** tags that came with a file; imports have no number of their own in the log */
+  imported: boolean;
   who: string;
   at: string;
   changes: Change[];
@@ -13,20 +16,19 @@ export interface Action {
   undoes: boolean;
 }
 
-/** Changes gathered by action, the newest first. */
+/** Changes (the newest first) gathered by action, the newest first. */
 export function actions(changes: readonly Change[]): Action[] {
-  const found = new Map<number, Action>();
+  const found = new Map<string, Action>();
   for (const change of changes) {
-    const action = found.get(change.batch);
+    const { number, batch, who, at, undone, undoes } = change;
+    const key = batch ? `${batch}` : `import ${at}`;
+    const action = found.get(key);
     if (action) {
       action.changes.push(change);
-      action.undone &&= change.undone;
-    } else {
-      const { batch, who, at, undone, undoes } = change;
-      found.set(batch, { batch, who, at, undone, undoes, changes: [change] });
-    }
+      action.undone &&= undone;
+    } else found.set(key, { number, imported: batch === 0, who, at, undone, undoes, changes: [change] });
   }
-  return [...found.values()].sort((a, b) => b.batch - a.batch);
+  return [...found.values()];
 }
 
 export const verb = (value: Change["value"]): string => (value > 0 ? "is" : value < 0 ? "is not" : "withdrawn:");

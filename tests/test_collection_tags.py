@@ -1,0 +1,497 @@
+"""Tags made, renamed, merged and taken back, against a plain model; files of the format before."""
+
+import shutil
+import sqlite3
+import tempfile
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lass.collection import Collection, Item
+from lass.collection import database as databases
+
+IDS, TAGS, PEOPLE = ["a", "b"], ["x", "y"], ["ann", "bob"]
+POOL = [*TAGS, "z", "w"]
+
+#: as files of format 1 were made, in the words of then
+FIRST_FORMAT = """
+CREATE TABLE items (
+    row INTEGER PRIMARY KEY CHECK (row >= 0),
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    extra TEXT NOT NULL
+) STRICT;
+CREATE TABLE categories (
+    "column" INTEGER PRIMARY KEY CHECK ("column" >= 0),
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+CREATE TABLE changes (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    batch INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    who TEXT NOT NULL,
+    item INTEGER NOT NULL REFERENCES items,
+    category INTEGER NOT NULL REFERENCES categories,
+    value REAL NOT NULL CHECK (value IN (-1, 0, 1)),
+    undoes INTEGER REFERENCES changes
+) STRICT;
+CREATE INDEX changes_of_word ON changes (item, category);
+CREATE INDEX changes_of_batch ON changes (batch);
+CREATE INDEX changes_undone ON changes (undoes) WHERE undoes IS NOT NULL;
+CREATE TABLE words (
+    item INTEGER NOT NULL REFERENCES items,
+    category INTEGER NOT NULL REFERENCES categories,
+    value REAL NOT NULL CHECK (value IN (-1, 1)),
+    PRIMARY KEY (item, category)
+) STRICT, WITHOUT ROWID;
+INSERT INTO items VALUES (0, 'a', '', '', '{}'), (1, 'b', '', '', '{}');
+INSERT INTO categories VALUES (0, 'x'), (1, 'y');
+INSERT INTO changes VALUES
+    (1, 0, '2024-01-01T00:00:00.000+00:00', '', 0, 0, 1, NULL),
+    (2, 1, '2024-01-02T00:00:00.000+00:00', 'ann', 1, 1, -1, NULL),
+    (3, 2, '2024-01-03T00:00:00.000+00:00', 'ann', 1, 1, 0, 2),
+    (4, 3, '2024-01-04T00:00:00.000+00:00', 'bob', 1, 0, 1, NULL);
+INSERT INTO words VALUES (0, 0, 1), (1, 0, 1);
+PRAGMA application_id = 0x4C415353;
+PRAGMA user_version = 1;
+"""
+
+
+class Model:
+    """What is said and what tags are called, told with a list of actions that stand or do not."""
+
+    def __init__(self):
+        self.names = [(name, True) for name in TAGS]
+        self.actions, self.undos, self.time = [], [], 0
+
+    def used(self):
+        return {name: column for column, (name, used) in enumerate(self.names) if used}
+
+    def words(self):
+        result = {}
+        for action in self.actions:
+            if action["stands"]:
+                result |= action["words"]
+        return {word: value for word, value in result.items() if value}
+
+    def do(self, who, words, names):
+        self.time += 1
+        for column, named in names.items():
+            self.names[column : column + 1] = [named]
+        self.actions.append({"words": words, "names": names, "who": who, "stands": True, "time": self.time})
+
+    def made(self, name, names):
+        """The column that a new tag gets, as it will be in ``names``."""
+        gone = [column for column, named in enumerate(self.names) if named == (name, False)]
+        column = gone[-1] if gone else len(self.names) + sum(c >= len(self.names) for c in names)
+        names[column] = (name, True)
+        return column
+
+    def column(self, name):
+        if name not in self.used():
+            raise ValueError(name)
+        return self.used()[name]
+
+    def say(self, words, new, who):
+        names, placed = {}, {}
+        known = self.used()
+        for (item, tag), value in words.items():
+            if tag not in known:
+                known[tag] = self.made(tag, names) if new else self.column(tag)
+            placed[item, known[tag]] = value
+        self.do(who, placed, names)
+
+    def add_tag(self, name, who):
+        if name in self.used():
+            raise ValueError(name)
+        names = {}
+        self.made(name, names)
+        self.do(who, {}, names)
+
+    def rename_tag(self, tag, name, who):
+        column = self.column(tag)
+        if name in self.used():
+            raise ValueError(name)
+        self.do(who, {}, {column: (name, True)})
+
+    def merge_tags(self, tag, into, who):
+        source, target, words = self.column(tag), self.column(into), self.words()
+        if source == target:
+            raise ValueError(tag)
+        moved = {(item, column): value for (item, column), value in words.items() if column == source}
+        changed = dict.fromkeys(moved, 0)
+        changed |= {
+            (item, target): value for (item, _), value in moved.items() if (item, target) not in words
+        }
+        self.do(who, changed, {source: (tag, False)})
+
+    def reverse(self, action, stands):
+        before, action["stands"] = list(self.names), stands
+        words = self.words()
+        for column, (own, _) in action["names"].items():
+            told = [a["names"][column] for a in self.actions if a["stands"] and column in a["names"]]
+            first = (TAGS[column], True) if column < len(TAGS) else (own, False)
+            name, used = told[-1] if told else first
+            self.names[column] = name, used or any(k == column for _, k in words)
+        names = [name for name, used in self.names if used]
+        if len(set(names)) < len(names) or any(not self.names[column][1] for _, column in words):
+            action["stands"], self.names = not stands, before
+            raise ValueError("in the way")
+
+    def undo(self, who):
+        self.time += 1
+        for action in reversed(self.actions):
+            if action["stands"] and who in (None, action["who"]):
+                self.reverse(action, False)
+                self.undos.append({"of": action, "who": who or "", "open": True, "time": self.time})
+                return
+
+    def redo(self, who):
+        self.time += 1
+        new = max((a["time"] for a in self.actions if who in (None, a["who"])), default=0)
+        for undo in reversed(self.undos):
+            if undo["open"] and who in (None, undo["who"]) and undo["time"] > new:
+                self.reverse(undo["of"], True)
+                undo["open"] = False
+                return
+
+
+somebody, tag = st.sampled_from(PEOPLE), st.sampled_from(POOL)
+words = st.dictionaries(
+    st.tuples(st.sampled_from(IDS), tag), st.sampled_from((1, -1, 0)), min_size=1, max_size=3
+)
+doing = [
+    st.tuples(st.just("say"), words, st.booleans(), somebody),
+    st.tuples(st.just("add_tag"), tag, somebody),
+    st.tuples(st.just("rename_tag"), tag, tag, somebody),
+    st.tuples(st.just("merge_tags"), tag, tag, somebody),
+]
+taking_back = [st.tuples(st.sampled_from(("undo", "redo")), st.none() | somebody)] * 3
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tags") / "empty"
+    Collection.create(path, [Item(name) for name in IDS], TAGS).close()
+    return path
+
+
+@pytest.fixture
+def letters(tmp_path):
+    with Collection.create(tmp_path / "letters", [Item(name) for name in IDS], TAGS) as collection:
+        yield collection
+
+
+def perform(collection, what, *arguments):
+    if what == "say":
+        said, new, who = arguments
+        return collection.tag_all([(*word, value) for word, value in said.items()], new=new, who=who)
+    if what in ("undo", "redo"):
+        return getattr(collection, what)(*arguments)
+    *arguments, who = arguments
+    return getattr(collection, what)(*arguments, who=who)
+
+
+def state(collection):
+    """Names of tags in use and words, by column."""
+    G, ids, names, _, retired = collection.words()
+    used = {column: name for column, name in enumerate(names) if column not in retired}
+    assert len(set(names)) == len(names)
+    said = {(ids[n], int(k)): G[n, k] for n, k in zip(*G.nonzero(), strict=True)}
+    assert {column for _, column in said} <= used.keys()
+    return used, said
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(st.one_of(*doing, *taking_back), min_size=1, max_size=14))
+def test_any_sequence_of_actions(empty, sequence):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Collection(shutil.copytree(empty, f"{folder}/c")) as first,
+        Collection(f"{folder}/c") as second,
+    ):
+        for collection in (first, second):  # here the disk proves nothing
+            collection._database._connection.execute("PRAGMA synchronous = OFF")
+        model = Model()
+        for turn, (what, *arguments) in enumerate(sequence):
+            collection, other = (first, second) if turn % 2 else (second, first)
+            before = other.revision(), other.history(limit=10**4), other.namings(10**4), state(other)
+            try:
+                getattr(model, what)(*arguments)
+            except ValueError:
+                with pytest.raises(ValueError, match=r"\w"):
+                    perform(collection, what, *arguments)
+                assert state(other) == before[-1]
+                assert other.revision() == before[0]
+                continue
+            done = perform(collection, what, *arguments)
+            used, said = state(other)
+            assert {name: column for column, name in used.items()} == model.used()
+            assert said == model.words()
+            assert other.revision() >= before[0]
+            since = other.changed_since(before[0])
+            assert (since.rows != [] or since.tags) == (other.revision() > before[0])
+            assert {word[0] for word in said.items() ^ before[-1][1].items()} <= {
+                (IDS[row], column) for row in since.rows for column in range(len(model.names))
+            }
+            assert since.tags or used == before[-1][0]
+            if what in ("undo", "redo"):
+                assert done == list(range(before[0] + 1, other.revision() + 1))
+            written = [line.number for line in (*other.history(limit=10**4), *other.namings(10**4))]
+            assert sorted(written) == list(range(1, other.revision() + 1))
+        assert first.check() == []
+        final = first.moments()
+        tagged = len({item for (item, _), value in model.words().items() if value > 0})
+        assert [(last.words, last.tagged) for last in final[-1:]] == (
+            [(len(model.words()), tagged)] if first.history() else []
+        )
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.one_of(*doing), min_size=1, max_size=8))
+def test_all_can_be_taken_back_and_brought_back_in_order(empty, sequence):
+    """Whoever undoes what anybody did last is never refused."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Collection(shutil.copytree(empty, f"{folder}/c")) as collection,
+    ):
+        collection._database._connection.execute("PRAGMA synchronous = OFF")
+        states = [state(collection)]
+        for step in sequence:
+            try:
+                perform(collection, *step)
+            except ValueError:
+                continue
+            states.append(state(collection))
+        for expected in states[-2::-1]:
+            assert collection.undo()
+            assert state(collection) == expected
+        assert collection.undo() == []
+        for expected in states[1:]:
+            assert collection.redo()
+            assert state(collection) == expected
+        assert collection.redo() == []
+        assert collection.check() == []
+
+
+def test_words_move_to_the_other_tag_where_it_has_none(letters):
+    letters.tag_all([("a", "x", 1), ("b", "x", -1), ("a", "y", -1)])
+    numbers = letters.merge_tags("x", "y", who="ann")
+    assert letters.words_of("a") == {"y": -1}
+    assert letters.words_of("b") == {"y": -1}
+    assert letters.names() == ["x (retired 0)", "y"]
+    assert letters.retired() == {0}
+    assert numbers == [4, 5, 6, 7]
+    assert [str(line) for line in letters.namings()] == ["tag x merged into y"]
+    with pytest.raises(ValueError, match="tag 'x' is retired; it is brought back with new=True"):
+        letters.tag("a", {"x": 1})
+    with pytest.raises(ValueError, match=r"there is no tag 'x .retired 0.'"):
+        letters.tag("a", {"x (retired 0)": 1})
+    letters.undo()
+    assert letters.words_of("a") == {"x": 1, "y": -1}
+    assert letters.words_of("b") == {"x": -1}
+    assert letters.names() == TAGS
+
+
+def test_a_retired_tag_gives_up_its_name_and_comes_back(letters):
+    letters.merge_tags("x", "y")
+    assert letters.add_tag("x") == 0  # the same column
+    assert letters.retired() == set()
+    letters.merge_tags("x", "y")
+    letters.rename_tag("y", "x")
+    assert letters.names() == ["x (retired 0)", "x"]
+    letters.add_tag("z")
+    letters.merge_tags("x", "z")
+    letters.tag("a", {"x": 1}, new=True)  # of two that were called so, the younger
+    assert letters.names() == ["x (retired 0)", "x", "z"]
+    letters.undo()
+    assert letters.retired() == {0, 1}
+    assert letters.words_of("a") == {}
+
+
+def test_a_tag_made_for_a_word_goes_with_it_unless_others_use_it(letters):
+    letters.tag("a", {"new": 1}, who="ann", new=True)
+    assert letters.undo("ann") == [3, 4]
+    assert letters.retired() == {2}
+    letters.redo("ann")
+    letters.tag("b", {"new": 1}, who="bob")
+    letters.undo("ann")
+    assert letters.retired() == set()
+    assert letters.words_of("b") == {"new": 1}
+    assert letters.check() == []
+
+
+def test_what_stands_in_the_way_of_an_undo_is_told(letters):
+    letters.rename_tag("x", "z", who="ann")
+    letters.add_tag("x", who="bob")
+    before = letters.namings(), letters.names(), letters.revision()
+    with pytest.raises(ValueError, match="would be called 'x' again, as another is by now"):
+        letters.undo("ann")
+    assert (letters.namings(), letters.names(), letters.revision()) == before
+    letters.rename_tag("x", "v", who="bob")
+    letters.undo("ann")
+    assert letters.names() == ["x", "y", "v"]
+    letters.tag("a", {"y": 1}, who="ann")
+    letters.withdraw("a", "y", who="ann")
+    letters.merge_tags("y", "x", who="bob")
+    with pytest.raises(ValueError, match="back on tag 'y', which is retired; add it again first"):
+        letters.undo("ann")
+    letters.add_tag("y", who="bob")
+    letters.undo("ann")
+    assert letters.words_of("a") == {"y": 1}
+
+
+def test_namings_tell_the_story(letters):
+    letters.add_tag("z", who="ann")
+    letters.rename_tag("z", "w", who="bob")
+    letters.undo()
+    letters.undo()
+    story = letters.namings()
+    assert [str(line) for line in story] == [
+        "tag z retired",
+        "tag w renamed to z",
+        "tag z renamed to w",
+        "tag z added",
+    ]
+    assert [line.who for line in story] == ["", "", "bob", "ann"]
+    assert [line.undone for line in story] == [False, False, True, True]
+    assert [line.undoes for line in story] == [1, 2, None, None]
+    assert {line.column for line in story} == {2}
+    assert letters.namings(1) == story[:1]
+
+
+def test_imports_are_never_undone(letters):
+    letters.add_items([Item("c")], [("c", "new", 1)], new=True)
+    assert letters.undo() == []
+    letters.merge_tags("new", "x")
+    letters.undo()
+    assert letters.words_of("c") == {"new": 1}
+    assert letters.check() == []
+
+
+def test_a_name_alone_makes_no_assignments_stale(letters):
+    import numpy as np
+
+    letters.tag("a", {"x": 1})
+    letters.save_features(np.eye(2))
+    letters.save_graph(np.eye(2))
+    letters.save_assignments(np.full((2, 2), 0.5), letters.words().number)
+
+    def why():
+        return letters.stale().get("assignments")
+
+    revision = letters.revision()
+    letters.rename_tag("x", "z")
+    assert letters.revision() > revision
+    assert letters.changed_since(revision) == ([], True)
+    assert why() is None
+    letters.change_settings(smoothing=1.0)
+    assert "made after change 1, now 2" in why()
+    letters.change_settings(smoothing=0.0)
+    letters.merge_tags("y", "z")  # nobody said y
+    assert why() is None
+    letters.undo()
+    letters.merge_tags("z", "y")
+    assert "made after change 1, now 6" in why()
+    assert letters.changed_since(revision) == ([0], True)
+    letters.save_assignments(np.full((2, 2), 0.5), letters.words().number)
+    assert why() is None
+    letters.add_tag("v")
+    assert why() == "made for 2 categories, now 3"
+
+
+def test_moments_are_few_and_end_today(letters):
+    assert letters.moments() == []
+    letters.add_items([Item("c")], [("c", "x", 1), ("c", "y", -1)])
+    for value in (1, -1, 0) * 10:
+        letters.tag_all([("a", "x", value), ("b", "x", -value)])
+    letters.undo()
+    counts = [(moment.words, moment.tagged) for moment in letters.moments()]
+    assert counts == [(2, 1), *[(4, 2), (4, 2), (2, 1)] * 10, (4, 2)]
+    assert [(moment.words, moment.tagged) for moment in letters.moments(1)] == [(4, 2)]
+    few = letters.moments(7)
+    assert len(few) == 7
+    assert few[-1] == letters.moments()[-1]
+    assert [moment.at for moment in few] == sorted(moment.at for moment in few)
+
+
+def test_files_of_the_first_format_are_brought_up_to_date(letters, tmp_path):
+    old = tmp_path / "old"
+    old.mkdir()
+    shutil.copy(letters.path / "collection.toml", old)
+    connection = sqlite3.connect(old / "tags.sqlite")
+    connection.executescript(FIRST_FORMAT)
+    connection.close()
+    for _ in range(2):
+        with Collection.open(old) as collection, Collection.open(old) as other:
+            assert other.check() == []
+            assert other.names() == TAGS
+            assert other.namings() == []
+            assert other.words().G.toarray().tolist() == [[1, 0], [1, 0]]
+            assert other.revision() == 4
+            assert [(moment.words, moment.tagged) for moment in other.moments()] == [
+                (1, 1), (2, 1), (1, 1), (2, 2),
+            ]  # fmt: skip
+            assert collection.merge_tags("x", "y", who="ann") == [5, 6, 7, 8, 9]
+            assert other.words_of("b") == {"y": 1}
+            assert collection.undo() == [10, 11, 12, 13, 14]
+            assert collection.undo("ann") == []  # undone before
+            assert collection.undo("bob") == [15]
+            assert collection.redo("bob") == [16]
+            assert other.check() == []
+        connection = sqlite3.connect(old / "tags.sqlite")
+        assert connection.execute("PRAGMA user_version").fetchone() == (databases.FORMAT,)
+        connection.executescript("DELETE FROM namings WHERE number > 0; DELETE FROM changes WHERE number > 4")
+        connection.close()
+
+
+def test_two_programs_that_bring_one_file_up_to_date(letters, tmp_path):
+    old = tmp_path / "old"
+    old.mkdir()
+    shutil.copy(letters.path / "collection.toml", old)
+    connection = sqlite3.connect(old / "tags.sqlite")
+    connection.executescript(FIRST_FORMAT)
+    connection.close()
+    found = []
+
+    def work():
+        with Collection.open(old) as collection:
+            found.append(collection.check())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[]] * 4
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("UPDATE categories SET name = 'v' WHERE name = 'x'", "2 names of tags differ from the last"),
+        ("DELETE FROM retired", "1 retired tags differ"),
+        ("DELETE FROM namings WHERE number = 3", "2 names of tags differ from the last"),
+        (
+            "UPDATE namings SET undoes = 4 WHERE number = 3",
+            "1 names of tags differ from the namings that stand",
+        ),
+        ("INSERT INTO words VALUES (0, 2, 1)", "1 words are said with retired tags"),
+        ("UPDATE namings SET number = 1 WHERE number = 2", "1 numbers belong to a change and to a naming"),
+        ("UPDATE namings SET category = 7 WHERE number < -1", "a row of namings refers to nothing"),
+    ],
+)
+def test_damage_to_the_tags_is_found(letters, damage, message):
+    letters.tag("a", {"x": 1})
+    letters.rename_tag("y", "w")
+    letters.undo()
+    letters.add_tag("z")
+    letters.undo()
+    assert letters.check() == []
+    letters._database._connection.execute("PRAGMA foreign_keys = OFF")
+    with letters._database.writing() as connection:
+        connection.execute(damage)
+    assert any(message in line for line in letters.check())

@@ -1,0 +1,250 @@
+"""Who is kept out of the Studio, and what survives a power cut."""
+
+import gzip
+import socket
+import threading
+import time
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from lass.collection import Collection
+from studio_server import studio
+
+
+@pytest.fixture(scope="module")
+def running(packages, tmp_path_factory):
+    import shutil
+
+    folder = shutil.copytree(packages, tmp_path_factory.mktemp("safe") / "packages")
+    with studio(folder) as found:
+        yield found
+
+
+WORD = {"words": [{"row": 0, "tag": 0, "value": 1}], "who": "x"}
+
+
+def test_without_the_token_nothing_is_told(running):
+    with httpx.Client(base_url=running.base) as client:
+        for path in ("/", "/index.html", "/api/state", "/api/items/0", "/api/openapi.json", "/api/events"):
+            answer = client.get(path)
+            assert answer.status_code == 401, path
+            assert "token" in answer.json()["error"]
+            assert "Packages" not in answer.text
+        assert client.post("/api/words", json=WORD).status_code == 401
+        for wrong in ("x", "0" * 32, running.token[:-1], running.token + "0", "\N{SNOWMAN}"):
+            headers = {"Authorization": f"Bearer {wrong}".encode()}
+            assert client.get("/api/state", headers=headers).status_code == 401
+            assert client.get("/", params={"token": wrong}).status_code == 401
+        # the token counts in the address of the page alone, not of the data
+        assert client.get("/api/state", params={"token": running.token}).status_code == 401
+
+
+def test_the_address_is_exchanged_for_a_cookie(running):
+    with httpx.Client(base_url=running.base) as client:
+        answer = client.get(f"/?token={running.token}&view=map")
+        assert answer.status_code == 303
+        assert answer.headers["location"] == "/?view=map"
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        assert client.get("/api/state").status_code == 200
+        assert running.token not in client.get("/").text
+        away = client.get(f"//evil.example/?token={running.token}")
+        assert urlsplit(away.headers.get("location", "/")).netloc == ""
+
+
+def test_other_sites_and_names_are_refused(running):
+    with running.client() as client:
+        port = urlsplit(running.base).port
+        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", ""):
+            assert client.get("/api/state", headers={"Host": host}).status_code in (400, 421), host
+        for origin in (
+            "http://evil.example",
+            "null",
+            f"https://127.0.0.1:{port}",
+            f"http://127.0.0.1:{port}.evil",
+        ):
+            headers = {"Origin": origin}
+            assert client.post("/api/words", json=WORD, headers=headers).status_code == 403, origin
+            assert client.get("/api/events", headers=headers).status_code == 403
+        assert client.get("/api/state", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+        own = {"Origin": running.base}
+        assert client.post("/api/undo", json={"who": "nobody"}, headers=own).status_code == 200
+        assert client.get("/api/state", headers={"Host": f"localhost:{port}"}).status_code == 200
+
+
+def test_answers_keep_the_page_to_itself(running):
+    with running.client() as client:
+        for path in ("/", "/api/state", "/api/items/99999"):
+            headers = client.get(path).headers
+            assert "frame-ancestors 'none'" in headers["content-security-policy"]
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["referrer-policy"] == "no-referrer"
+            assert "access-control-allow-origin" not in headers
+
+
+def raw(running, path):
+    """A request whose path nobody tidies up on the way."""
+    host = urlsplit(running.base)
+    with socket.create_connection((host.hostname, host.port), timeout=10) as line:
+        line.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: {host.netloc}\r\nAuthorization: Bearer {running.token}\r\n"
+            "Connection: close\r\n\r\n".encode()
+        )
+        parts = []
+        while part := line.recv(65536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def test_paths_lead_nowhere_else(running):
+    for path in (
+        "/../app.py", "/..%2fapp.py", "/%2e%2e/app.py", "/assets/../../app.py", "/....//app.py",
+        "/..\\app.py",
+        "/%00", "//etc/passwd", "/etc/passwd", "/../../../../../../etc/passwd",
+        "/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "/api/items/../../state", "/api/items/0/picture/../../../../etc/passwd",
+    ):  # fmt: skip
+        answer = raw(running, path)
+        status = int(answer.split()[1])
+        assert 400 <= status < 500, (path, answer[:200])
+        assert b"root:" not in answer
+        assert b"import annotations" not in answer
+
+
+def test_too_much_is_refused(running):
+    with running.client() as client:
+        large = b" " * (9 * 2**20)
+        assert client.post("/api/words", content=large).status_code == 413
+        headers = {"Content-Type": "application/json"}
+        # without a length in the header, the body is counted as it comes
+        chunks = (b" " * 2**20 for _ in range(10))
+        assert client.post("/api/words", content=chunks, headers=headers).status_code == 413
+        words = [{"row": 0, "tag": 0, "value": 1}] * 100_001
+        assert client.post("/api/words", json={"words": words, "who": ""}).status_code == 422
+        assert client.post("/api/undo", json={"who": "x" * 101}).status_code == 422
+        assert client.get("/api/rows", params={"rows": ",".join(["1"] * 201)}).status_code in (400, 422)
+        assert client.get("/api/list", params={"text": "x" * 501}).status_code == 422
+
+
+def test_bad_files_are_refused_in_words(running):
+    with running.client() as client:
+
+        def refused(name, content):
+            answer = client.post("/api/import/preview", files={"items": (name, content)})
+            assert answer.status_code == 400, answer.text
+            return answer.json()["error"]
+
+        assert "save it as" in refused("items.exe", b"MZ")
+        assert "save it as" in refused("../../items", b"a,b\n1,2\n")
+        assert "empty" in refused("items.csv", b"")
+        assert "no rows" in refused("items.csv", b"id,text\n")
+        assert "unpack" in refused("items.csv.gz", b"not packed")
+        bomb = gzip.compress(b"id,text\n" + b"x" * (2**30 + 2**20), 9)
+        assert len(bomb) < 3 * 2**20
+        assert "more than 1024 MB" in refused("bomb.csv.gz", bomb)
+        assert client.post("/api/import", json={
+            "upload": "0" * 32, "mapping": {}, "skipBad": False, "who": "",
+        }).status_code == 404  # fmt: skip
+
+
+def test_wrong_rows_and_tags_change_nothing(running):
+    with running.client() as client:
+        revision = client.get("/api/state").json()["revision"]
+        for body, status in (
+            ({"words": [{"row": 500, "tag": 0, "value": 1}]}, 404),
+            ({"words": [{"row": 0, "tag": 9999, "value": 1}]}, 404),
+            ({"words": [{"row": 0, "tag": 0, "value": 2}]}, 422),
+            ({"words": [{"row": -1, "tag": 0, "value": 1}]}, 422),
+            ({"words": []}, 422),
+            ({"words": [{"row": 0, "tag": 0, "value": 1}, {"row": 0, "tag": 0, "value": -1}]}, 400),
+            ({"words": [{"row": 0, "tag": 0, "value": 1, "extra": 1}]}, 422),
+        ):
+            answer = client.post("/api/words", json=body)
+            assert answer.status_code == status, answer.text
+            assert answer.json()["error"]
+        assert client.post("/api/words", content=b"{").status_code == 422
+        assert client.get("/api/items/500").status_code == 404
+        assert client.get("/api/tags/9999").status_code == 404
+        assert client.get("/api/items/x").status_code == 422
+        assert client.get("/api/nothing").status_code == 404
+        assert client.delete("/api/state").status_code == 405
+        assert client.get("/api/state").json()["revision"] == revision
+
+
+def test_every_acknowledged_word_survives_a_kill(own_packages):
+    """Four people tag as fast as they can; the server is killed in the midst of it."""
+    acknowledged = []
+    with studio(own_packages) as running:
+        rows = list(range(0, 400))
+
+        def tag_on(person):
+            with running.client() as client:
+                for row in rows[person::4]:
+                    body = {"words": [{"row": row, "tag": row % 7, "value": -1}], "who": f"p{person}"}
+                    try:
+                        answer = client.post("/api/words", json=body)
+                    except httpx.HTTPError:
+                        return
+                    if answer.status_code == 200:
+                        acknowledged.append((row, row % 7))
+
+        threads = [threading.Thread(target=tag_on, args=(person,)) for person in range(4)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 30
+        while len(acknowledged) < 60 and time.monotonic() < end:
+            time.sleep(0.005)
+        running.kill()
+        for thread in threads:
+            thread.join(20)
+    assert 60 <= len(acknowledged) < 400, "the kill must come in the midst"
+    with studio(own_packages) as again, again.client() as client:
+        asked = ",".join(str(row) for row, _ in acknowledged[:200])
+        shown = {row["row"]: row["stated"] for row in client.get("/api/rows", params={"rows": asked}).json()}
+        for row, tag in acknowledged[:200]:
+            assert {"tag": tag, "value": -1} in shown[row]
+    with Collection.open(own_packages) as collection:
+        words = collection.words().G
+        assert all(words[row, tag] == -1 for row, tag in acknowledged)
+        assert collection.check() == []
+
+
+def test_two_people_lose_nothing_of_each_other(own_packages):
+    with studio(own_packages) as running:
+        errors = []
+
+        def work(person):
+            with running.client() as client:
+                for row in range(60):
+                    value = 1 if person else -1
+                    body = {"words": [{"row": row, "tag": 10 + person, "value": value}], "who": f"p{person}"}
+                    answer = client.post("/api/words", json=body)
+                    if answer.status_code != 200:
+                        errors.append(answer.text)
+                    if row % 10 == 9:
+                        client.post("/api/undo", json={"who": f"p{person}"})
+
+        threads = [threading.Thread(target=work, args=(person,)) for person in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+        with running.client() as client:
+            asked = ",".join(map(str, range(60)))
+            shown = {
+                row["row"]: row["stated"] for row in client.get("/api/rows", params={"rows": asked}).json()
+            }
+    with Collection.open(own_packages) as collection:
+        G = collection.words().G
+    for row in range(60):
+        for person in range(2):
+            value = 0 if row % 10 == 9 else (1 if person else -1)
+            found = {word["tag"]: word["value"] for word in shown[row]}.get(10 + person, 0)
+            if row % 10 == 9:  # what stood there before came back
+                assert found == G[row, 10 + person]
+            else:
+                assert found == G[row, 10 + person] == value

@@ -1,0 +1,352 @@
+"""The Studio's server, asked as the page asks it."""
+
+import json
+import threading
+import time
+
+import httpx
+import numpy as np
+import pytest
+
+from lass.collection import Collection, Item
+from studio_server import studio, wait_until_ready
+
+
+@pytest.fixture(scope="module")
+def served(packages, tmp_path_factory):
+    import shutil
+
+    folder = shutil.copytree(packages, tmp_path_factory.mktemp("served") / "packages")
+    with studio(folder) as running, running.client() as client:
+        wait_until_ready(client)
+        yield running, client, folder
+
+
+def get(client, path, **query):
+    answer = client.get(path, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def post(client, path, **body):
+    answer = client.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def untagged(client, place=0):
+    return get(client, "/api/list", filter="untagged")["rows"][place]
+
+
+def test_the_state_counts_what_the_collection_holds(served):
+    _, client, folder = served
+    state = get(client, "/api/state")
+    with Collection.open(folder) as collection:
+        words = collection.words()
+    assert state["items"] == len(words.ids) == 500
+    assert state["tags"] == len(words.names)
+    assert state["words"]["is"] == (words.G.data > 0).sum()
+    assert state["words"]["tagged"] == len(np.unique((words.G > 0).nonzero()[0]))
+    assert state["model"]["gap"] <= 1e-3
+    assert "proven to be within" in state["model"]["certificate"]
+
+
+def test_lists_search_and_filter(served):
+    _, client, _ = served
+    everything = get(client, "/api/list")["rows"]
+    assert everything == list(range(500))
+    found = get(client, "/api/list", text="mail client")["rows"]
+    rows = get(client, "/api/rows", rows=",".join(map(str, found[:50])))
+    assert rows
+    for row in rows:
+        text = json.dumps(get(client, f"/api/items/{row['row']}")).lower()
+        assert "mail" in text
+        assert "client" in text
+    tagged, bare = (set(get(client, "/api/list", filter=kind)["rows"]) for kind in ("tagged", "untagged"))
+    assert not tagged & bare
+    assert tagged | bare == set(everything)
+    tag = max(get(client, "/api/tags"), key=lambda tag: tag["is"])
+    has = get(client, "/api/list", tag=tag["tag"], sign="is")["rows"]
+    assert len(has) == tag["is"]
+    likely = get(client, "/api/list", tag=tag["tag"], sign="suggested")["rows"]
+    assert not set(likely) & set(has)
+    scores = np.frombuffer(client.get("/api/map/scores", params={"tag": tag["tag"]}).content, "<f4")
+    assert (np.diff(scores[likely]) <= 0).all()
+    assert get(client, "/api/list", text="no such words anywhere")["rows"] == []
+    queue = get(client, "/api/list", filter="next")["rows"]
+    assert queue
+    assert set(queue) <= bare
+
+
+def test_the_numbers_of_an_assignment_add_up(served):
+    _, client, _ = served
+    for row in (0, 7, untagged(client)):
+        a = get(client, f"/api/items/{row}")["assignment"]
+        crowd, expert, shares = (np.array(a[name]) for name in ("crowd", "expert", "shares"))
+        assert np.maximum(crowd + expert - a["threshold"], 0) == pytest.approx(shares, abs=1e-6)
+        adds = np.array([neighbour["adds"] for neighbour in a["neighbours"]])
+        known = sum(neighbour["share"] for neighbour in a["neighbours"])
+        assert (adds.sum(axis=0) <= crowd + 1e-9).all()
+        if known > 1 - 1e-9:
+            assert adds.sum(axis=0) == pytest.approx(crowd, abs=1e-9)
+        path, gammas = np.array(a["path"]), np.array(a["gammas"])
+        assert gammas[0] == 0
+        assert (np.diff(gammas) >= 0).all()
+        assert path[0] == pytest.approx(crowd, abs=1e-9)
+        at = np.array([np.interp(a["gamma"], gammas, column) for column in path.T])
+        assert at == pytest.approx(shares, abs=1e-9)
+
+
+def test_what_if_moves_the_assignment_and_stores_nothing(served):
+    _, client, _ = served
+    row = untagged(client, 1)
+    before = get(client, f"/api/items/{row}")
+    tag = before["suggested"][-1]["tag"]
+    revision = get(client, "/api/state")["revision"]
+
+    def share(answer):
+        return dict(zip(answer["tags"], answer["shares"], strict=True)).get(tag, 0.0)
+
+    yes = post(client, f"/api/items/{row}/what-if", words={str(tag): 1})
+    no = post(client, f"/api/items/{row}/what-if", words={str(tag): -1})
+    assert share(no) <= share(before["assignment"]) < share(yes)
+    assert get(client, "/api/state")["revision"] == revision
+    flip = before["assignment"]["flip"]
+    flipped = post(client, f"/api/items/{row}/what-if", words={str(flip["runnerUp"]): 1})
+    if flip["change"] < 1:
+        assert flipped["tags"][0] == flip["runnerUp"]
+    else:
+        assert flipped["flip"]["top"] == flip["top"]
+
+
+def test_a_word_is_stored_undone_and_done_again(served):
+    _, client, folder = served
+    row = untagged(client, 2)
+    shown = get(client, f"/api/items/{row}")
+    tag = shown["suggested"][0]["tag"]
+    stored = post(client, "/api/words", words=[{"row": row, "tag": tag, "value": 1}], who="ann")
+    assert stored["rows"][0]["stated"] == [{"tag": tag, "value": 1}]
+    assert tag not in [one["tag"] for one in stored["rows"][0]["suggested"]]
+    with Collection.open(folder) as collection:
+        name = collection.names()[tag]
+        assert collection.words_of(shown["id"]) == {name: 1}
+        assert collection.history(limit=1)[0].who == "ann"
+        assert post(client, "/api/undo", who="bob")["what"] == "Nothing to undo"
+        assert collection.words_of(shown["id"]) == {name: 1}
+        undone = post(client, "/api/undo", who="ann")
+        assert undone["what"] == f"Undid: +{name} on {shown['id']}"
+        assert undone["rows"][0]["stated"] == []
+        assert collection.words_of(shown["id"]) == {}
+        assert post(client, "/api/redo", who="ann")["what"] == f"Did again: +{name} on {shown['id']}"
+        assert collection.words_of(shown["id"]) == {name: 1}
+        post(client, "/api/undo", who="ann")
+    history = get(client, f"/api/items/{row}")["history"]
+    assert [change["value"] for change in history] == [0, 1, 0, 1]
+
+
+def test_many_words_are_one_action(served):
+    _, client, _ = served
+    rows = get(client, "/api/list", filter="untagged")["rows"][5:25]
+    tag = get(client, "/api/tags")[3]["tag"]
+    post(client, "/api/words", words=[{"row": row, "tag": tag, "value": -1} for row in rows], who="cy")
+    assert set(rows) <= set(get(client, "/api/list", tag=tag, sign="is-not")["rows"])
+    assert post(client, "/api/undo", who="cy")["what"].endswith("on 20 items")
+    assert not set(rows) & set(get(client, "/api/list", tag=tag, sign="is-not")["rows"])
+
+
+def test_tags_are_made_renamed_merged_and_it_is_undone(served):
+    _, client, folder = served
+    made = post(client, "/api/tags", name="mood::sunny", who="dan")["tag"]
+    assert get(client, "/api/tags")[made]["name"] == "mood::sunny"
+    row = untagged(client, 3)
+    post(client, "/api/words", words=[{"row": row, "tag": made, "value": 1}], who="dan")
+    post(client, f"/api/tags/{made}/rename", name="mood::bright", who="dan")
+    assert get(client, "/api/tags")[made]["name"] == "mood::bright"
+    other = get(client, "/api/tags")[0]["tag"]
+    post(client, f"/api/tags/{made}/merge", into=other, who="dan")
+    tags = get(client, "/api/tags")
+    assert tags[made]["retired"]
+    assert row in get(client, "/api/list", tag=other, sign="is")["rows"]
+    for _ in range(4):
+        post(client, "/api/undo", who="dan")
+    assert get(client, "/api/tags")[made]["retired"], "a tag whose making was undone is not offered"
+    with Collection.open(folder) as collection:
+        assert collection.words_of(collection.ids()[row]) == {}
+        assert collection.check() == []
+    refused = client.post(f"/api/tags/{other}/rename", json={"name": tags[1]["name"], "who": ""})
+    assert refused.status_code == 400
+    assert "merge" in refused.json()["error"]
+
+
+def test_the_page_of_a_tag(served):
+    _, client, _ = served
+    tag = max(get(client, "/api/tags"), key=lambda tag: tag["is"])["tag"]
+    page = get(client, f"/api/tags/{tag}")
+    scores = [one["score"] for one in page["candidates"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(tag not in [word["tag"] for word in one["row"]["stated"]] for one in page["candidates"])
+    assert all({"tag": tag, "value": 1} in one["row"]["stated"] for one in page["doubts"])
+    assert all(one["score"] < one["usual"] for one in page["doubts"])
+    assert all(0 < one["share"] <= 1 for one in page["company"])
+
+
+def test_the_map_has_a_point_an_item(served):
+    _, client, _ = served
+    assert get(client, "/api/state")["map"]
+    points = np.frombuffer(client.get("/api/map").content, "<f4").reshape(-1, 2)
+    assert len(points) == 500
+    assert np.abs(points).max() <= 1.0 + 1e-6
+    assert len(np.frombuffer(client.get("/api/map/tops").content, "<u2")) == 500
+    shares = np.frombuffer(client.get("/api/map/simplex", params={"tags": "0,1,2"}).content, "<f4")
+    assert shares.shape == (1500,)
+    assert (shares >= 0).all()
+    assert (shares.reshape(-1, 3).sum(axis=1) <= 1 + 1e-5).all()
+
+
+def heard(running, names, seconds=20.0):
+    """A thread that listens until an event of each name came; the events as they come."""
+    found = []
+    ready = threading.Event()
+
+    def listen():
+        headers = {"Authorization": f"Bearer {running.token}"}
+        with httpx.stream("GET", f"{running.base}/api/events", headers=headers, timeout=seconds) as stream:
+            name, missing = "", set(names)
+            for line in stream.iter_lines():
+                ready.set()
+                if line.startswith("event: "):
+                    name = line[7:]
+                elif line.startswith("data: "):
+                    found.append((name, json.loads(line[6:])))
+                    missing.discard(name)
+                    if not missing:
+                        return
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    ready.wait(seconds)
+    return thread, found
+
+
+def test_everybody_hears_of_a_word_and_the_model_follows(served):
+    running, client, _ = served
+    wait_until_ready(client)
+    row = untagged(client, 4)
+    tag = get(client, f"/api/items/{row}")["suggested"][2]["tag"]
+    before = get(client, f"/api/items/{row}")["assignment"]
+    thread, events = heard(running, ["words", "model", "learnt"])
+    stored = post(client, "/api/words", words=[{"row": row, "tag": tag, "value": 1}], who="eve")
+    thread.join(20)
+    told = dict(events)
+    assert told["words"] == {
+        "revision": stored["revision"], "who": "eve", "what": stored["what"], "rows": [row],
+    }  # fmt: skip
+    assert told["learnt"]["revision"] == stored["revision"]
+    assert row in told["learnt"]["rows"]
+    assert told["model"]["gap"] <= 1e-3
+    after = get(client, f"/api/items/{row}")["assignment"]
+    assert after["shares"] != before["shares"]
+    post(client, "/api/undo", who="eve")
+
+
+def test_what_another_program_says_is_heard(served):
+    running, client, folder = served
+    row = untagged(client, 6)
+    thread, events = heard(running, ["words"])
+    with Collection.open(folder) as collection:
+        item, tag = collection.ids()[row], collection.names()[0]
+        collection.tag(item, {tag: -1}, who="shell")
+        thread.join(20)
+        assert row in dict(events)["words"]["rows"]
+        assert {"tag": 0, "value": -1} in get(client, "/api/rows", rows=row)[0]["stated"]
+        collection.undo("shell")
+
+
+def test_progress_and_history_tell_what_was_said(served):
+    _, client, _ = served
+    row = untagged(client, 8)
+    before = get(client, "/api/progress")[-1]
+    post(client, "/api/words", words=[{"row": row, "tag": 1, "value": 1}], who="fay")
+    after = get(client, "/api/progress")[-1]
+    assert (after["words"], after["tagged"]) == (before["words"] + 1, before["tagged"] + 1)
+    last = get(client, "/api/history", limit=1)[0]
+    assert (last["who"], last["row"], last["tag"], last["value"]) == ("fay", row, 1, 1)
+    post(client, "/api/undo", who="fay")
+
+
+def test_export_is_what_init_reads(served, tmp_path):
+    _, client, folder = served
+    table = tmp_path / "words.csv"
+    table.write_bytes(client.get("/api/export").content)
+    from lass.collection.reading import read_tags
+
+    with Collection.open(folder) as collection:
+        words, ids = collection.words(), set(collection.ids())
+    assert len(read_tags(table, ids=ids).words) == words.G.nnz
+    lines = client.get("/api/export", params={"what": "suggestions", "format": "jsonl"}).text.splitlines()
+    assert {"item", "tag", "score", "because"} <= json.loads(lines[0]).keys()
+    shares = client.get("/api/export", params={"what": "assignments"}).text.splitlines()
+    assert shares[0] == "item,tag,share"
+    assert len(shares) > 500
+    page = client.get("/api/report")
+    assert page.headers["content-disposition"] == 'attachment; filename="report.html"'
+    assert "<html" in page.text
+
+
+def test_a_collection_is_made_from_a_table_and_grows(tmp_path):
+    folder = tmp_path / "new"
+    rows = [
+        f"p{n},{'mail reader' if n % 2 else 'chess game'} number {n},{'mail' if n % 2 else 'game'}"
+        for n in range(30)
+    ]
+    rows[5] = "p5,mail reader number 5,"
+    table = ("name,summary,tags\n" + "\n".join(rows) + "\n").encode()
+    with studio(folder) as running, running.client() as client:
+        assert get(client, "/api/state")["model"]["phase"] == "empty"
+        assert get(client, "/api/list")["rows"] == []
+        assert client.get("/api/items/0").status_code == 404
+        seen = client.post("/api/import/preview", files={"items": ("my items.csv", table)}).json()
+        assert seen["columns"] == ["name", "summary", "tags"]
+        assert seen["rows"] == 30
+        assert seen["guess"]["tagColumn"] == "tags"
+        assert seen["guess"]["text"] == ["summary"]
+        mapping = {**seen["guess"], "id": "name"}
+        made = post(client, "/api/import", upload=seen["upload"], mapping=mapping, skipBad=False, who="")
+        assert (made["items"], made["words"], made["tags"]) == (30, 29, 2)
+        state = wait_until_ready(client)
+        assert state["items"] == 30
+        best = get(client, "/api/rows", rows=5)[0]["suggested"][0]["tag"]
+        assert get(client, "/api/tags")[best]["name"] == "mail"
+        more = b"name,summary,tags\nq1,another mail reader,-game\nq2,a game of chess,\n"
+        seen = client.post("/api/import/preview", files={"items": ("more.csv", more)}).json()
+        mapping = {**seen["guess"], "id": "name"}
+        added = post(client, "/api/import", upload=seen["upload"], mapping=mapping, skipBad=False, who="")
+        assert (added["items"], added["words"]) == (2, 1)
+        state = wait_until_ready(client)
+        assert state["items"] == 32
+        again = client.post("/api/import", json={
+            "upload": seen["upload"], "mapping": mapping, "skipBad": False, "who": "",
+        })  # fmt: skip
+        assert again.status_code == 400
+        assert "'q1'" in again.json()["error"]
+        assert get(client, "/api/state")["items"] == 32
+    with Collection.open(folder) as collection:
+        assert collection.words_of("q1") == {"game": -1}
+        assert collection.check() == []
+
+
+def test_a_collection_without_tags_waits_for_the_first(tmp_path):
+    texts = ["reads mail", "mail and news", "news reader", "a chess game", "a card game", "chess cards"]
+    folder = tmp_path / "bare"
+    Collection.create(folder, [Item(str(n), text=text) for n, text in enumerate(texts)]).close()
+    with studio(folder) as running, running.client() as client:
+        end = time.monotonic() + 30
+        while (model := get(client, "/api/state")["model"])["phase"] != "unfitted":
+            assert time.monotonic() < end, model
+            time.sleep(0.05)
+        assert "no tags yet" in model["error"]
+        tag = post(client, "/api/tags", name="mail", who="")["tag"]
+        post(client, "/api/words", words=[{"row": 0, "tag": tag, "value": 1}], who="")
+        state = wait_until_ready(client)
+        assert state["words"]["is"] == 1
+        assert get(client, "/api/items/1")["assignment"] is not None

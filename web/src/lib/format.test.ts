@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { ago, count, percent, signed, small } from "./format";
+
+it("writes numbers as people read them", () => {
+  expect(percent(0.754)).toBe("75 %");
+  expect(percent(0.004)).toBe("<1 %");
+  expect(percent(0)).toBe("0 %");
+  expect(count(1, "item")).toBe("1 item");
+  expect(count(6000, "item")).toBe("6,000 items");
+  expect(signed(-0.5)).toBe("−0.50");
+  expect(signed(0.25)).toBe("+0.25");
+  expect(signed(-0.0001)).toBe("0.00");
+  expect(small(6.6e-6)).toBe("6.6e−6");
+  expect(small(0.25)).toBe("0.25");
+});
+
+it("tells how long ago something was", () => {
+  const now = Date.parse("2026-03-10T12:00:00Z");
+  expect(ago("2026-03-10T11:59:58Z", now)).toBe("just now");
+  expect(ago("2026-03-10T11:55:00Z", now)).toBe("5 minutes ago");
+  expect(ago("2026-03-09T12:00:00Z", now)).toBe("1 day ago");
+  expect(ago("2026-01-01T12:00:00Z", now)).toBe("Jan 1, 2026");
+  expect(ago("never", now)).toBe("never");
+});

@@ -1,0 +1,68 @@
+/** Tags as rows of a list, plain or by facet, searched and sorted. */
+
+import type { Tag } from "../lib/types";
+import { fit, nameParts } from "../shared/matching";
+
+export type Sort = "name" | "stated" | "predicted" | "ratio";
+
+export interface FacetRow {
+  kind: "facet";
+  facet: string;
+  open: boolean;
+  tags: number;
+  is: number;
+  predicted: number;
+}
+export interface TagRow {
+  kind: "tag";
+  tag: Tag;
+  /** below a facet: its name is shown there already */
+  nested: boolean;
+}
+export type ListRow = FacetRow | TagRow;
+
+interface Counted {
+  is: number;
+  predicted: number;
+}
+
+/** How many are suggested for each one stated: where much is left to do. */
+export const ratio = (counted: Counted): number => counted.predicted / Math.max(counted.is, 1);
+
+function order(sort: Sort): (a: Counted & { name: string }, b: Counted & { name: string }) => number {
+  const byName = (a: { name: string }, b: { name: string }) => a.name.localeCompare(b.name, "en");
+  if (sort === "name") return byName;
+  const of = sort === "stated" ? (c: Counted) => c.is : sort === "predicted" ? (c: Counted) => c.predicted : ratio;
+  return (a, b) => of(b) - of(a) || byName(a, b);
+}
+
+export interface Wish {
+  typed: string;
+  sort: Sort;
+  byFacet: boolean;
+  /** facets whose tags are folded away; a search shows them all the same */
+  folded: ReadonlySet<string>;
+}
+
+export function arrange(tags: readonly Tag[], wish: Wish): ListRow[] {
+  const found = tags.filter((tag) => !tag.retired && fit(tag.name, wish.typed) !== null).sort(order(wish.sort));
+  if (!wish.byFacet) return found.map((tag) => ({ kind: "tag", tag, nested: false }));
+  const facets = new Map<string, Tag[]>();
+  for (const tag of found) {
+    const { facet } = nameParts(tag.name);
+    const members = facets.get(facet);
+    if (members) members.push(tag);
+    else facets.set(facet, [tag]);
+  }
+  const sum = (members: Tag[], key: "is" | "predicted") => members.reduce((total, tag) => total + tag[key], 0);
+  const heads = [...facets].map(([name, members]) => ({
+    name, members, is: sum(members, "is"), predicted: sum(members, "predicted"),
+  }));
+  const rows: ListRow[] = [];
+  for (const { name, members, is, predicted } of heads.sort(order(wish.sort))) {
+    const open = wish.typed.trim() !== "" || !wish.folded.has(name);
+    rows.push({ kind: "facet", facet: name, open, tags: members.length, is, predicted });
+    if (open) for (const tag of members) rows.push({ kind: "tag", tag, nested: name !== "" });
+  }
+  return rows;
+}
