@@ -29,7 +29,6 @@ def kept(W, points, near=30):
 
 @pytest.mark.parametrize("tree", [1000, 200])  # forces by a tree, and on a grid
 def test_neighbours_sit_together(tree, monkeypatch):
-    pytest.importorskip("openTSNE")
     monkeypatch.setattr(layouts, "TREE", tree)
     X, group = blobs(600)
     W = lass.knn_graph(X, 10)
@@ -52,8 +51,6 @@ def test_neighbours_sit_together(tree, monkeypatch):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 29, 30, 31])
 def test_few_items(count):
-    if count >= layouts.FEW:
-        pytest.importorskip("openTSNE")
     for W in (
         sp.csr_array((count, count)),
         sp.csr_array(np.ones((count, count)) - np.eye(count)),
@@ -67,7 +64,6 @@ def test_few_items(count):
 
 
 def test_parts_of_a_graph_do_not_mix():
-    pytest.importorskip("openTSNE")
     rng = np.random.default_rng(0)
     sizes = [200, 80, 40, 12, 5, 2, *[1] * 40]
     parts = [lass.knn_graph(rng.normal(size=(size, 3)), 5) for size in sizes[:4]]
@@ -100,7 +96,6 @@ def test_ties_of_no_weight_are_none():
 
 
 def test_a_report_may_end_the_drawing():
-    pytest.importorskip("openTSNE")
 
     def stop(step):
         raise InterruptedError("enough")
@@ -123,7 +118,6 @@ def collection(tmp_path):
 
 
 def test_fit_draws_last_and_only_where_it_must(collection):
-    pytest.importorskip("openTSNE")
     seen = []
     assert collection.map is None
     assert collection.stale_map() == "no map yet"
@@ -147,7 +141,6 @@ def test_fit_draws_last_and_only_where_it_must(collection):
 
 
 def test_old_points_stay_where_few_items_are_new(collection):
-    pytest.importorskip("openTSNE")
     fit(collection)
     before, stored = collection.map, collection.items(["p0", "p1"])
     collection.add_items([Item(f"q{n}", extra=item.extra) for n, item in enumerate([*stored, stored[0]])])
@@ -196,7 +189,6 @@ def test_a_map_that_is_none_is_refused(collection):
 
 
 def test_a_long_chain_takes_no_longer_than_others():
-    pytest.importorskip("openTSNE")
     count = 3000
     W = sp.diags_array([np.ones(count - 1)] * 2, offsets=[-1, 1], format="csr")
     began = time.process_time()

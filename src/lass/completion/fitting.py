@@ -12,8 +12,8 @@ from lass.collection import Collection
 from lass.collection.arrays import Stored
 from lass.collection.reading import category_graph
 from lass.completion.layout import map_of
-from lass.completion.making import Progress, Report, features_of, graph_of, groups_of, silent
-from lass.completion.saved import grown
+from lass.completion.making import Progress, Report, graph_of, groups_of, silent
+from lass.completion.saved import compact_features, grown, keep
 from lass.completion.scoring import Completed, certificate, check_memory, choose, complete, weigh
 from lass.completion.tags import TagHealth, tag_health
 from lass.core import row_ranges
@@ -96,31 +96,16 @@ def fit(collection: Collection, report: Report = silent, *, tol: float = 1e-3) -
     ties = smoothing_of(collection, words.names)
     completed = complete(W, words.G, lam, tol=tol, category_graph=ties, start=start, callback=told)
     clock.report(Progress("evidence"))
+    compact = compact_features(collection, former)
     completed = weigh(
-        completed,
-        features=None if collection.settings.metric == "precomputed" else features_of(collection),
-        groups=groups_of(collection)[1],
+        completed, features=compact.get("reduced"), groups=groups_of(collection)[1],
         weights=_weights(former, words.G.nnz),
-    )
-    beside = {}
-    if completed.scores is not None and completed.weights is not None:
-        beside = {
-            "scores": completed.scores.values.astype(np.float16),
-            "best": completed.scores.best,
-            "parts": completed.scores.parts.reshape(len(completed.scores.parts), -1).astype(np.float16),
-            "weights": np.asarray(completed.weights.to_json()),
-            "weighed_with": np.asarray(_weighed_with(former, completed.weights, words.G.nnz)),
-        }
+    )  # fmt: skip
     clock.report(Progress("saving"))
-    collection.save_assignments(
-        completed.solution.Z.astype(np.float32),
-        words.number,
-        lam=np.asarray(completed.lam),
-        gap=np.asarray([completed.solution.gap, completed.solution.relative_gap]),
-        chosen_with=np.asarray(chosen_with),
-        reason=np.asarray(reason),
-        **beside,
-    )
+    beside = {"chosen_with": np.asarray(chosen_with), "reason": np.asarray(reason), **compact}
+    if completed.weights is not None:
+        beside["weighed_with"] = np.asarray(_weighed_with(former, completed.weights, words.G.nnz))
+    keep(collection, completed, words, beside)
     map_of(collection, W, clock.report)
     seconds = clock.stop()
     graph, tags = health(W, np.diff(words.G.indptr) > 0), tag_health(words)

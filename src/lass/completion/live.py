@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from lass.collection import Collection, Words
 from lass.completion.fitting import smoothing_of
-from lass.completion.making import Progress, Report, features_of, groups_of, silent
-from lass.completion.saved import grown, restored
+from lass.completion.making import Progress, Report, groups_of, silent
+from lass.completion.saved import compact_features, grown, keep, restored
 from lass.completion.scoring import Completed, certificate, complete
 from lass.evidence import Linear, Scores, Witnesses, score
 from lass.solution import Solution, solve
@@ -112,13 +112,21 @@ class Live:
             if self._linear is None and self._collection.settings.metric != "precomputed":
                 groups = groups_of(self._collection)[1]
                 codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups[: problem.N]
-                self._linear = Linear(features_of(self._collection)[: problem.N], codes)
+                compact = compact_features(self._collection, self._collection.stored("assignments"))
+                self._linear = Linear(compact["reduced"][: problem.N], codes)
             witnesses = Witnesses(problem.W, problem.G, completed.solution.Z, self._linear, pause)
             scores = score(witnesses, problem.G, completed.weights, pause=pause)
             self._witnesses = witnesses
             self.state = replace(completed, scores=scores), words
         self.renewed = words.number
         return Learnt(None, time.perf_counter() - began)
+
+    def save(self) -> None:
+        """Keep everything on the disk, so that other programs and the next start have it."""
+        former = self._collection.stored("assignments")
+        names = ("chosen_with", "reason", "weighed_with", "reduced", "reduced_from")
+        beside = {} if former is None else former.beside
+        keep(self._collection, *self.state, {name: beside[name] for name in names if name in beside})
 
     def _solve(self, G: sp.csr_array, report: Report) -> Solution:
         solution = self.completed.solution

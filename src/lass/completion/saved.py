@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from lass.collection import Collection, Words
 from lass.collection.arrays import Stored
+from lass.completion.making import features_of
 from lass.completion.scoring import Completed, check_memory
 from lass.core import Array
 from lass.evidence import WITNESSES, Scores, Weights
+from lass.evidence.linear import reduced
 from lass.problem import Problem
 from lass.solution import Solution
 
@@ -28,6 +31,38 @@ def grown(Z: Array, W: sp.csr_array, tags: int) -> Array:
             new @ start, degree, out=np.full((W.shape[0] - rows, tags), 1 / tags), where=degree > 0
         )
     return start
+
+
+def compact_features(collection: Collection, former: Stored | None) -> dict[str, Any]:
+    """Features with few columns, as they were saved with the assignments or made anew, to be saved again.
+
+    Empty where items are compared by given ties.
+    """
+    if collection.settings.metric == "precomputed":
+        return {}
+    features = features_of(collection)
+    made = collection.stored("features")
+    token = "" if made is None else made.stamp.token
+    if former is not None and str(former.beside.get("reduced_from", "")) == token:
+        return {name: former.beside[name] for name in ("reduced", "reduced_from")}
+    return {"reduced": reduced(features).astype(np.float32), "reduced_from": np.asarray(token)}
+
+
+def keep(collection: Collection, completed: Completed, words: Words, beside: dict[str, Any]) -> None:
+    """Save assignments and scores for these words, with what else there is to know of them."""
+    scores = {}
+    if completed.scores is not None and completed.weights is not None:
+        scores = {
+            "scores": completed.scores.values.astype(np.float16),
+            "best": completed.scores.best,
+            "parts": completed.scores.parts.reshape(len(completed.scores.parts), -1).astype(np.float16),
+            "weights": np.asarray(completed.weights.to_json()),
+        }
+    solution = completed.solution
+    collection.save_assignments(
+        solution.Z.astype(np.float32), words.number, lam=np.asarray(completed.lam),
+        gap=np.asarray([solution.gap, solution.relative_gap]), **scores, **beside,
+    )  # fmt: skip
 
 
 def restored(collection: Collection) -> tuple[Completed, Words]:

@@ -175,7 +175,7 @@ def certificate(solution: Solution) -> str:
 
 def _percent(share: float) -> str:
     """A share with two digits that matter."""
-    return f"{share:.2%}" if share >= 1e-3 or share == 0 else f"{100 * share:.2g}%"
+    return f"{share:.2%}" if share >= 1e-3 or share < 1e-9 else f"{100 * share:.2g}%"
 
 
 def check_memory(items: int, tags: int) -> None:

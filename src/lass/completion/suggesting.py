@@ -70,7 +70,9 @@ class Opinions:
         self.completed, self.words = completed, words
         self.problem = completed.solution.problem
         self.scores = scores(completed)
-        self._columns = {name: column for column, name in enumerate(words.names)}
+        self._columns = {
+            name: column for column, name in enumerate(words.names) if column not in words.retired
+        }
         self._rows = {name: row for row, name in enumerate(words.ids[: len(self.scores)])}
 
     @classmethod
@@ -194,6 +196,7 @@ class Opinions:
         for first in range(0, len(rows), BLOCK):
             some = rows[first : first + BLOCK]
             values = self.scores[some]
+            values[:, list(self.words.retired)] = -np.inf
             values[np.ptp(values, axis=1) == 0] = -np.inf  # nothing is known: all tags tie
             said = self.problem.G[some].tocoo()
             values[said.coords] = -np.inf

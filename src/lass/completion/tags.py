@@ -52,9 +52,12 @@ def tag_health(words: Words) -> TagHealth:
     counts = np.bincount(G.indices[G.data > 0], minlength=G.shape[1])
     positive = int(counts.sum())
     rows = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))[G.data > 0]
+    used = {
+        name: count for tag, (name, count) in enumerate(zip(words.names, counts.tolist(), strict=True))
+        if tag not in words.retired
+    }  # fmt: skip
     return TagHealth(
-        items=G.shape[0], tagged=len(np.unique(rows)), tags=G.shape[1], positive=positive,
-        negative=G.nnz - positive,
-        unused=[name for name, count in zip(words.names, counts, strict=True) if not count],
-        rare=[name for name, count in zip(words.names, counts, strict=True) if 0 < count < 3],
+        items=G.shape[0], tagged=len(np.unique(rows)), tags=len(used), positive=positive,
+        negative=G.nnz - positive, unused=[name for name, count in used.items() if not count],
+        rare=[name for name, count in used.items() if 0 < count < 3],
     )  # fmt: skip

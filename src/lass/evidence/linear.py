@@ -32,7 +32,7 @@ class Linear:
     """
 
     def __init__(self, features: Any, groups: NDArray[np.intp], seed: int = 0) -> None:
-        rows = _reduced(features, seed)
+        rows = reduced(features, seed)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
         self.rows = np.hstack([rows, np.ones((len(rows), 1))])
@@ -62,8 +62,8 @@ class Linear:
         return np.asarray(result)
 
 
-def _reduced(features: Any, seed: int) -> Array:
-    """Dense rows with few columns that have nearly the same inner products."""
+def reduced(features: Any, seed: int = 0) -> Array:
+    """Dense rows with few columns that have nearly the same inner products; few columns stay as they are."""
     if features.shape[1] <= 2 * RANK:
         return np.asarray(features.toarray() if sp.issparse(features) else features, float)
     from sklearn.utils.extmath import randomized_svd

@@ -57,6 +57,8 @@ def gather(collection: Collection) -> Facts:
     opinions = Opinions.of(collection)
     words = opinions.words
     counts = np.bincount(words.G.indices[words.G.data > 0], minlength=len(words.names)).tolist()
+    kept = [tag for tag in range(len(words.names)) if tag not in words.retired]
+    names = [words.names[tag] for tag in kept]
     informed = np.diff(opinions.problem.G.indptr) > 0
     stored = collection.stored("assignments")
     assert stored is not None  # or there would be no opinions
@@ -71,7 +73,7 @@ def gather(collection: Collection) -> Facts:
     return Facts(
         name=collection.settings.name, created=collection.settings.created,
         graph=health(opinions.problem.W, informed), tags=tag_health(words),
-        facets=facets(words.names, counts),
+        facets=facets(names, [counts[tag] for tag in kept]),
         lam=float(stored.beside["lam"]), relative_gap=float(stored.beside["gap"][1]),
         stale=collection.stale(),
         needs=_needs(opinions, dict(zip(words.names, counts, strict=True))), suggestions=shown, doubts=doubts,

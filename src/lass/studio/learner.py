@@ -8,6 +8,7 @@ from typing import Any
 
 from lass.collection import Collection
 from lass.completion import Live, Progress, fit
+from lass.completion.layout import map_of
 from lass.studio.desk import Desk
 from lass.studio.events import Events
 from lass.studio.messages import Model
@@ -15,7 +16,7 @@ from lass.studio.messages import Model
 #: seconds between looks at what other programs did
 LOOK = 0.5
 #: seconds of quiet before everything is heard anew, and before it is written to the disk
-QUIET, SAVE = 1.5, 10.0
+QUIET, SAVE = 1.5, 20.0
 #: seconds between two messages on one solve, at least
 OFTEN = 0.05
 
@@ -52,6 +53,8 @@ class Learner(threading.Thread):
         self._last_change = time.monotonic()
         self._refused_at = -1
         self._patience = QUIET
+        self._drawn = False
+        self._saved = -1
         self.model = Model(phase="empty" if desk.is_empty else "learning")
 
     def notice(self) -> None:
@@ -109,6 +112,21 @@ class Learner(threading.Thread):
             return True
         if self.model.phase != "ready":
             self._tell(phase="ready", stage="")
+        return self._tidy(live)
+
+    def _tidy(self, live: Live) -> bool:
+        """What can wait until nobody works: a map where there is none, and everything to the disk."""
+        assert self._collection is not None
+        if not self._drawn:
+            self._drawn = True
+            if self._collection.stale_map() is not None:
+                map_of(self._collection, live.completed.solution.problem.W, self._report)
+                self._tell(stage="")
+                self._events.tell("reload", {})
+            return True
+        if live.words.number != self._saved and time.monotonic() - self._last_change > SAVE:
+            live.save()
+            self._saved = live.words.number
         return False
 
     def _open(self) -> bool:
@@ -118,7 +136,7 @@ class Learner(threading.Thread):
         if stored is None or stored.stamp.items != len(self._desk.items) or "lam" not in stored.beside:
             return False
         live = Live(self._collection)
-        self._desk.live = live
+        self._desk.live, self._saved = live, stored.stamp.changes
         self._tell(
             phase="learning", lam=live.completed.lam, gap=live.completed.solution.relative_gap,
             reason=str(stored.beside.get("reason", "")), certificate=live.certificate,
@@ -137,7 +155,8 @@ class Learner(threading.Thread):
             self._tell(phase="unfitted", stage="", error=f"{error}")
             self._refused_at = self._desk.revision
             return
-        self._desk.live = Live(self._collection)
+        self._desk.live = live = Live(self._collection)
+        self._saved = live.words.number
         self._tell(
             phase="learning", stage="", lam=done.completed.lam, reason=done.reason,
             gap=done.completed.solution.relative_gap, certificate=done.certificate,

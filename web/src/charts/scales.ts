@@ -28,7 +28,8 @@ export function ticks(low: number, high: number, wanted = 4): number[] {
 
 /** Times between two moments at natural distances, in local time, at most `most` of them. */
 export function timeTicks(from: number, to: number, most = 6): number[] {
-  const step = STEPS.find((size) => (to - from) / size <= most) ?? 365 * DAY * Math.ceil((to - from) / (365 * DAY * most));
+  const years = Math.ceil((to - from) / (365 * DAY * most));
+  const step = STEPS.find((size) => (to - from) / size <= most) ?? 365 * DAY * years;
   const offset = new Date(from).getTimezoneOffset() * MINUTE;
   const marks: number[] = [];
   for (let mark = Math.ceil((from - offset) / step) * step + offset; mark <= to; mark += step) marks.push(mark);

@@ -15,7 +15,9 @@ export function wrongWith(file: { name: string; size: number }): string {
     return `“${file.name}” is not a table that can be read here. Save it as .csv, .tsv, .jsonl or .parquet.`;
   }
   if (file.size === 0) return `“${file.name}” is empty. Is it the right file?`;
-  if (file.size > MOST) return `“${file.name}” is larger than ${MOST / 2 ** 20} MB. Split it, or use lass init or lass add.`;
+  if (file.size > MOST) {
+    return `“${file.name}” is larger than ${MOST / 2 ** 20} MB. Split it, or use lass init or lass add.`;
+  }
   return "";
 }
 

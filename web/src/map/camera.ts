@@ -1,4 +1,6 @@
-/** Where the plot is looked at from. The world is -1 to 1 both ways, y upwards; the screen is in CSS pixels, y downwards. */
+/** Where the plot is looked at from.
+ *
+ * The world is -1 to 1 both ways, y upwards; the screen is in CSS pixels, y downwards. */
 
 export interface Camera {
   x: number;

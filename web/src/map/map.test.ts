@@ -81,8 +81,10 @@ describe("painting", () => {
 });
 
 describe("triangle", () => {
+  const SHARES = Float32Array.from([1, 0, 0, 0, 0.5, 0, 0.01, 0.02, 0, 0.2, 0.2, 0.2]);
+
   it("puts items near the corner they belong to, and leaves out those that belong elsewhere", () => {
-    const { positions, order, leftOut } = triangle(Float32Array.from([1, 0, 0, 0, 0.5, 0, 0.01, 0.02, 0, 0.2, 0.2, 0.2]), false);
+    const { positions, order, leftOut } = triangle(SHARES, false);
     expect([...order]).toEqual([0, 1, 3]);
     expect(leftOut).toBe(1);
     const distance = (item: number, [x, y]: readonly [number, number]) =>

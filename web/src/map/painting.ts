@@ -19,12 +19,19 @@ export interface Entry {
   count: number;
 }
 
+export interface Legend {
+  entries: Entry[];
+  /** items whose top tag has no colour of its own, and items of which nothing is known */
+  others: number;
+  unknown: number;
+}
+
 const STRONG = 225;
 const FAINT = 130;
 const DIMMED = 28;
 
 /** The most frequent top tags, each with a colour; a tag that had one before keeps it. */
-export function legend(tops: Uint16Array, before: readonly Entry[]): { entries: Entry[]; others: number; unknown: number } {
+export function legend(tops: Uint16Array, before: readonly Entry[]): Legend {
   const counts = new Map<number, number>();
   for (const top of tops) counts.set(top, (counts.get(top) ?? 0) + 1);
   const unknown = counts.get(UNKNOWN) ?? 0;

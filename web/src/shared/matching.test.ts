@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { best, fit, nameParts } from "./matching";
 
-const tags = ["use::editing", "works-with::editor", "interface::text-mode", "game", "made-of::credit", "role::program"].map(
-  (name) => ({ name }),
-);
+const NAMES = ["use::editing", "works-with::editor", "interface::text-mode", "game", "made-of::credit", "role::program"];
+const tags = NAMES.map((name) => ({ name }));
 const names = (typed: string, limit = 12) => best(tags, typed, limit).map((tag) => tag.name);
 
 describe("nameParts", () => {

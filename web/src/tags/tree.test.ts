@@ -12,7 +12,8 @@ const TAGS = [
   tag(3, "plain", 1, 0),
   tag(4, "use::old", 9, 9, true),
 ];
-const wish = (change: Partial<Wish>): Wish => ({ typed: "", sort: "name", byFacet: false, folded: new Set(), ...change });
+const PLAIN: Wish = { typed: "", sort: "name", byFacet: false, folded: new Set() };
+const wish = (change: Partial<Wish>): Wish => ({ ...PLAIN, ...change });
 const shown = (change: Partial<Wish>) =>
   arrange(TAGS, wish(change)).map((row) => (row.kind === "tag" ? row.tag.name : `[${row.facet}]`));
 
@@ -23,7 +24,8 @@ describe("arrange", () => {
     expect(shown({ sort: "ratio" })[0]).toBe("use::gaming");
   });
   it("groups by facet, with sums", () => {
-    expect(shown({ byFacet: true })).toEqual(["[]", "plain", "[role]", "role::program", "[use]", "use::editing", "use::gaming"]);
+    const expected = ["[]", "plain", "[role]", "role::program", "[use]", "use::editing", "use::gaming"];
+    expect(shown({ byFacet: true })).toEqual(expected);
     const use = arrange(TAGS, wish({ byFacet: true })).find((row) => row.kind === "facet" && row.facet === "use");
     expect(use).toMatchObject({ tags: 2, is: 12, predicted: 13 });
   });
