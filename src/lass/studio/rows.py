@@ -49,8 +49,6 @@ def detail_of(desk: Desk, outlook: Outlook | None, row: int) -> Detail:
     """An item with its text, reasons, assignment and history."""
     item = desk.row(row)
     found = suggested(desk, outlook, row)
-    history = desk.collection.history(item.id, limit=CHANGES)
-    columns = {name: column for column, name in enumerate(desk.names)}
     held, assignment, reasons = [], None, []
     if outlook is not None and row < len(outlook):
         held = [
@@ -67,7 +65,7 @@ def detail_of(desk: Desk, outlook: Outlook | None, row: int) -> Detail:
     return Detail(
         **{name: getattr(plain, name) for name in Row.model_fields},
         text=item.text, extra=dict(item.extra), reasons=reasons, held_by=held, assignment=assignment,
-        history=[changed(desk, columns, change) for change in history],
+        history=told(desk, desk.collection.history(item.id, limit=CHANGES)),
     )  # fmt: skip
 
 
@@ -76,13 +74,18 @@ def because(outlook: Outlook, row: int, tag: int) -> dict[str, float]:
     return outlook.opinions.because(row, tag)
 
 
-def changed(desk: Desk, columns: dict[str, int], change: Change) -> Changed:
-    """A line of the log."""
-    return Changed(
-        number=change.number, batch=change.batch, at=change.at, who=change.who, row=desk.places[change.item],
-        item=change.item, tag=columns[change.tag], value=cast(Value, change.value), undone=change.undone,
-        undoes=change.undoes is not None,
-    )  # fmt: skip
+def told(desk: Desk, changes: list[Change]) -> list[Changed]:
+    """Lines of the log; one on an item or tag that came in this very moment is left for the next time."""
+    columns = {name: column for column, name in enumerate(desk.names)}
+    return [
+        Changed(
+            number=change.number, batch=change.batch, at=change.at, who=change.who,
+            row=desk.places[change.item], item=change.item, tag=columns[change.tag],
+            value=cast(Value, change.value), undone=change.undone, undoes=change.undoes is not None,
+        )
+        for change in changes
+        if change.tag in columns and change.item in desk.places
+    ]  # fmt: skip
 
 
 def title_of(item: Item) -> str:

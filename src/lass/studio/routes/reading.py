@@ -15,7 +15,7 @@ from lass.studio.messages import Changed, Detail, Listed, Moment, Place, Row, St
 from lass.studio.office import Here, Office
 from lass.studio.outlook import Outlook
 from lass.studio.pictures import picture_of
-from lass.studio.rows import changed, detail_of
+from lass.studio.rows import detail_of, told
 from lass.studio.tags import tag_page, tags_of
 
 router = APIRouter()
@@ -80,9 +80,7 @@ def picture(office: Here, row: Place) -> FileResponse:
 def history(office: Here, limit: Annotated[int, Query(ge=1, le=2000)] = 100) -> list[Changed]:
     """The last changes, the latest first."""
     desk = office.desk
-    columns = {name: column for column, name in enumerate(desk.names)}
-    found = [] if desk.is_empty else desk.collection.history(limit=limit)
-    return [changed(desk, columns, change) for change in found if change.item in desk.places]
+    return [] if desk.is_empty else told(desk, desk.collection.history(limit=limit))
 
 
 @router.get("/progress")
