@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from lass.collection import Collection, Item
 from lass.completion import Live
+from lass.studio.outlook import Lookout, Outlook
 
 
 class Done(NamedTuple):
@@ -48,6 +49,9 @@ class Desk:
         self.said: list[dict[int, int]] = []
         self.revision = 0
         self.live: Live | None = None
+        #: items to ask about next, as far as the learner came; those that were tagged since are still in it
+        self.queue: list[int] | None = None
+        self._lookout = Lookout()
         if (folder / "collection.toml").is_file():
             self.open()
 
@@ -57,6 +61,11 @@ class Desk:
         if self._collection is None:
             raise Missing("There is no collection here yet; import a table of items first.")
         return self._collection
+
+    @property
+    def outlook(self) -> Outlook | None:
+        """What the model thinks now; None while there is none."""
+        return self._lookout.outlook(self.live)
 
     @property
     def is_empty(self) -> bool:

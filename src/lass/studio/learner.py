@@ -54,7 +54,7 @@ class Learner(threading.Thread):
         self._refused_at = -1
         self._patience = QUIET
         self._drawn = False
-        self._saved = -1
+        self._saved = self._queued = -1
         self.model = Model(phase="empty" if desk.is_empty else "learning")
 
     def notice(self) -> None:
@@ -115,7 +115,7 @@ class Learner(threading.Thread):
         return self._tidy(live)
 
     def _tidy(self, live: Live) -> bool:
-        """What can wait until nobody works: a map where there is none, and everything to the disk."""
+        """What can wait until nobody works: a map where there is none, whom to ask next, all to the disk."""
         assert self._collection is not None
         if not self._drawn:
             self._drawn = True
@@ -123,6 +123,11 @@ class Learner(threading.Thread):
                 map_of(self._collection, live.completed.solution.problem.W, self._report)
                 self._tell(stage="")
                 self._events.tell("reload", {})
+            return True
+        if live.words.number != self._queued and time.monotonic() - self._last_change > self._patience:
+            outlook = self._desk.outlook
+            assert outlook is not None
+            self._desk.queue, self._queued = outlook.asked_next(), live.words.number
             return True
         if live.words.number != self._saved and time.monotonic() - self._last_change > SAVE:
             live.save()

@@ -43,7 +43,9 @@ def _filtered(desk: Desk, outlook: Outlook | None, kind: Filter) -> list[int]:
         pairs = [] if outlook is None else outlook.doubts
         return list(dict.fromkeys(row for row, tag in pairs if desk.said[row].get(tag, 0) > 0))
     if kind == "next":
-        return [] if outlook is None else [row for row in outlook.queue if not desk.said[row]]
+        if desk.queue is None and outlook is not None:
+            desk.queue = outlook.asked_next()
+        return [row for row in desk.queue or [] if not desk.said[row]]
     return list(everything)
 
 

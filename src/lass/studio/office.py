@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -14,7 +14,7 @@ from lass.studio.desk import Desk, Done
 from lass.studio.events import Events
 from lass.studio.learner import Learner
 from lass.studio.messages import Counts, Row, State, Stored
-from lass.studio.outlook import Lookout, Outlook
+from lass.studio.outlook import Outlook
 from lass.studio.rows import has_picture, row_of
 from lass.studio.uploads import Uploads
 
@@ -30,13 +30,12 @@ class Office:
     learner: Learner
     events: Events
     uploads: Uploads
-    _lookout: Lookout = field(default_factory=Lookout)
     _map: tuple[float, NDArray[np.float32]] | None = None
 
     @property
     def outlook(self) -> Outlook | None:
         """What the model thinks now; None while there is none."""
-        return self._lookout.outlook(self.desk.live)
+        return self.desk.outlook
 
     def row(self, row: int) -> Row:
         """An item for the list."""

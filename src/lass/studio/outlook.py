@@ -89,9 +89,8 @@ class Outlook:
         columns = {name: column for column, name in enumerate(self.words.names)}
         return [(rows[doubt.item], columns[doubt.tag]) for doubt in self.opinions.doubts(limit=DOUBTS)]
 
-    @cached_property
-    def queue(self) -> list[int]:
-        """Items without words whose tags would teach most about the others."""
+    def asked_next(self) -> list[int]:
+        """Items without words whose tags would teach most about the others; takes long with many items."""
         return [int(row) for row in rank(self.completed.solution, by="change", top=QUEUE).items]
 
     def is_doubtful(self, row: int, tag: int) -> bool:

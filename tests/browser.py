@@ -1,0 +1,211 @@
+"""A browser with the Studio in it, for tests that do what people do.
+
+Modules take the fixtures by ``chrome, served, open_page, page = FIXTURES``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+
+import chromium
+from lass.collection import Collection
+from studio_server import Studio, studio, wait_until_ready
+
+SCREENSHOTS = Path(__file__).parents[1] / "out" / "screenshots"
+#: milliseconds: a slow machine is no bug
+PATIENCE = 20_000
+DESKTOP, LARGE, TABLET = (1280, 800), (1920, 1080), (820, 1180)
+
+expect.set_options(timeout=PATIENCE)
+
+
+@dataclass
+class Watch:
+    """What a page asked for, and what went wrong in it."""
+
+    base: str
+    requests: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+    #: a test that makes the server fail says so
+    forgiving: bool = False
+
+    def follow(self, page: Page) -> None:
+        """Listen to a page from now on."""
+        page.on("console", lambda told: told.type == "error" and self._trouble(f"console: {told.text}"))
+        page.on("pageerror", lambda error: self._trouble(f"error: {error}"))
+        page.on("dialog", lambda dialog: (self._trouble(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: self._asked(request.method, request.url))
+        page.on("requestfailed", lambda request: self._failed(request.url, request.failure or ""))
+        page.on(
+            "response",
+            lambda answer: answer.status >= 400 and self._trouble(f"{answer.status}: {answer.url}"),
+        )
+
+    def _trouble(self, text: str) -> None:
+        if not self.forgiving:
+            self.troubles.append(text)
+
+    def _asked(self, method: str, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in ("data", "blob"):
+            return
+        if f"{parts.scheme}://{parts.netloc}" != self.base:
+            self.troubles.append(f"a request to another host: {url}")
+        self.requests.append(f"{method} {parts.path}")
+
+    def _failed(self, url: str, why: str) -> None:
+        # a search that a newer one made void is given up, and so is what a closed page still waits for
+        if why != "net::ERR_ABORTED":
+            self._trouble(f"{why}: {url}")
+
+
+@dataclass
+class Served:
+    """A Studio on a copy of the packages."""
+
+    studio: Studio
+    client: httpx.Client
+    folder: Path
+
+    def get(self, path: str, **query: object) -> object:
+        """What the server answers."""
+        answer = self.client.get(path, params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def post(self, path: str, **body: object) -> object:
+        """What the server answers."""
+        answer = self.client.post(path, json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def said(self, item: str) -> dict[str, int]:
+        """What the database holds on an item."""
+        with Collection.open(self.folder) as collection:
+            return dict(collection.words_of(item))
+
+    def tag(self, name: str) -> dict[str, object]:
+        """A tag as the server counts it."""
+        return next(tag for tag in self.get("/api/tags") if tag["name"] == name)
+
+
+Opener = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Browser]:
+    """One browser for a module.
+
+    Not for the session: Playwright keeps an event loop running in this thread, which later tests cannot bear.
+    """
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=list(chromium.FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def served(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One Studio for a module; its tests leave behind what they say."""
+    folder = shutil.copytree(packages, tmp_path_factory.mktemp("browsed") / "packages")
+    with studio(folder) as running, running.client() as client:
+        wait_until_ready(client)
+        yield Served(running, client, folder)
+
+
+@pytest.fixture
+def open_page(chrome: Browser) -> Iterator[Opener]:
+    """Opens a Studio in a fresh context; the test fails on whatever went wrong in it.
+
+    ``page.watch`` knows what the page asked for.
+    """
+    contexts: list[BrowserContext] = []
+    watches: list[Watch] = []
+
+    def opened(
+        running: Studio,
+        path: str = "",
+        *,
+        size: tuple[int, int] = DESKTOP,
+        rows: bool = True,
+        **options: object,
+    ) -> Page:
+        viewport = {"width": size[0], "height": size[1]}
+        context = chrome.new_context(viewport=viewport, accept_downloads=True, **options)
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        watch = Watch(running.base)
+        watches.append(watch)
+        context.on("page", watch.follow)
+        page = context.new_page()
+        page.watch = watch  # type: ignore[attr-defined]
+        page.goto(running.address + path)
+        if rows:
+            expect(options_of(page).first.locator(".title")).to_be_visible()
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    troubles = [trouble for watch in watches for trouble in watch.troubles]
+    assert not troubles, "\n".join(troubles)
+
+
+@pytest.fixture
+def page(open_page: Opener, served: Served) -> Page:
+    """The Studio of the module in a fresh page."""
+    return open_page(served.studio)
+
+
+FIXTURES = (chrome, served, open_page, page)
+
+
+def options_of(page: Page) -> Locator:
+    """Rows of the list that are in the page."""
+    return page.get_by_role("listbox", name="Items").get_by_role("option")
+
+
+def selected(page: Page) -> int:
+    """The row of the open item, when its panel is complete."""
+    panel = page.get_by_test_id("panel")
+    expect(panel).to_have_attribute("aria-busy", "false")
+    return int(panel.get_attribute("data-row") or -1)
+
+
+def open_item(page: Page, row: int) -> Locator:
+    """Opens an item by its address; its panel."""
+    page.evaluate("row => { location.hash = `#/items/${row}` }", row)
+    panel = page.get_by_test_id("panel")
+    expect(panel).to_have_attribute("data-row", str(row))
+    expect(panel).to_have_attribute("aria-busy", "false")
+    return panel
+
+
+def pick(page: Page, label: str, name: str) -> None:
+    """Chooses a tag by typing its name."""
+    field = page.get_by_role("combobox", name=label, exact=True)
+    field.click()
+    field.fill(name)
+    option = page.get_by_role("listbox", name=label).get_by_role("option").first
+    expect(option).to_contain_text(name.rpartition("::")[2])
+    field.press("Enter")
+
+
+def shot(page: Page, name: str) -> None:
+    """Keeps a picture of the page to look at."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", animations="disabled")
+
+
+def machine_is_slow() -> bool:
+    """Whether times mean nothing here: others work on the same machine."""
+    return os.getloadavg()[0] > (os.cpu_count() or 1)

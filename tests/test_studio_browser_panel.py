@@ -1,0 +1,268 @@
+"""The panel of an item: its numbers, the slider over the exact path, what-if words, neighbours, reasons."""
+
+import math
+import re
+import statistics
+
+import pytest
+from playwright.sync_api import expect
+
+from browser import FIXTURES, open_item, options_of
+from lass.collection import Collection
+from studio_server import wait_until_ready
+
+chrome, served, open_page, page = FIXTURES
+
+WORDS = re.compile(r"/api/words$")
+WHAT_IF = re.compile(r"/what-if$")
+
+
+def percent(share):
+    hundred = share * 100
+    return "<1 %" if 0 < hundred < 1 else f"{math.floor(hundred + 0.5)} %"
+
+
+def number(text):
+    return float(text.replace("−", "-").replace("+", ""))
+
+
+def shares(panel):
+    """What the bars say: length and words."""
+    return {
+        tag: (length, text)
+        for tag, length, text in panel.get_by_test_id("shares").locator("li").evaluate_all(
+            """rows => rows.map(row => [
+                row.dataset.tag,
+                Number(row.querySelector(".bar").style.transform.match(/scaleX\\((.*)\\)/)[1]),
+                row.querySelector(".number").textContent,
+            ])"""
+        )
+    }
+
+
+def spoken_item(served):
+    """An item with words, of which the crowd and the expert think differently."""
+    for row in range(200):
+        item = served.get(f"/api/items/{row}")
+        a = item["assignment"]
+        far = max(abs(first - last) for first, last in zip(a["path"][0], a["path"][-1], strict=True))
+        if item["stated"] and far > 0.1 and len(a["tags"]) > 3 and max(a["expert"]) > 0:
+            return item
+    raise AssertionError("no such item")
+
+
+@pytest.fixture(scope="module")
+def spoken(served):
+    wait_until_ready(served.client)
+    return spoken_item(served)
+
+
+def names(served):
+    return [tag["name"] for tag in served.get("/api/tags")]
+
+
+def test_everything_about_an_item_is_shown(page, served, spoken):
+    panel = open_item(page, spoken["row"])
+    expect(panel.get_by_role("heading", level=2)).to_have_text(spoken["title"] or spoken["id"])
+    expect(panel.locator(".text")).to_have_text(spoken["text"], use_inner_text=False)
+    tags = names(served)
+    for word in spoken["stated"]:
+        chip = panel.get_by_test_id("stated").locator(f"[data-tag='{tags[word['tag']]}']")
+        expect(chip).to_contain_text("+" if word["value"] > 0 else "−")
+    suggested = panel.get_by_test_id("suggestions").locator("li[data-tag]")
+    expect(suggested).to_have_count(min(9, len(spoken["reasons"])))
+    for place, one in enumerate(spoken["reasons"][:9]):
+        row = suggested.nth(place)
+        expect(row).to_have_attribute("data-tag", tags[one["tag"]])
+        expect(row).to_contain_text(percent(one["score"]))
+        length = row.locator(".bar").evaluate("bar => Number(bar.style.transform.match(/[\\d.e-]+/)[0])")
+        assert length == pytest.approx(one["score"], abs=1e-6)
+
+
+def test_the_slider_reads_the_exact_path(page, served, spoken):
+    panel = open_item(page, spoken["row"])
+    a, tags = spoken["assignment"], names(served)
+    slider = panel.get_by_role("slider", name="Balance from expert to crowd")
+
+    def expect_shares(wanted):
+        found = shares(panel)
+        assert set(found) == {tags[tag] for tag in a["tags"]}
+        for tag, share in zip(a["tags"], wanted, strict=True):
+            length, text = found[tags[tag]]
+            assert length == pytest.approx(share, abs=1e-9)
+            assert text == percent(share)
+
+    expect_shares(a["shares"])
+    slider.focus()
+    page.keyboard.press("End")
+    expect_shares(a["path"][0])
+    expect_shares([max(0, share) for share in a["crowd"]])
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("the crowd alone"))
+    for _ in range(10):
+        page.keyboard.press("PageDown")
+    expect_shares(a["path"][-1])
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("the expert alone"))
+    page.keyboard.press("Home")
+    expect_shares(a["shares"])
+    ticks = panel.locator(".chart .tick")
+    expect(ticks).to_have_count(sum(gamma > 0 for gamma in a["gammas"]))
+
+
+def test_dragging_moves_bars_and_asks_for_nothing(page, spoken, record_property):
+    panel = open_item(page, spoken["row"])
+    page.wait_for_load_state("networkidle")
+    slider = panel.get_by_test_id("lam-slider")
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    before = shares(panel)
+    page.evaluate(
+        """() => {
+            window.frames_seen = [];
+            let last = performance.now();
+            const step = (now) => { window.frames_seen.push(now - last); last = now; requestAnimationFrame(step); };
+            requestAnimationFrame(step);
+        }"""
+    )
+    page.watch.requests.clear()
+    page.mouse.move(box["x"] + box["width"] / 2, middle)
+    page.mouse.down()
+    seen = set()
+    for move in range(60):
+        part = 0.5 + 0.45 * math.sin(move / 60 * 2 * math.pi)
+        page.mouse.move(box["x"] + part * box["width"], middle)
+        if move % 15 == 0:
+            seen.add(tuple(length for length, _ in shares(panel).values()))
+    page.mouse.up()
+    assert page.watch.requests == []
+    assert len(seen) > 2
+    frames = page.evaluate("window.frames_seen")
+    record_property("median frame while dragging, ms", statistics.median(frames))
+    print(f"median frame while dragging: {statistics.median(frames):.1f} ms")
+    slider.dblclick()
+    assert shares(panel) == before
+
+
+def test_what_if_words_move_bars_and_are_kept_only_when_wanted(page, served):
+    wait_until_ready(served.client)
+    row = served.get("/api/list", filter="untagged")["rows"][3]
+    item, tags = served.get(f"/api/items/{row}"), names(served)
+    panel = open_item(page, row)
+    tag = tags[item["assignment"]["tags"][1]]
+    line = panel.get_by_test_id("shares").locator(f"li[data-tag='{tag}']")
+    yes = line.get_by_role("button", name=f"What if it is {tag}", exact=True)
+    no = line.get_by_role("button", name=f"What if it is not {tag}", exact=True)
+    start = shares(panel)[tag][0]
+
+    def tried(button):
+        with page.expect_response(WHAT_IF) as answer:
+            button.click()
+        told = answer.value.json()
+        wanted = dict(zip(told["tags"], told["shares"], strict=True)).get(tags.index(tag), 0.0)
+        expect(line.locator(".number")).to_have_text(percent(wanted))
+        return shares(panel)[tag][0]
+
+    assert tried(yes) > start
+    expect(yes).to_have_attribute("aria-pressed", "true")
+    assert tried(no) <= start
+    expect(no).to_have_attribute("aria-pressed", "true")
+    no.click()
+    expect(line.locator(".number")).to_have_text(percent(start))
+    keep = panel.get_by_role("button", name="Keep")
+    expect(keep).to_be_disabled()
+    tried(yes)
+    panel.get_by_role("button", name="Discard").click()
+    expect(line.locator(".number")).to_have_text(percent(start))
+    assert served.said(item["id"]) == {}
+    assert tried(yes) > start
+    with page.expect_response(WORDS):
+        keep.click()
+    assert served.said(item["id"]) == {tag: 1}
+    expect(panel.get_by_test_id("stated").locator(f"[data-tag='{tag}']")).to_be_visible()
+    expect(keep).to_be_disabled()
+    # a press on the chip takes the word back
+    with page.expect_response(WORDS):
+        panel.get_by_test_id("stated").locator(f"[data-tag='{tag}']").click()
+    assert served.said(item["id"]) == {}
+
+
+def test_reasons_and_sums_add_up(page, served, spoken):
+    wait_until_ready(served.client)
+    panel = open_item(page, spoken["row"])
+    panel.get_by_role("button", name=re.compile("^Why ")).first.click()
+    lines = panel.get_by_test_id("why").locator("tr")
+    told = [number(text) for text in lines.locator(".number").all_inner_texts()]
+    assert len(told) > 2
+    assert sum(told[:-1]) == pytest.approx(told[-1], abs=0.005 * len(told) + 1e-9)
+    score = spoken["reasons"][0]["score"]
+    assert told[-1] == pytest.approx(math.log(score / (1 - score)), abs=0.006)
+    a = spoken["assignment"]
+    sums = panel.get_by_test_id("sums").locator("tbody tr")
+    expect(sums).to_have_count(min(6, len(a["tags"])))
+    for place in range(min(6, len(a["tags"]))):
+        crowd, expert, threshold, share = sums.nth(place).locator("td").all_inner_texts()
+        total = number(crowd) + number(expert) + number(threshold)
+        shown = number(share.split()[-1])
+        assert max(0.0, total) == pytest.approx(shown, abs=0.0021)
+        assert shown == pytest.approx(a["shares"][place], abs=6e-4)
+
+
+def test_neighbours_open_and_back_returns(page, served, spoken):
+    wait_until_ready(served.client)
+    panel = open_item(page, spoken["row"])
+    neighbours = panel.get_by_test_id("neighbours").locator("li")
+    told = spoken["assignment"]["neighbours"]
+    expect(neighbours).to_have_count(min(6, len(told)))
+    expect(neighbours.first).to_contain_text(percent(told[0]["share"]))
+    neighbours.first.get_by_role("button").click()
+    expect(panel).to_have_attribute("data-row", str(told[0]["row"]))
+    expect(panel.get_by_role("heading", level=2)).to_have_text(told[0]["title"] or told[0]["id"])
+    page.go_back()
+    expect(panel).to_have_attribute("data-row", str(spoken["row"]))
+
+
+def test_what_would_flip_it_is_told_and_true(page, served):
+    wait_until_ready(served.client)
+    tags = names(served)
+    for row in served.get("/api/list", filter="untagged")["rows"]:
+        flip = served.get(f"/api/items/{row}")["assignment"]["flip"]
+        if flip and flip["change"] is not None and 0 < flip["change"] < 0.9:
+            break
+    panel = open_item(page, row)
+    sentence = panel.get_by_test_id("flip")
+    expect(sentence).to_contain_text(tags[flip["top"]])
+    expect(sentence).to_contain_text(f"Saying that it is “{tags[flip['runnerUp']]}”")
+    # and so it is
+    other = tags[flip["runnerUp"]]
+    with page.expect_response(WHAT_IF):
+        panel.get_by_role("button", name=f"What if it is {other}", exact=True).click()
+    expect(sentence).not_to_contain_text(f"Saying that it is “{other}”")
+    found = shares(panel)
+    assert found[other][0] >= found[tags[flip["top"]]][0]
+
+
+def test_moving_on_at_once_never_shows_numbers_of_another_item(page, served):
+    wait_until_ready(served.client)
+    rows = served.get("/api/list")["rows"]
+    expect(options_of(page).first).to_be_visible()
+    for _ in range(12):
+        page.keyboard.press("j")
+    panel = page.get_by_test_id("panel")
+    expect(panel).to_have_attribute("data-row", str(rows[12]))
+    expect(panel).to_have_attribute("aria-busy", "false")
+    item = served.get(f"/api/items/{rows[12]}")
+    tags = names(served)
+    found = shares(panel)
+    for tag, share in zip(item["assignment"]["tags"], item["assignment"]["shares"], strict=True):
+        assert found[tags[tag]][0] == pytest.approx(share, abs=1e-6)
+
+
+def test_a_doubted_word_says_why(page, served):
+    rows = served.get("/api/list", filter="doubtful")["rows"]
+    item = served.get(f"/api/items/{rows[0]}")
+    with Collection.open(served.folder) as collection:
+        tag = collection.names()[item["doubted"][0]]
+    panel = open_item(page, rows[0])
+    expect(panel.get_by_role("button", name=f"Withdraw is {tag}, doubted")).to_be_visible()
+    held = next(one for one in item["heldBy"] if one["tag"] == item["doubted"][0])
+    expect(panel.get_by_text(f"“{tag}” is doubted")).to_contain_text(percent(held["score"]))
