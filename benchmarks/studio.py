@@ -36,8 +36,8 @@ from machine import facts, write_json
 from sets import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
-from chromium import FLAGS, chromium  # noqa: E402
-from studio_server import Studio, studio, wait_until_ready  # noqa: E402
+from chromium import FLAGS, chromium
+from studio_server import Studio, studio, wait_until_ready
 
 CACHE = ROOT / "out" / "bench-cache"
 #: repetitions of what one person does
@@ -48,7 +48,9 @@ CHANCES = (1, 4, 3, 2)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--folder", type=Path, help="a fitted collection; the bundled packages by default")
     parser.add_argument("--name", default="bundled", help="under which the results are kept")
     parser.add_argument("--clients", type=int, default=50)
@@ -156,7 +158,9 @@ def words(running: Studio, client: httpx.Client) -> dict[str, Any]:
     for row in rows[:WORDS]:
         tag = client.get(f"/api/items/{row}").json()["suggested"][0]["tag"]
         began = time.perf_counter()
-        answer = client.post("/api/words", json={"words": [{"row": row, "tag": tag, "value": 1}], "who": "one"})
+        answer = client.post(
+            "/api/words", json={"words": [{"row": row, "tag": tag, "value": 1}], "who": "one"}
+        )
         stored.append(time.perf_counter() - began)
         revision = answer.json()["revision"]
         while not any(number >= revision for number in list(heard)):
@@ -186,7 +190,11 @@ async def crowd(running: Studio, state: dict[str, Any], clients: int, seconds: f
                 began = time.perf_counter()
                 try:
                     if action == "word":
-                        word = {"row": row, "tag": chance.randrange(state["tags"]), "value": chance.choice((1, -1))}
+                        word = {
+                            "row": row,
+                            "tag": chance.randrange(state["tags"]),
+                            "value": chance.choice((1, -1)),
+                        }
                         body = {"words": [word], "who": f"p{number}"}
                         answer = await client.post("/api/words", json=body)
                     elif action == "rows":
@@ -196,7 +204,9 @@ async def crowd(running: Studio, state: dict[str, Any], clients: int, seconds: f
                     elif action == "item":
                         answer = await client.get(f"/api/items/{row}")
                     else:
-                        answer = await client.get("/api/list", params={"text": chance.choice(("mail", "game", ""))})
+                        answer = await client.get(
+                            "/api/list", params={"text": chance.choice(("mail", "game", ""))}
+                        )
                 except httpx.HTTPError as error:
                     errors.append(repr(error))
                     continue
@@ -230,22 +240,26 @@ def spread(seconds: list[float]) -> dict[str, float]:
 
 
 def show(name: str, result: dict[str, Any]) -> None:
-    print(f"{name}: {result['items']:,} items x {result['tags']} tags, {result['memory_mb']:.0f} MB")
-    print(f"  address {result['seconds_to_address']:.2f} s, first answer {result['seconds_to_first_answer']:.2f} s, "
-          f"model ready {result['seconds_to_ready']:.1f} s")  # fmt: skip
-    print(f"  first view {min(result['first_view']):.2f} s at best, {max(result['first_view']):.2f} s at worst; "
-          f"right after the start {result['cold']:.2f} s")  # fmt: skip
-    frames = result["slider"]
-    print(f"  slider: {frames['median_ms']:.1f} ms a frame (p95 {frames['p95_ms']:.1f}), {frames['requests']} requests")
-    for what in ("stored", "learnt"):
-        times = result["words"][what]
-        print(f"  word {what}: median {times['median_ms']:.0f} ms, p95 {times['p95_ms']:.0f}, max {times['max_ms']:.0f}")
+    views, frames = result["first_view"], result["slider"]
+    lines = [
+        f"{name}: {result['items']:,} items x {result['tags']} tags, {result['memory_mb']:.0f} MB",
+        f"address after {result['seconds_to_address']:.2f} s, model ready {result['seconds_to_ready']:.1f} s",
+        f"first view {min(views):.2f} to {max(views):.2f} s; right after the start {result['cold']:.2f} s",
+        f"slider: {frames['median_ms']:.1f} ms a frame (p95 {frames['p95_ms']:.1f}), "
+        f"{frames['requests']} requests",
+        *(f"word {what}: {told(result['words'][what])}" for what in ("stored", "learnt")),
+    ]
     if many := result.get("crowd"):
-        print(f"  {many['clients']} people for {many['seconds']:.0f} s: {many['words']} words, "
-              f"{many['failed']} errors, {many['lost']} lost")  # fmt: skip
-        for action in ACTIONS:
-            times = many[action]
-            print(f"    {action:5} {times['count']:5} median {times['median_ms']:.0f} ms, p95 {times['p95_ms']:.0f}")
+        lines.append(
+            f"{many['clients']} people for {many['seconds']:.0f} s: {many['words']} words, "
+            f"{many['failed']} errors, {many['lost']} lost"
+        )
+        lines += [f"  {action}: {told(many[action])}" for action in ACTIONS]
+    print("\n  ".join(lines))
+
+
+def told(times: dict[str, float]) -> str:
+    return f"{times['count']} times, median {times['median_ms']:.0f} ms, p95 {times['p95_ms']:.0f} ms"
 
 
 if __name__ == "__main__":
