@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
-from lass.collection import Collection, Item
+from lass.collection import Collection, Item, Settings
 from studio_server import studio, wait_until_ready
 
 
@@ -350,3 +350,27 @@ def test_a_collection_without_tags_waits_for_the_first(tmp_path):
         state = wait_until_ready(client)
         assert state["words"]["is"] == 1
         assert get(client, "/api/items/1")["assignment"] is not None
+
+
+def test_pictures_are_shown_and_nothing_beside_them(tmp_path):
+    from PIL import Image
+
+    home = tmp_path / "pictures"
+    home.mkdir()
+    for number in range(12):
+        Image.new("RGB", (24, 24), (20 * number, 250 - 20 * number, 90)).save(home / f"p{number}.png")
+    (tmp_path / "secret.png").write_bytes((home / "p0.png").read_bytes())
+    (home / "notes.txt").write_text("not a picture")
+    items = [Item(f"p{number}.png") for number in range(12)]
+    items += [Item("../secret.png"), Item("notes.txt"), Item(str(tmp_path / "secret.png")), Item("gone.png")]
+    settings = Settings(features={"kind": "images", "folder": str(home)})
+    Collection.create(tmp_path / "shots", items, ["red"], settings=settings).close()
+    with studio(tmp_path / "shots") as running, running.client() as client:
+        assert get(client, "/api/state")["pictures"]
+        assert get(client, "/api/rows", rows=3)[0]["picture"]
+        shown = client.get("/api/items/3/picture")
+        assert shown.headers["content-type"] == "image/png"
+        assert shown.content == (home / "p3.png").read_bytes()
+        for row in range(12, 16):
+            refused = client.get(f"/api/items/{row}/picture")
+            assert refused.status_code == 404, refused.content[:20]
