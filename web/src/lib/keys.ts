@@ -115,4 +115,20 @@ export const HELP: { part: string; keys: [string[], string][] }[] = [
       [["?"], "this help"],
     ],
   },
+  {
+    part: "Map",
+    keys: [
+      [["+", "−", "0"], "nearer, farther, all of it"],
+      [["←", "↑", "→", "↓"], "move"],
+      [["l"], "lasso, or drag with Shift"],
+    ],
+  },
+  {
+    part: "Page of a tag",
+    keys: [
+      [["j", "k"], "next, previous item"],
+      [["a", "x"], "is, is not"],
+      [["w"], "withdraw a doubtful word"],
+    ],
+  },
 ];

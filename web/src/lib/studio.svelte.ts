@@ -50,6 +50,10 @@ class Studio {
   #round = $state(0);
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloading: ReturnType<typeof setTimeout> | undefined;
+  /** words said that the server has not acknowledged yet */
+  #pending: Word[] = [];
+  /** how often each row changed here: an answer that was asked for before a change is older than it */
+  #touched = new Map<number, number>();
   #keys = 0;
 
   tagName = (tag: number): string => this.tags[tag]?.name ?? `tag ${tag}`;
@@ -101,8 +105,17 @@ class Studio {
       if (!before.has(word.row)) before.set(word.row, row);
       this.rows.set(word.row, withWord(row, word));
     }
-    const done = await this.#change(() => api.say(words, this.who));
-    if (!done) for (const [number, row] of before) this.rows.set(number, row);
+    this.#pending.push(...words);
+    this.#touch(words);
+    const done = await this.#change(async () => {
+      try {
+        return await api.say(words, this.who);
+      } finally {
+        this.#pending = this.#pending.filter((word) => !words.includes(word));
+        this.#touch(words);
+      }
+    });
+    if (!done) for (const row of before.values()) this.#put(row);
     return done;
   }
 
@@ -157,7 +170,13 @@ class Studio {
       // what goes stale while the answer travels must stay so
       for (const row of some) this.#stale.delete(row);
       try {
-        for (const row of await api.rows(some)) this.rows.set(row.row, row);
+        const begun = some.map((row) => this.#touched.get(row));
+        const answer = await api.rows(some);
+        for (const [place, row] of answer.entries()) {
+          // what was said here while the answer travelled is not in it
+          if (this.#touched.get(row.row) !== begun[place]) this.#stale.add(row.row);
+          else this.#put(row);
+        }
       } catch (error) {
         this.tell((error as Error).message, "error");
       }
@@ -168,7 +187,18 @@ class Studio {
 
   #keep(row: Row): void {
     this.#stale.delete(row.row);
-    this.rows.set(row.row, row);
+    this.#touch([row]);
+    this.#put(row);
+  }
+
+  /** A row as the server knows it, with the words that are still on their way. */
+  #put(row: Row): void {
+    const coming = this.#pending.filter((word) => word.row === row.row);
+    this.rows.set(row.row, coming.reduce(withWord, row));
+  }
+
+  #touch(rows: readonly { row: number }[]): void {
+    for (const { row } of rows) this.#touched.set(row, (this.#touched.get(row) ?? 0) + 1);
   }
 
   #listen(): void {
