@@ -5,9 +5,10 @@ Modules take the fixtures by ``chrome, served, open_page, page = FIXTURES``.
 
 from __future__ import annotations
 
-import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,6 +25,9 @@ SCREENSHOTS = Path(__file__).parents[1] / "out" / "screenshots"
 #: milliseconds: a slow machine is no bug
 PATIENCE = 20_000
 DESKTOP, LARGE, TABLET = (1280, 800), (1920, 1080), (820, 1180)
+
+#: as the pages write it
+MINUS = "\N{MINUS SIGN}"
 
 expect.set_options(timeout=PATIENCE)
 
@@ -88,14 +92,20 @@ class Served:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def settle(self, seconds: float = 60.0) -> None:
+        """Until the model has learnt everything that was said."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            state = self.get("/api/state")
+            if state["model"]["phase"] == "ready" and state["model"]["learnt"] == state["revision"]:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"not learnt after {seconds:g} s: {state}")
+
     def said(self, item: str) -> dict[str, int]:
         """What the database holds on an item."""
         with Collection.open(self.folder) as collection:
             return dict(collection.words_of(item))
-
-    def tag(self, name: str) -> dict[str, object]:
-        """A tag as the server counts it."""
-        return next(tag for tag in self.get("/api/tags") if tag["name"] == name)
 
 
 Opener = Callable[..., Page]
@@ -137,6 +147,7 @@ def open_page(chrome: Browser) -> Iterator[Opener]:
         *,
         size: tuple[int, int] = DESKTOP,
         rows: bool = True,
+        script: str = "",
         **options: object,
     ) -> Page:
         viewport = {"width": size[0], "height": size[1]}
@@ -146,6 +157,8 @@ def open_page(chrome: Browser) -> Iterator[Opener]:
         watch = Watch(running.base)
         watches.append(watch)
         context.on("page", watch.follow)
+        if script:
+            context.add_init_script(script)
         page = context.new_page()
         page.watch = watch  # type: ignore[attr-defined]
         page.goto(running.address + path)
@@ -200,12 +213,22 @@ def pick(page: Page, label: str, name: str) -> None:
     field.press("Enter")
 
 
+def tag_line(page: Page, name: str) -> Locator:
+    """The line of a tag in the tree, by searching for it."""
+    page.get_by_test_id("tag-search").fill(name)
+    return page.get_by_role("treeitem").filter(has=page.get_by_title(name, exact=True))
+
+
+def stored(page: Page, path: str = "") -> AbstractContextManager[object]:
+    """Until the server answered to the next change: by then it is on the disk."""
+    return page.expect_response(
+        lambda answer: (
+            answer.request.method == "POST" and answer.url.endswith(path) and "/what-if" not in answer.url
+        )
+    )
+
+
 def shot(page: Page, name: str) -> None:
     """Keeps a picture of the page to look at."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png", animations="disabled")
-
-
-def machine_is_slow() -> bool:
-    """Whether times mean nothing here: others work on the same machine."""
-    return os.getloadavg()[0] > (os.cpu_count() or 1)

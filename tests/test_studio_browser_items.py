@@ -5,13 +5,11 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from browser import FIXTURES, open_item, options_of, pick, selected
+from browser import FIXTURES, MINUS, open_item, options_of, pick, selected, stored
 from lass.collection import Collection
-from studio_server import wait_until_ready
 
 chrome, served, open_page, page = FIXTURES
 
-WORDS = re.compile(r"/api/words$")
 FILTERS = {
     "All items": "all", "Untagged": "untagged", "Tagged": "tagged", "Doubtful": "doubtful",
     "Recently changed": "changed", "Next to label": "next",
@@ -100,11 +98,11 @@ def test_said_and_suggested_tags_can_be_told_apart(page, served):
     served.post("/api/words", words=[{"row": row["row"], "tag": no, "value": -1}], who="signs")
     shown = page.locator(f"#item-{row['row']}")
     struck = shown.locator(".is-not")
-    expect(struck).to_contain_text("−")
+    expect(struck).to_contain_text(MINUS)
     expect(struck.locator(".name")).to_have_css("text-decoration-line", "line-through")
     expect(shown.locator(".is").first).to_contain_text("+")
     page.get_by_role("combobox", name="Filter").select_option("Untagged")
-    wait_until_ready(served.client)
+    served.settle()
     rows = served.get("/api/list", filter="untagged")["rows"]
     told = served.get("/api/rows", rows=str(rows[0]))[0]["suggested"]
     chips = page.locator(f"#item-{rows[0]} .maybe")
@@ -120,7 +118,15 @@ def test_a_session_by_keys_alone(page, served):
     rows = served.get("/api/list")["rows"]
     press = page.keyboard.press
     assert selected(page) == rows[0]
-    for key, place in [("j", 1), ("j", 2), ("ArrowDown", 3), ("k", 2), ("ArrowUp", 1), ("End", 499), ("Home", 0)]:
+    for key, place in [
+        ("j", 1),
+        ("j", 2),
+        ("ArrowDown", 3),
+        ("k", 2),
+        ("ArrowUp", 1),
+        ("End", 499),
+        ("Home", 0),
+    ]:
         press(key)
         expect(page.get_by_test_id("panel")).to_have_attribute("data-row", str(rows[place]))
     row = served.get("/api/list", filter="untagged")["rows"][0]
@@ -133,7 +139,7 @@ def test_a_session_by_keys_alone(page, served):
     shown = suggestions.evaluate_all("rows => rows.map(row => row.dataset.tag)")
 
     def after(key, wanted):
-        with page.expect_response(re.compile(r"/api/(words|undo|redo)$")):
+        with stored(page):
             press(key)
         assert served.said(item["id"]) == wanted
 
@@ -170,15 +176,15 @@ def test_keys_for_search_next_tags_and_help(page, served):
     expect(page.get_by_role("combobox", name="Add a tag", exact=True)).to_be_focused()
     page.keyboard.type(tag)
     expect(page.get_by_role("listbox", name="Add a tag").get_by_role("option").first).to_be_visible()
-    with page.expect_response(WORDS):
+    with stored(page):
         press("Enter")
     assert served.said(item["id"]) == {tag: 1}
-    with page.expect_response(re.compile(r"/api/undo$")):
+    with stored(page):
         press("u")
     assert served.said(item["id"]) == {}
     press("t")
     page.keyboard.type("mood::made by keys")
-    with page.expect_response(WORDS):
+    with stored(page, "/api/words"):
         press("Enter")
     assert served.said(item["id"]) == {"mood::made by keys": 1}
     press("?")

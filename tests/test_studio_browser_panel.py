@@ -7,13 +7,15 @@ import statistics
 import pytest
 from playwright.sync_api import expect
 
-from browser import FIXTURES, open_item, options_of
+from browser import FIXTURES, MINUS, open_item, options_of, stored
 from lass.collection import Collection
-from studio_server import wait_until_ready
 
 chrome, served, open_page, page = FIXTURES
 
-WORDS = re.compile(r"/api/words$")
+#: scores are weighed anew in a quiet moment after the start
+SCORE = 1e-3
+#: styles are written with six digits
+STYLE = 2e-6
 WHAT_IF = re.compile(r"/what-if$")
 
 
@@ -23,14 +25,16 @@ def percent(share):
 
 
 def number(text):
-    return float(text.replace("−", "-").replace("+", ""))
+    return float(text.replace(MINUS, "-").replace("+", ""))
 
 
 def shares(panel):
     """What the bars say: length and words."""
     return {
         tag: (length, text)
-        for tag, length, text in panel.get_by_test_id("shares").locator("li").evaluate_all(
+        for tag, length, text in panel.get_by_test_id("shares")
+        .locator("li")
+        .evaluate_all(
             """rows => rows.map(row => [
                 row.dataset.tag,
                 Number(row.querySelector(".bar").style.transform.match(/scaleX\\((.*)\\)/)[1]),
@@ -53,7 +57,7 @@ def spoken_item(served):
 
 @pytest.fixture(scope="module")
 def spoken(served):
-    wait_until_ready(served.client)
+    served.settle()
     return spoken_item(served)
 
 
@@ -68,15 +72,16 @@ def test_everything_about_an_item_is_shown(page, served, spoken):
     tags = names(served)
     for word in spoken["stated"]:
         chip = panel.get_by_test_id("stated").locator(f"[data-tag='{tags[word['tag']]}']")
-        expect(chip).to_contain_text("+" if word["value"] > 0 else "−")
+        expect(chip).to_contain_text("+" if word["value"] > 0 else MINUS)
     suggested = panel.get_by_test_id("suggestions").locator("li[data-tag]")
     expect(suggested).to_have_count(min(9, len(spoken["reasons"])))
     for place, one in enumerate(spoken["reasons"][:9]):
         row = suggested.nth(place)
         expect(row).to_have_attribute("data-tag", tags[one["tag"]])
-        expect(row).to_contain_text(percent(one["score"]))
-        length = row.locator(".bar").evaluate("bar => Number(bar.style.transform.match(/[\\d.e-]+/)[0])")
-        assert length == pytest.approx(one["score"], abs=1e-6)
+        near = {percent(one["score"] + by) for by in (-SCORE, 0, SCORE)}
+        expect(row).to_contain_text(re.compile("|".join(near)))
+        length = row.locator(".bar").evaluate("bar => Number(bar.style.transform.match(/\\((.*)\\)/)[1])")
+        assert length == pytest.approx(one["score"], abs=SCORE)
 
 
 def test_the_slider_reads_the_exact_path(page, served, spoken):
@@ -89,7 +94,7 @@ def test_the_slider_reads_the_exact_path(page, served, spoken):
         assert set(found) == {tags[tag] for tag in a["tags"]}
         for tag, share in zip(a["tags"], wanted, strict=True):
             length, text = found[tags[tag]]
-            assert length == pytest.approx(share, abs=1e-9)
+            assert length == pytest.approx(share, abs=STYLE)
             assert text == percent(share)
 
     expect_shares(a["shares"])
@@ -98,7 +103,7 @@ def test_the_slider_reads_the_exact_path(page, served, spoken):
     expect_shares(a["path"][0])
     expect_shares([max(0, share) for share in a["crowd"]])
     expect(slider).to_have_attribute("aria-valuetext", re.compile("the crowd alone"))
-    for _ in range(10):
+    for _ in range(11):
         page.keyboard.press("PageDown")
     expect_shares(a["path"][-1])
     expect(slider).to_have_attribute("aria-valuetext", re.compile("the expert alone"))
@@ -106,6 +111,16 @@ def test_the_slider_reads_the_exact_path(page, served, spoken):
     expect_shares(a["shares"])
     ticks = panel.locator(".chart .tick")
     expect(ticks).to_have_count(sum(gamma > 0 for gamma in a["gammas"]))
+
+
+def test_ten_tenths_lead_from_one_end_to_the_other(page, spoken):
+    panel = open_item(page, spoken["row"])
+    slider = panel.get_by_test_id("lam-slider")
+    slider.focus()
+    page.keyboard.press("End")
+    for _ in range(10):
+        page.keyboard.press("PageDown")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("the expert alone"), timeout=3000)
 
 
 def test_dragging_moves_bars_and_asks_for_nothing(page, spoken, record_property):
@@ -120,7 +135,11 @@ def test_dragging_moves_bars_and_asks_for_nothing(page, spoken, record_property)
         """() => {
             window.frames_seen = [];
             let last = performance.now();
-            const step = (now) => { window.frames_seen.push(now - last); last = now; requestAnimationFrame(step); };
+            const step = (now) => {
+                window.frames_seen.push(now - last);
+                last = now;
+                requestAnimationFrame(step);
+            };
             requestAnimationFrame(step);
         }"""
     )
@@ -131,7 +150,7 @@ def test_dragging_moves_bars_and_asks_for_nothing(page, spoken, record_property)
     for move in range(60):
         part = 0.5 + 0.45 * math.sin(move / 60 * 2 * math.pi)
         page.mouse.move(box["x"] + part * box["width"], middle)
-        if move % 15 == 0:
+        if move % 5 == 0:
             seen.add(tuple(length for length, _ in shares(panel).values()))
     page.mouse.up()
     assert page.watch.requests == []
@@ -144,7 +163,7 @@ def test_dragging_moves_bars_and_asks_for_nothing(page, spoken, record_property)
 
 
 def test_what_if_words_move_bars_and_are_kept_only_when_wanted(page, served):
-    wait_until_ready(served.client)
+    served.settle()
     row = served.get("/api/list", filter="untagged")["rows"][3]
     item, tags = served.get(f"/api/items/{row}"), names(served)
     panel = open_item(page, row)
@@ -175,19 +194,19 @@ def test_what_if_words_move_bars_and_are_kept_only_when_wanted(page, served):
     expect(line.locator(".number")).to_have_text(percent(start))
     assert served.said(item["id"]) == {}
     assert tried(yes) > start
-    with page.expect_response(WORDS):
+    with stored(page):
         keep.click()
     assert served.said(item["id"]) == {tag: 1}
     expect(panel.get_by_test_id("stated").locator(f"[data-tag='{tag}']")).to_be_visible()
     expect(keep).to_be_disabled()
     # a press on the chip takes the word back
-    with page.expect_response(WORDS):
+    with stored(page):
         panel.get_by_test_id("stated").locator(f"[data-tag='{tag}']").click()
     assert served.said(item["id"]) == {}
 
 
 def test_reasons_and_sums_add_up(page, served, spoken):
-    wait_until_ready(served.client)
+    served.settle()
     panel = open_item(page, spoken["row"])
     panel.get_by_role("button", name=re.compile("^Why ")).first.click()
     lines = panel.get_by_test_id("why").locator("tr")
@@ -195,7 +214,7 @@ def test_reasons_and_sums_add_up(page, served, spoken):
     assert len(told) > 2
     assert sum(told[:-1]) == pytest.approx(told[-1], abs=0.005 * len(told) + 1e-9)
     score = spoken["reasons"][0]["score"]
-    assert told[-1] == pytest.approx(math.log(score / (1 - score)), abs=0.006)
+    assert told[-1] == pytest.approx(math.log(score / (1 - score)), abs=0.02)
     a = spoken["assignment"]
     sums = panel.get_by_test_id("sums").locator("tbody tr")
     expect(sums).to_have_count(min(6, len(a["tags"])))
@@ -208,7 +227,7 @@ def test_reasons_and_sums_add_up(page, served, spoken):
 
 
 def test_neighbours_open_and_back_returns(page, served, spoken):
-    wait_until_ready(served.client)
+    served.settle()
     panel = open_item(page, spoken["row"])
     neighbours = panel.get_by_test_id("neighbours").locator("li")
     told = spoken["assignment"]["neighbours"]
@@ -222,7 +241,7 @@ def test_neighbours_open_and_back_returns(page, served, spoken):
 
 
 def test_what_would_flip_it_is_told_and_true(page, served):
-    wait_until_ready(served.client)
+    served.settle()
     tags = names(served)
     for row in served.get("/api/list", filter="untagged")["rows"]:
         flip = served.get(f"/api/items/{row}")["assignment"]["flip"]
@@ -242,7 +261,7 @@ def test_what_would_flip_it_is_told_and_true(page, served):
 
 
 def test_moving_on_at_once_never_shows_numbers_of_another_item(page, served):
-    wait_until_ready(served.client)
+    served.settle()
     rows = served.get("/api/list")["rows"]
     expect(options_of(page).first).to_be_visible()
     for _ in range(12):
@@ -254,7 +273,7 @@ def test_moving_on_at_once_never_shows_numbers_of_another_item(page, served):
     tags = names(served)
     found = shares(panel)
     for tag, share in zip(item["assignment"]["tags"], item["assignment"]["shares"], strict=True):
-        assert found[tags[tag]][0] == pytest.approx(share, abs=1e-6)
+        assert found[tags[tag]][0] == pytest.approx(share, abs=STYLE)
 
 
 def test_a_doubted_word_says_why(page, served):

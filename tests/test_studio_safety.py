@@ -140,7 +140,7 @@ def test_bad_files_are_refused_in_words(running):
         assert "save it as" in refused("items.exe", b"MZ")
         assert "save it as" in refused("../../items", b"a,b\n1,2\n")
         assert "empty" in refused("items.csv", b"")
-        assert "no rows" in refused("items.csv", b"id,text\n")
+        assert "no items in it" in refused("items.csv", b"id,text\n")
         assert "unpack" in refused("items.csv.gz", b"not packed")
         bomb = gzip.compress(b"id,text\n" + b"x" * (2**30 + 2**20), 9)
         assert len(bomb) < 3 * 2**20

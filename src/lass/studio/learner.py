@@ -165,7 +165,7 @@ class Learner(threading.Thread):
         self._tell(
             phase="learning", stage="", lam=done.completed.lam, reason=done.reason,
             gap=done.completed.solution.relative_gap, certificate=done.certificate,
-            seconds=time.monotonic() - began,
+            learnt=live.words.number, seconds=time.monotonic() - began,
         )  # fmt: skip
         self._events.tell("reload", {})
 

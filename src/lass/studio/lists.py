@@ -37,11 +37,17 @@ def _filtered(desk: Desk, outlook: Outlook | None, kind: Filter) -> list[int]:
     if kind == "tagged":
         return [row for row in everything if any(value > 0 for value in desk.said[row].values())]
     if kind == "changed":
-        found = (desk.places.get(change.item) for change in desk.collection.history(limit=BACK))
+        changes = desk.collection.history(limit=BACK)
+        found = (desk.places.get(change.item) for change in changes if change.batch)  # 0: came with the items
         return list(dict.fromkeys(row for row in found if row is not None))
     if kind == "doubtful":
         pairs = [] if outlook is None else outlook.doubts
-        return list(dict.fromkeys(row for row, tag in pairs if desk.said[row].get(tag, 0) > 0))
+        return list(
+            dict.fromkeys(
+                row for row, tag in pairs
+                if outlook and desk.said[row].get(tag, 0) > 0 and outlook.is_doubtful(row, tag)
+            )
+        )  # fmt: skip
     if kind == "next":
         if desk.queue is None and outlook is not None:
             desk.queue = outlook.asked_next()

@@ -94,8 +94,8 @@ class Outlook:
         return [int(row) for row in rank(self.completed.solution, by="change", top=QUEUE).items]
 
     def is_doubtful(self, row: int, tag: int) -> bool:
-        """Whether a stated tag is less likely than it is on average."""
-        return bool(self.scores[row, tag] < self.usual[tag])
+        """Whether a stated tag is less than half as likely as it is on average."""
+        return bool(self.scores[row, tag] < 0.5 * self.usual[tag])
 
 
 class Lookout:

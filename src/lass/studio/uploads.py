@@ -140,7 +140,8 @@ def _check_packed(path: Path, called: str) -> None:
 
 
 def _look(path: Path, key: str) -> Preview:
-    table = open_table(path, Watch(path, skip_bad=True))
+    watch = Watch(path, skip_bad=True)
+    table = open_table(path, watch)
     sample: list[list[str]] = []
     rows = 0
     for _, cells in table.rows:
@@ -148,7 +149,7 @@ def _look(path: Path, key: str) -> Preview:
             sample.append([text_of(cell)[:LETTERS] for cell in cells])
         rows += 1
     if not rows:
-        raise ValueError("There are no rows in it; is it the right file?")
+        raise watch.nothing_left("items")
     id = table.find(*ID) or table.columns[0]
     text = [name for name in (table.find(name) for name in TEXT) if name not in (None, id)]
     guess = Mapping(

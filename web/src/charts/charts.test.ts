@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { along, CATEGORIES, categoryColours, parse, scaleColours } from "./palette";
-import { ago, percent, ticks, timeTicks } from "./scales";
+import { ticks, timeTicks } from "./scales";
 
 const HOUR = 3_600_000;
 
@@ -32,21 +32,6 @@ describe("timeTicks", () => {
       expect(marks.every((mark, place) => place === 0 || mark > marks[place - 1]!)).toBe(true);
       expect(marks.every((mark) => mark >= 1_700_000_000_000 && mark <= 1_700_000_000_000 + length)).toBe(true);
     }
-  });
-});
-
-describe("words for numbers", () => {
-  it("never calls something certain that is not", () => {
-    expect(percent(0.997)).toBe(">99%");
-    expect(percent(0.003)).toBe("<1%");
-    expect(percent(1)).toBe("100%");
-    expect(percent(0)).toBe("0%");
-  });
-  it("says how long ago", () => {
-    const now = Date.parse("2026-01-10T12:00:00Z");
-    expect(ago("2026-01-10T11:59:40Z", now)).toBe("just now");
-    expect(ago("2026-01-10T10:30:00Z", now)).toBe("1 h ago");
-    expect(ago("2026-01-08T10:30:00Z", now)).toBe("2 days ago");
   });
 });
 

@@ -10,12 +10,6 @@ const STEPS = [
   6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 182 * DAY, 365 * DAY,
 ];
 
-export const number = (value: number): string => value.toLocaleString("en");
-export const percent = (share: number): string =>
-  share > 0 && share < 0.01 ? "<1%" : share < 1 && share > 0.99 ? ">99%" : `${Math.round(100 * share)}%`;
-export const plural = (count: number, one: string, many = `${one}s`): string =>
-  `${number(count)} ${count === 1 ? one : many}`;
-
 /** Whole, round numbers from at most `low` to at least `high`, about `wanted` of them. */
 export function ticks(low: number, high: number, wanted = 4): number[] {
   const rough = Math.max(high - low, 1) / wanted;
@@ -47,16 +41,4 @@ export function timeLabel(at: number, length: number): string {
   }
   if (length < 300 * DAY) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
   return date.toLocaleDateString("en-GB", { month: "short", year: "numeric" });
-}
-
-/** "just now", "5 min ago", "yesterday"…; the date where it is long ago. */
-export function ago(at: string, now: number): string {
-  const then = Date.parse(at);
-  if (Number.isNaN(then)) return at;
-  const passed = now - then;
-  if (passed < MINUTE) return "just now";
-  if (passed < HOUR) return `${Math.floor(passed / MINUTE)} min ago`;
-  if (passed < DAY) return `${Math.floor(passed / HOUR)} h ago`;
-  if (passed < 7 * DAY) return plural(Math.floor(passed / DAY), "day") + " ago";
-  return new Date(then).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
 }

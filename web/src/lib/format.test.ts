@@ -1,12 +1,14 @@
 import { expect, it } from "vitest";
-import { ago, count, percent, signed, small } from "./format";
+import { ago, percent, plural, signed, small } from "./format";
 
 it("writes numbers as people read them", () => {
   expect(percent(0.754)).toBe("75 %");
   expect(percent(0.004)).toBe("<1 %");
   expect(percent(0)).toBe("0 %");
-  expect(count(1, "item")).toBe("1 item");
-  expect(count(6000, "item")).toBe("6,000 items");
+  expect(percent(0.997)).toBe(">99 %");
+  expect(percent(1)).toBe("100 %");
+  expect(plural(1, "item")).toBe("1 item");
+  expect(plural(6000, "item")).toBe("6,000 items");
   expect(signed(-0.5)).toBe("−0.50");
   expect(signed(0.25)).toBe("+0.25");
   expect(signed(-0.0001)).toBe("0.00");

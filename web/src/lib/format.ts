@@ -1,13 +1,16 @@
 /** Numbers and times as people read them. */
 
 export const percent = (share: number): string => {
-  const hundred = share * 100;
-  if (hundred > 0 && hundred < 1) return "<1 %";
-  return `${Math.round(hundred)} %`;
+  // nothing is called certain, or impossible, that is not
+  if (share > 0 && share < 0.01) return "<1 %";
+  if (share < 1 && share > 0.99) return ">99 %";
+  return `${Math.round(100 * share)} %`;
 };
 
-export const count = (number: number, one: string, many = `${one}s`): string =>
-  `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+export const number = (value: number): string => value.toLocaleString("en");
+
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${number(count)} ${count === 1 ? one : many}`;
 
 /** A number with its sign; the real minus, which is as wide as the plus. */
 export const signed = (number: number, digits = 2): string => {

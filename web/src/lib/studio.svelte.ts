@@ -136,6 +136,7 @@ class Studio {
   };
 
   tell(text: string, kind: Toast["kind"] = "done", undoable = false): void {
+    if (kind === "error" && this.toasts.some((toast) => toast.text === text)) return; // said already
     const key = ++this.#keys;
     this.toasts = [...this.toasts.slice(-2), { key, text, kind, undoable }];
     setTimeout(() => this.dismiss(key), kind === "error" ? 12_000 : 5_000);

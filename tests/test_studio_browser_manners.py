@@ -1,0 +1,209 @@
+"""Manners: colours, help, accessibility, small screens, and what is said when something is wrong."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from browser import FIXTURES, LARGE, TABLET, open_item, options_of, selected, shot, stored, tag_line
+from lass.collection import Collection, Item
+from studio_server import studio
+
+chrome, served, open_page, page = FIXTURES
+
+AXE = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+VIEWS = ("items", "map", "three-tags", "tags", "tag-page", "progress")
+
+
+def show(page, view, served):
+    """Goes to a view as people do, until all of it is there."""
+    link = {"three-tags": "map", "tag-page": "tags"}.get(view, view).title()
+    page.get_by_role("link", name=link, exact=True).click()
+    if view == "items":
+        selected(page)
+    elif view == "map":
+        page.get_by_role("tab", name="Map", exact=True).click()
+        expect(page.get_by_test_id("map-legend").get_by_role("listitem").first).to_be_visible()
+    elif view == "three-tags":
+        page.get_by_role("tab", name="Three tags").click()
+        expect(page.get_by_test_id("corner-0")).to_be_visible()
+    elif view == "tags":
+        expect(page.get_by_role("treeitem").first).to_be_visible()
+    elif view == "tag-page":
+        name = max(served.get("/api/tags"), key=lambda tag: tag["is"])["name"]
+        tag_line(page, name).click()
+        page.get_by_test_id("tag-search").fill("")
+        expect(page.get_by_test_id("candidates")).to_be_visible()
+    elif view == "progress":
+        expect(page.get_by_test_id("history")).to_be_visible()
+    # two frames: what came is painted by then
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def violations(page, theme):
+    """What axe finds that keeps people out, with where it is; in the dark only colours are different."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())
+    rules = {"runOnly": ["color-contrast"]} if theme == "dark" else {}
+    found = page.evaluate("rules => axe.run(document, { resultTypes: ['violations'], ...rules })", rules)
+    return [
+        (rule["id"], node["target"], node["failureSummary"])
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
+def in_both(page, name, look):
+    """In light and in dark, a picture and something to look for; what was found, by theme."""
+    found = {}
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        shot(page, f"{name.replace(' ', '-')}-{theme}-{page.viewport_size['width']}")
+        found[f"{name}, {theme}"] = look(page, theme)
+    return found
+
+
+def test_every_view_is_accessible(page, served):
+    wrong = {}
+    for view in VIEWS:
+        show(page, view, served)
+        wrong |= in_both(page, view, violations)
+    show(page, "items", served)
+    page.get_by_role("button", name=re.compile("^Why ")).first.click()
+    page.get_by_role("button", name="In / Out").click()
+    wrong |= in_both(page, "menu", violations)
+    page.keyboard.press("Escape")
+    page.get_by_role("combobox", name="Add a tag", exact=True).fill("mail")
+    expect(page.get_by_role("listbox", name="Add a tag").get_by_role("option").first).to_be_visible()
+    wrong |= in_both(page, "picker", violations)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    wrong |= in_both(page, "help", violations)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="In / Out").click()
+    page.get_by_role("menuitem", name="Import items…").click()
+    expect(page.get_by_test_id("import")).to_be_visible()
+    wrong |= in_both(page, "import", violations)
+    assert {view: found for view, found in wrong.items() if found} == {}
+
+
+def too_wide(page, _):
+    """How far something reaches beyond the screen, or beyond the bar above."""
+    return page.evaluate(
+        """() => {
+            const bar = document.querySelector("header.bar");
+            const beyond = document.documentElement.scrollWidth - innerWidth;
+            return Math.max(0, beyond, bar.scrollWidth - bar.clientWidth);
+        }"""
+    )
+
+
+@pytest.mark.parametrize("size", [LARGE, TABLET], ids=["large", "tablet"])
+def test_every_view_fits_the_screen(open_page, served, size):
+    page = open_page(served.studio, size=size)
+    wrong = {}
+    for view in VIEWS:
+        show(page, view, served)
+        wrong |= in_both(page, view, too_wide)
+    assert {view: by for view, by in wrong.items() if by} == {}
+
+
+def test_a_tablet_shows_the_item_as_a_sheet(open_page, served):
+    page = open_page(served.studio, size=TABLET)
+    panel = page.get_by_test_id("panel")
+    expect(panel).not_to_be_in_viewport()
+    row = served.get("/api/list")["rows"][3]
+    options_of(page).nth(3).click()
+    expect(panel).to_be_in_viewport()
+    expect(panel).to_have_attribute("data-row", str(row))
+    expect(panel.get_by_test_id("shares")).to_be_attached()
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(250)
+    shot(page, "sheet-light-820")
+    item = served.get(f"/api/items/{row}")
+    name = panel.get_by_test_id("suggestions").locator("li").first.get_attribute("data-tag")
+    with stored(page):
+        panel.get_by_role("button", name=f"Accept {name}", exact=True).click()
+    assert served.said(item["id"])[name] == 1
+    with stored(page):
+        page.get_by_test_id("toasts").get_by_role("button", name="Undo").click()
+    assert name not in served.said(item["id"])
+    page.get_by_role("button", name="Close the item").click()
+    expect(panel).not_to_be_in_viewport()
+    expect(options_of(page).first).to_be_visible()
+
+
+def test_chosen_colours_stay(page):
+    root = page.locator("html")
+    ground = page.locator("body")
+    page.get_by_role("button", name="Colours: as the system").click()
+    expect(root).to_have_attribute("data-theme", "dark")
+    dark = ground.evaluate("body => getComputedStyle(body).backgroundColor")
+    page.reload()
+    expect(root).to_have_attribute("data-theme", "dark")
+    assert ground.evaluate("body => getComputedStyle(body).backgroundColor") == dark
+    page.get_by_role("button", name="Colours: dark").click()
+    expect(root).to_have_attribute("data-theme", "light")
+    assert ground.evaluate("body => getComputedStyle(body).backgroundColor") != dark
+    page.get_by_role("button", name="Colours: light").click()
+    expect(root).not_to_have_attribute("data-theme", re.compile("."))
+
+
+def test_help_names_every_key(page):
+    page.get_by_role("button", name="Help: keys and signs").click()
+    help = page.get_by_role("dialog", name="Keys")
+    for text in ("next item", "accept that suggestion", "reject it", "add any tag", "undo", "redo", "search"):
+        expect(help.get_by_text(text, exact=True)).to_be_visible()
+    page.get_by_role("button", name="Close the help").click()
+    expect(help).to_be_hidden()
+
+
+def test_a_collection_without_tags_says_what_to_do(open_page, tmp_path):
+    folder = tmp_path / "silent"
+    texts = [f"number {place} is about mail and letters and parcels {place % 3}" for place in range(30)]
+    items = [Item(id=f"i{place}", title=f"Item {place}", text=text) for place, text in enumerate(texts)]
+    with Collection.create(folder, items, [], []):
+        pass
+    with studio(folder) as running:
+        page = open_page(running)
+        expect(page.get_by_test_id("model-state")).to_have_attribute("data-phase", "unfitted")
+        notice = page.get_by_text("Nothing is learnt of this collection yet")
+        expect(notice).to_be_visible()
+        shot(page, "unfitted")
+        for row, name in ((2, "about::mail"), (3, "about::games")):
+            panel = open_item(page, row)
+            page.keyboard.press("t")
+            page.keyboard.type(name)
+            with stored(page, "/api/words"):
+                page.keyboard.press("Enter")
+            expect(panel.get_by_test_id("stated").locator(f"[data-tag='{name}']")).to_be_visible()
+        with Collection.open(folder) as collection:
+            assert dict(collection.words_of("i2")) == {"about::mail": 1}
+            assert dict(collection.words_of("i3")) == {"about::games": 1}
+        expect(page.get_by_test_id("model-state")).to_have_attribute("data-phase", "ready", timeout=60_000)
+        expect(notice).to_be_hidden()
+        page.close()
+
+
+def test_a_wrong_token_is_refused_in_words(open_page, served):
+    page = open_page(served.studio, rows=True)
+    page.watch.forgiving = True
+    page.context.clear_cookies()
+    page.reload()
+    expect(page.locator("body")).to_contain_text("address with the token")
+
+
+def test_what_cannot_be_had_is_told(open_page, served):
+    page = open_page(served.studio)
+    page.watch.forgiving = True
+    page.route("**/api/list*", lambda route: route.fulfill(status=500, json={"error": "The disk is full."}))
+    page.get_by_role("combobox", name="Filter").select_option("Untagged")
+    expect(page.get_by_role("alert")).to_contain_text("The disk is full.")
+    shot(page, "error")
+    page.unroute("**/api/list*")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("alert")).to_have_count(0)

@@ -1,0 +1,206 @@
+"""The map and the view between three tags, worked with the mouse."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+from browser import FIXTURES, pick, stored
+from lass.collection import Collection
+
+chrome, served, open_page, page = FIXTURES
+
+#: part of the plot that is left free around the points
+MARGIN = 0.94
+
+
+@pytest.fixture
+def plot(page):
+    page.get_by_role("link", name="Map").click()
+    plot = page.get_by_test_id("plot").filter(visible=True)
+    expect(plot).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    return plot
+
+
+def colours(plot):
+    """Every pixel of the points."""
+    picture = Image.open(io.BytesIO(plot.locator("canvas").screenshot())).convert("RGB")
+    return np.asarray(picture)
+
+
+def pixels(plot, points):
+    """Where points are on the screen, at the first look."""
+    box = plot.bounding_box()
+    unit = min(box["width"], box["height"]) / 2 * MARGIN
+    x = box["x"] + box["width"] / 2 + points[:, 0] * unit
+    y = box["y"] + box["height"] / 2 - points[:, 1] * unit
+    return np.column_stack([x, y])
+
+
+@pytest.fixture
+def places(plot, served):
+    points = np.frombuffer(served.client.get("/api/map").content, "<f4").reshape(-1, 2)
+    return pixels(plot, points)
+
+
+def lonely(places, among):
+    """Of some rows the one farthest from all others, so that the pointer means it and no other."""
+    apart = np.linalg.norm(places[among][:, None] - places[None], axis=2)
+    apart[np.arange(len(among)), among] = np.inf
+    return among[int(apart.min(axis=1).argmax())]
+
+
+def draw(page, corners):
+    page.mouse.move(*corners[0])
+    page.mouse.down()
+    for corner in [*corners[1:], corners[0]]:
+        page.mouse.move(*corner, steps=4)
+    page.mouse.up()
+
+
+def test_points_are_drawn_and_their_colours_are_explained(page, plot, served):
+    drawn = colours(plot)
+    ground = drawn[0, 0]
+    coloured = (np.abs(drawn.astype(int) - ground).sum(axis=2) > 30).sum()
+    assert coloured > 500
+    legend = page.get_by_test_id("map-legend")
+    tops = np.frombuffer(served.client.get("/api/map/tops").content, "<u2")
+    tag, count = max(zip(*np.unique(tops, return_counts=True), strict=True), key=lambda pair: pair[1])
+    name = served.get("/api/tags")[int(tag)]["name"]
+    entry = legend.get_by_role("button", name=re.compile(f"^{re.escape(name)}".replace("::", r"::\s*")))
+    expect(entry).to_contain_text(str(count))
+    entry.click()
+    expect(entry).to_have_attribute("aria-pressed", "true")
+    assert (colours(plot) != drawn).any()
+    entry.click()
+    pick(page, "Colour by the score of a tag", name)
+    expect(legend.get_by_role("heading")).to_contain_text("Score of")
+    page.wait_for_load_state("networkidle")
+    assert (colours(plot) != drawn).any()
+    legend.get_by_role("button", name="Back to top tags").click()
+    expect(legend.get_by_role("heading")).to_have_text("Top tag")
+
+
+def test_hover_tells_and_a_click_chooses(page, plot, places, served):
+    row = lonely(places, np.array(served.get("/api/list", filter="untagged")["rows"]))
+    item = served.get(f"/api/items/{row}")
+    page.mouse.move(*places[row].tolist())
+    preview = page.get_by_test_id("map-preview")
+    expect(preview).to_contain_text(item["title"] or item["id"])
+    page.mouse.click(*places[row].tolist())
+    card = page.get_by_test_id("map-card")
+    expect(card.get_by_role("heading")).to_have_text(item["title"] or item["id"])
+    expect(page.get_by_test_id("selected-ring")).to_be_visible()
+    name = served.get("/api/tags")[item["suggested"][0]["tag"]]["name"]
+    with stored(page):
+        card.get_by_role("button", name=f"Accept {name}", exact=True).click()
+    assert served.said(item["id"]) == {name: 1}
+    with stored(page):
+        page.keyboard.press("u")
+    assert served.said(item["id"]) == {}
+    card.get_by_role("button", name="Open", exact=True).click()
+    expect(page.get_by_test_id("panel")).to_have_attribute("data-row", str(row))
+    # and what the list chooses is shown on the map
+    page.keyboard.press("Home")
+    page.get_by_role("link", name="Map").click()
+    first = page.get_by_test_id("selected-ring")
+    expect(first).not_to_have_attribute("cx", "0")
+    assert float(first.get_attribute("cx")) == pytest.approx(places[0][0] - plot.bounding_box()["x"], abs=1)
+
+
+@pytest.mark.parametrize("by", ["tool", "shift"])
+def test_a_lasso_speaks_of_many_items_at_once(page, plot, places, served, by):
+    low, high = np.quantile(places, 0.35, axis=0).tolist(), np.quantile(places, 0.65, axis=0).tolist()
+    corners = [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])]
+    inside = np.flatnonzero(((places > low) & (places < high)).all(axis=1))
+    name = served.get("/api/tags")[7]["name"]
+    with Collection.open(served.folder) as collection:
+        ids = collection.ids()
+        before = {row: dict(collection.words_of(ids[row])) for row in inside}
+    if by == "tool":
+        page.get_by_role("button", name="Lasso").click()
+        draw(page, corners)
+    else:
+        page.keyboard.down("Shift")
+        draw(page, corners)
+        page.keyboard.up("Shift")
+    bar = page.get_by_test_id("lasso-bar")
+    expect(bar.get_by_role("status").first).to_have_text(f"{len(inside)} items")
+    label, value = ("Give a tag to these items", 1) if by == "tool" else ("Say that these items are not", -1)
+    with stored(page):
+        pick(page, label, name)
+    with Collection.open(served.folder) as collection:
+        assert all(collection.words_of(ids[row])[name] == value for row in inside)
+    with stored(page):
+        page.keyboard.press("Escape")
+        page.get_by_test_id("toasts").get_by_role("button", name="Undo").click()
+    with Collection.open(served.folder) as collection:
+        assert {row: dict(collection.words_of(ids[row])) for row in inside} == before
+    if by == "tool":
+        draw_again = page.get_by_role("button", name="Lasso")
+        draw_again.click()
+        draw(page, corners)
+    else:
+        page.keyboard.down("Shift")
+        draw(page, corners)
+        page.keyboard.up("Shift")
+    bar.get_by_role("button", name="Show in list").click()
+    expect(page.get_by_test_id("picked-filter")).to_contain_text(f"{len(inside)} items")
+    expect(page.get_by_test_id("count")).to_have_text(f"{len(inside)} items")
+    page.get_by_role("button", name="Remove the choice from the map").click()
+    expect(page.get_by_test_id("count")).to_have_text("500 items")
+
+
+def test_coming_nearer_by_keys_wheel_and_buttons(page, plot):
+    def zoom():
+        return float(plot.get_attribute("data-zoom"))
+
+    assert zoom() == 1
+    page.keyboard.press("+")
+    expect(plot).not_to_have_attribute("data-zoom", "1.000")
+    by_key = zoom()
+    assert by_key > 1
+    plot.locator("canvas").hover()
+    page.mouse.wheel(0, -300)
+    expect(plot).not_to_have_attribute("data-zoom", f"{by_key:.3f}")
+    assert zoom() > by_key
+    before = colours(plot)
+    page.keyboard.press("ArrowRight")
+    assert (colours(plot) != before).any()
+    page.keyboard.press("0")
+    expect(plot).to_have_attribute("data-zoom", "1.000")
+    page.get_by_role("button", name="Come nearer").click()
+    expect(plot).not_to_have_attribute("data-zoom", "1.000")
+    page.get_by_role("button", name="Show all").click()
+    expect(plot).to_have_attribute("data-zoom", "1.000")
+    before = colours(plot)
+    page.get_by_label("Outline tagged items").check()
+    page.wait_for_load_state("networkidle")
+    assert (colours(plot) != before).any()
+
+
+def test_items_between_three_tags(page, plot, served):
+    served.settle()
+    page.get_by_role("tab", name="Three tags").click()
+    for corner in range(3):
+        expect(page.get_by_test_id(f"corner-{corner}")).to_be_visible()
+    legend = page.get_by_test_id("three-legend")
+    name = served.get("/api/tags")[11]["name"]
+    with page.expect_response(re.compile("/api/map/simplex")) as answer:
+        pick(page, "Left corner: tag", name)
+    expect(page.get_by_test_id("corner-1")).to_contain_text(name.rpartition("::")[2])
+    shares = np.frombuffer(answer.value.body(), "<f4").reshape(-1, 3)
+    shown = (shares.sum(axis=1) >= 0.05).sum()
+    expect(legend.get_by_text("shown.")).to_contain_text(f"{shown} item")
+    expect(legend.get_by_text("shown.")).to_contain_text(f"{500 - shown} left out")
+    three = page.get_by_test_id("plot").filter(visible=True)
+    drawn = colours(three)
+    assert (np.abs(drawn.astype(int) - drawn[0, 0]).sum(axis=2) > 30).sum() > 100
+    page.keyboard.press("ArrowLeft")
+    page.get_by_role("tab", name="Three tags").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("tab", name="Map", exact=True)).to_have_attribute("aria-selected", "true")
