@@ -1,0 +1,281 @@
+"""The GPU beside cuSPARSE and beside the processor of the same machine.
+
+    python benchmarks/gpu.py                              everything, on an NVIDIA GPU
+    python benchmarks/gpu.py --parts million,widths       some of it
+    python benchmarks/gpu.py --shrink 100 --device cpu    a small version in plain torch, to see that it runs
+
+Items are points of overlapping clouds in ten dimensions, one cloud a category, tied to about 15
+neighbours; one item in a hundred is labelled; lam = 1. Times on the device are between two events
+around work whose data is there already; every one is the least of several. The peer of an
+iteration (gather, gradient, projection, momentum, restart test) is cuSPARSE's product of the same
+graph and the same assignments alone, called through torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+import lass
+import lass.gpu
+from lass.gpu.arrays import Arrays, padded, upload
+from lass.gpu.descent import Stage, descend, loops
+from lass.gpu.search import _Search
+from lass.graph.weights import symmetrised, weigh
+from lass.solvers import Watch
+from machine import facts, read_json, write_json
+
+NEIGHBOURS, DIMENSIONS, LAM, TOLERANCE = 15, 10, 1.0, 1e-5
+#: one item in so many is labelled
+SILENCE = 100
+REPEAT = 10
+
+
+def clouds(size: int, categories: int) -> tuple[np.ndarray, sp.csr_array]:
+    """Points, and the labels of one in a hundred."""
+    rng = np.random.default_rng(0)
+    centres = 0.9 * rng.standard_normal((categories, DIMENSIONS))
+    truth = rng.integers(0, categories, size)
+    told = rng.permutation(size)[: size // SILENCE]
+    G = sp.csr_array((np.ones(len(told)), (told, truth[told])), shape=(size, categories))
+    return centres[truth] + rng.standard_normal((size, DIMENSIONS)), G
+
+
+def seconds(work: Callable[[], object], device: torch.device, repeat: int = REPEAT) -> float:
+    """The least time of some work on the device, after a first time that compiles and warms up."""
+    work()
+    taken = []
+    for _ in range(repeat):
+        if device.type == "cpu":
+            began = time.perf_counter()
+            work()
+            taken.append(time.perf_counter() - began)
+            continue
+        torch.cuda.synchronize()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        work()
+        end.record()
+        end.synchronize()
+        taken.append(start.elapsed_time(end) / 1000.0)
+    return min(taken)
+
+
+def iteration(arrays: Arrays, Z: torch.Tensor) -> dict[str, float]:
+    """One iteration and cuSPARSE's product, on the assignments after some iterations."""
+    single, layout, device = arrays.single(), arrays.layout, Z.device
+    stage = Stage(loops(device), arrays, single, Z.clone(), [Watch()])
+    Y, spare = Z.clone(), torch.empty_like(Z)
+    for _ in range(4):
+        Y, spare = stage.step(Y, spare)
+    pointers, columns, weights, _ = single.graph
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch calls its CSR matrices a beta version
+        W = torch.sparse_csr_tensor(pointers, columns, weights, (layout.rows, layout.rows))
+    dense = Y[:, 0, : layout.size].contiguous()
+    ours = seconds(lambda: stage.step(Y, spare), device)
+    theirs = seconds(lambda: torch.sparse.mm(W, dense), device)
+    return {"iteration_seconds": ours, "cusparse_seconds": theirs, "ratio": ours / theirs}
+
+
+def in_both_orders(problem: lass.Problem, device: torch.device) -> dict[str, Any]:
+    """Iterations with the rows as they come, and in the order that a solve puts them into."""
+    core = problem.core()
+    arrays = upload([core], device)
+    Z = padded(arrays.layout, [core.vertex()], device, torch.float32)
+    Stage(loops(device), arrays, arrays.single(), Z, [Watch()]).run(final=False, rounds=1)
+    order = Z[:, 0].argmax(dim=1).sort(stable=True).indices
+    as_given = iteration(arrays, Z)
+    by_category = iteration(arrays.reordered(order), Z[order])
+    return {"as_given": as_given, "by_category": by_category}
+
+
+def device_solve(problem: lass.Problem, device: torch.device, repeat: int) -> dict[str, Any]:
+    """From the start to the tolerance with everything on the device, certificates included."""
+    core = problem.core()
+    arrays = upload([core], device)
+    first = padded(arrays.layout, [core.vertex()], device, torch.float32)
+    last: dict[str, Any] = {}
+
+    def work() -> None:
+        watch = Watch()
+        watch.begin(2.0 * LAM, TOLERANCE * core.stake, 0.0)
+        descend(arrays, first.clone(), [watch])
+        last.update(iterations=watch.iterations, relative_gap=watch.gap / core.stake)
+
+    return {"device_seconds": seconds(work, device, repeat), **last}
+
+
+def wall(work: Callable[[], lass.Solution], repeat: int) -> tuple[float, lass.Solution]:
+    """The least time of a whole call, and what it returned."""
+    taken = []
+    for _ in range(repeat):
+        began = time.perf_counter()
+        solution = work()
+        taken.append(time.perf_counter() - began)
+    return min(taken), solution
+
+
+def million(device: torch.device, shrink: int) -> dict[str, Any]:
+    """One million items, a hundred categories."""
+    X, G = clouds(1_000_000 // shrink, 100)
+    began = time.perf_counter()
+    W = lass.gpu.knn_graph(X, NEIGHBOURS, device=device)
+    searched = time.perf_counter() - began
+    problem = lass.Problem(W, G, LAM)
+    result = {"N": problem.N, "K": problem.K, "ties": W.nnz // 2, "graph_seconds": searched}
+    result |= in_both_orders(problem, device) | device_solve(problem, device, 5)
+    whole, ours = wall(lambda: lass.gpu.solve(problem, tol=TOLERANCE, device=device), 3)
+    lass.solve(problem, tol=TOLERANCE, max_iter=1)
+    processor, theirs = wall(lambda: lass.solve(problem, tol=TOLERANCE), 2)
+    return result | {
+        "whole_call_seconds": whole,
+        "whole_call_relative_gap": ours.relative_gap,
+        "cpu_seconds": processor,
+        "cpu_iterations": theirs.n_iter,
+        "cpu_relative_gap": theirs.relative_gap,
+        "cpu_method": theirs.method,
+        "cpu_cores": len(os.sched_getaffinity(0)),
+        "cpu_over_device": processor / result["device_seconds"],
+        "cpu_over_whole_call": processor / whole,
+        "objective_difference": abs(ours.objective - theirs.objective) / problem.stake,
+    }
+
+
+def forest_graph(X: np.ndarray, device: torch.device, leaves: int) -> sp.csr_array:
+    """Neighbours within the leaves of two random trees: near enough for ten million points, and quick."""
+    points = torch.from_numpy(X).to(device)
+    size, found = len(X), []
+    directions = torch.Generator(device).manual_seed(0)
+    for _ in range(2):
+        order = torch.arange(size, device=device).view(1, -1)
+        while len(order) < leaves:
+            normal = torch.randn(DIMENSIONS, 1, generator=directions, device=device, dtype=points.dtype)
+            along = (points @ normal).ravel()[order]
+            order = order.gather(1, along.argsort(dim=1)).view(2 * len(order), -1)
+        distances = torch.empty((size, NEIGHBOURS), dtype=torch.float64, device=device)
+        which = torch.empty((size, NEIGHBOURS), dtype=torch.int64, device=device)
+        for leaf in order:
+            distances[leaf], near = _Search(points[leaf], NEIGHBOURS).all()
+            which[leaf] = leaf[near]
+        found.append((distances, which))
+    distances, which = (torch.cat(parts, dim=1) for parts in zip(*found, strict=True))
+    which, by_name = which.sort(dim=1)
+    distances = distances.gather(1, by_name)
+    distances[:, 1:].masked_fill_(which[:, 1:] == which[:, :-1], float("inf"))
+    distances, nearest = distances.sort(dim=1)
+    values = weigh(distances[:, :NEIGHBOURS].cpu().numpy(), "self-tuning", 1.0, 1.0)
+    columns = which.gather(1, nearest[:, :NEIGHBOURS]).int().cpu().numpy()
+    pointers = np.arange(0, values.size + 1, NEIGHBOURS)
+    return symmetrised(sp.csr_array((values.ravel(), columns.ravel(), pointers), shape=(size, size)), "mean")
+
+
+def ten_million(device: torch.device, shrink: int) -> dict[str, Any]:
+    """Ten million items, ten categories."""
+    X, G = clouds(10_000_000 // shrink, 10)
+    began = time.perf_counter()
+    W = forest_graph(X, device, leaves=128 if shrink == 1 else 4)
+    searched = time.perf_counter() - began
+    problem = lass.Problem(W, G, LAM)
+    result = {"N": problem.N, "K": problem.K, "ties": W.nnz // 2, "graph_seconds": searched}
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    result |= in_both_orders(problem, device) | device_solve(problem, device, 2)
+    whole, ours = wall(lambda: lass.gpu.solve(problem, tol=TOLERANCE, device=device), 1)
+    result |= {"whole_call_seconds": whole, "whole_call_relative_gap": ours.relative_gap}
+    if device.type == "cuda":
+        result["device_gib"] = torch.cuda.max_memory_allocated() / 2**30
+    return result
+
+
+def widths(device: torch.device, shrink: int) -> dict[str, Any]:
+    """Iterations from two to some thousands of categories."""
+    size, result = 100_000 // shrink, {}
+    X, _ = clouds(size, 10)
+    W = lass.gpu.knn_graph(X, NEIGHBOURS, device=device)
+    rng = np.random.default_rng(0)
+    for K in (2, 10, 30, 300, 1000, 4000):
+        told = rng.permutation(size)[: size // 10]
+        G = sp.csr_array((np.ones(len(told)), (told, rng.integers(K, size=len(told)))), shape=(size, K))
+        result[str(K)] = in_both_orders(lass.Problem(W, G, LAM), device)
+    return {"N": size, "categories": result}
+
+
+def together(device: torch.device, shrink: int) -> dict[str, Any]:
+    """Eight folds of a cross-validation, and eight lam: together, and one after the other."""
+    result: dict[str, Any] = {"K": 10, "problems": 8}
+    for size in (10_000 // shrink, 100_000 // shrink):
+        X, G = clouds(size, 10)
+        first = lass.Problem(lass.gpu.knn_graph(X, NEIGHBOURS, device=device), G)
+        fold = np.random.default_rng(0).integers(8, size=G.nnz)
+        held = [np.where(fold == i, 0.0, G.data) for i in range(8)]
+        sets = {
+            "folds": [first.changed(G=sp.csr_array((data, G.indices, G.indptr), G.shape)) for data in held],
+            "lams": [first.changed(lam=float(lam)) for lam in np.geomspace(0.1, 10.0, 8)],
+        }
+        result[str(size)] = {name: at_once_or_in_turn(problems, device) for name, problems in sets.items()}
+    return result
+
+
+def at_once_or_in_turn(problems: list[lass.Problem], device: torch.device) -> dict[str, float]:
+    """Seconds on the device, everything there already."""
+    cores = [problem.core() for problem in problems]
+
+    def ready(chosen: list[int]) -> tuple[list[int], Arrays, torch.Tensor]:
+        arrays = upload([cores[i] for i in chosen], device)
+        return (
+            chosen,
+            arrays,
+            padded(arrays.layout, [cores[i].vertex() for i in chosen], device, torch.float32),
+        )
+
+    def work(chosen: list[int], arrays: Arrays, Z: torch.Tensor) -> None:
+        watches = [Watch() for _ in chosen]
+        for i, watch in zip(chosen, watches, strict=True):
+            watch.begin(2.0 * problems[i].lam, TOLERANCE * cores[i].stake, 0.0)
+        descend(arrays, Z.clone(), watches)
+
+    everything = list(range(len(problems)))
+    whole, single = ready(everything), [ready([i]) for i in everything]
+    at_once = seconds(lambda: work(*whole), device, 3)
+    in_turn = seconds(lambda: [work(*one) for one in single], device, 3)
+    return {"together_seconds": at_once, "in_turn_seconds": in_turn, "ratio": in_turn / at_once}
+
+
+PARTS = {"million": million, "ten_million": ten_million, "widths": widths, "together": together}
+
+
+def main() -> None:
+    """Measure the parts that are asked for and write them down one by one."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--shrink", type=int, default=1, help="divide all numbers of items by this")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    arguments = parser.parse_args()
+    device = torch.device(arguments.device)
+    path = arguments.out / ("gpu.json" if arguments.shrink == 1 else f"gpu-{arguments.shrink}.json")
+    results = read_json(path) if path.exists() else {}
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "plain torch"
+    versions = {package: version(package) for package in ("torch", "triton")}
+    for part in arguments.parts.split(","):
+        began = time.perf_counter()
+        results[part] = PARTS[part](device, arguments.shrink) | {"device": name}
+        results |= {"machine": facts() | {"device": name, **versions}, "tolerance": TOLERANCE, "lam": LAM}
+        write_json(path, results)
+        print(f"{part}, {name}, {time.perf_counter() - began:.0f} s in all: {results[part]}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
