@@ -14,6 +14,7 @@ from lass.evidence import hear
 from lass.graph import KNNGraph
 from lass.graph.contrast import Contrast
 from lass.graph.laplacian import as_sparse
+from lass.many import Assignments
 from lass.mapping import NewItem, assign
 from lass.paths import Path as AssignmentPath
 from lass.solution import Solution
@@ -43,8 +44,10 @@ class Answers:
             raise ValueError(f"X must hold weights >= 0 to the fitted items; found {W.data.min():g}. Drop it")
         return self._contrast(W)
 
-    def predict_proba(self, X: Any, g: Any = None, lam: float | None = None) -> Array:
+    def predict_proba(self, X: Any, g: Any = None, lam: float | None = None) -> Any:
         """Assignments of new items: what their neighbours say, and affinities ``g`` of their own.
+
+        An array of shape (M, K), or :class:`lass.many.Assignments` where the fitted ones are.
 
         Parameters
         ----------
@@ -62,7 +65,7 @@ class Answers:
     def predict(self, X: Any) -> NDArray[Any]:
         """The largest category of new items."""
         check_is_fitted(self)
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        return np.asarray(self.classes_[decided(self.predict_proba(X))])
 
     def predict_tags(
         self, X: Any = None, top: int | None = 5, threshold: float = 0.0
@@ -82,19 +85,36 @@ class Answers:
             Only scores above this.
         """
         check_is_fitted(self)
+        if top is not None and not (isinstance(top, int | np.integer) and top >= 0):
+            raise ValueError(f"top must be a whole number >= 0, or None for all; found {top!r}")
+        if isinstance(self.solution_.Z, Assignments):
+            return self._sparse_tags(X, top, threshold)
         if X is None:
             scores = self._unsaid()
             said = self.affinities_.tocoo()
             scores[said.coords[0], said.coords[1]] = -np.inf
         else:
             scores = self.predict_proba(X)
-        if top is not None and not (isinstance(top, int | np.integer) and top >= 0):
-            raise ValueError(f"top must be a whole number >= 0, or None for all; found {top!r}")
         order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
         return [
             [(self.classes_[k], float(row[k])) for k in best if row[k] > threshold]
             for row, best in zip(scores, order, strict=True)
         ]
+
+    def _sparse_tags(self, X: Any, top: int | None, threshold: float) -> list[list[tuple[Any, float]]]:
+        """:meth:`predict_tags` from sparse assignments; fitted items by what their neighbours say."""
+        if top is None:
+            raise ValueError("top must be a number where assignments are stored sparsely; found None")
+        Z, words = (self.solution_.crowd(), self.affinities_) if X is None else (self.predict_proba(X), None)
+        most = 0 if words is None else int(np.diff(words.indptr).max(initial=0))
+        best, shares = Z.top(int(np.clip(top + most, 1, Z.shape[1])))
+        found = []
+        for n in range(len(Z)):
+            said = () if words is None else set(words.indices[words.indptr[n] : words.indptr[n + 1]].tolist())
+            ranked = zip(best[n].tolist(), shares[n].tolist(), strict=True)
+            unsaid = [(self.classes_[k], share) for k, share in ranked if k not in said]
+            found.append([pair for pair in unsaid[:top] if pair[1] > threshold])
+        return found
 
     def _unsaid(self) -> Array:
         """Scores of the categories of the fitted items, their own words left out."""
@@ -110,3 +130,10 @@ class Answers:
         if W.shape[0] != 1:
             raise ValueError(f"x must be one item; found {W.shape[0]} rows")
         return NewItem(W, self.solution_.Z).path(np.zeros(len(self.classes_)) if g is None else g)
+
+
+def decided(Z: Any) -> NDArray[np.intp]:
+    """The largest category of each item, of assignments in any form."""
+    if isinstance(Z, Assignments):
+        return Z.top(1)[0][:, 0].astype(np.intp)
+    return np.asarray(Z.argmax(axis=1))

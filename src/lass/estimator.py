@@ -14,14 +14,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lass.answers import Answers
+from lass.answers import Answers, decided
 from lass.checks import number, numbers
-from lass.choosing import Choice, choose_for_labels, choose_for_tags, solve_at
+from lass.choosing import Choice, choose_for_labels, choose_for_tags
 from lass.core import Array
 from lass.decisions import centred, slide
 from lass.graph import KNNGraph, as_weights, health
 from lass.graph.contrast import Contrast, steepened
 from lass.labels import Words, is_matrix, read_affinities, read_labels, unknown, words_of
+from lass.many import Assignments
+from lass.problem import Problem
 from lass.sharpening import STRONGEST, normalised_cut, sharpen
 from lass.simplex import project_simplex
 from lass.solution import Solution, solve
@@ -59,10 +61,13 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         Relative gap of the solution.
     verbose : bool
         Say on stderr what is being done, and how far the gap has fallen.
+    output : {"auto", "dense", "sparse"}
+        How assignments are stored, as in :func:`lass.solve`. "sparse" is for very many categories; it
+        needs a number for ``lam``, and no ``prior`` and no ``sharpen``.
 
     Attributes
     ----------
-    assignments_ : array of shape (N, K)
+    assignments_ : array of shape (N, K), or Assignments where they are stored sparsely
         Rows on the simplex.
     transduction_ : array of shape (N,)
         The decided category of each item, ``classes_[assignments_.argmax(axis=1)]``.
@@ -98,6 +103,7 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         contrast: float | None = None,
         tol: float = 1e-5,
         verbose: bool = False,
+        output: str = "auto",
     ) -> None:
         self.lam = lam
         self.n_neighbors = n_neighbors
@@ -107,6 +113,7 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         self.contrast = contrast
         self.tol = tol
         self.verbose = verbose
+        self.output = output
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -160,6 +167,13 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         automatic = isinstance(self.sharpen, str) and self.sharpen == "auto"
         if not (self.sharpen is None or automatic or _positive(self.sharpen)):
             raise ValueError(f"sharpen must be None, 'auto' or a number > 0; found {self.sharpen!r}")
+        if not (isinstance(self.output, str) and self.output in ("auto", "dense", "sparse")):
+            raise ValueError(f"output must be 'auto', 'dense' or 'sparse'; found {self.output!r}")
+        if self.output == "sparse":
+            for name, value in (("lam", self.lam), ("prior", self.prior), ("sharpen", self.sharpen)):
+                if value is not None and (name != "lam" or isinstance(value, str)):
+                    wanted = "a number" if name == "lam" else "None"
+                    raise ValueError(f"output='sparse' needs {name} to be {wanted}; found {value!r}")
         if not (self.contrast is None or _positive(self.contrast)):
             raise ValueError(f"contrast must be None or a number > 0; found {self.contrast!r}")
 
@@ -211,12 +225,18 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         self.lam_ = float(self.lam) if self.choice_ is None else self.choice_.lam
         self._say(str(self.choice_ or f"lam = {self.lam_:g}"))
         start = self._from_sources(G)
-        self._settle(solve_at(W, G, self.lam_, self.tol, start, self._progress()))
+        self._settle(self._solved(Problem(W, G, self.lam_), start, self._progress()))
         if self.sharpen is not None:
             self._sharpened()
         found = self.solution_
         self._say(f"{found.method}: at most {found.relative_gap:.1g} of the stake from the optimum")
         return self
+
+    def _solved(self, problem: Problem, start: Any, callback: Callback | None = None) -> Solution:
+        """A solution; of equally good dense ones the most even."""
+        output: Any = self.output
+        found = solve(problem, tol=self.tol, start=start, callback=callback, output=output)
+        return found if isinstance(found.Z, Assignments) else centred(found)
 
     def _say(self, text: str) -> None:
         if self.verbose:
@@ -279,7 +299,7 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         self.shift_ = shift
         moved = shift.any()
         self.assignments_ = project_simplex(solution.Z + shift) if moved else solution.Z
-        self.transduction_ = self.classes_[self.assignments_.argmax(axis=1)]
+        self.transduction_ = self.classes_[decided(self.assignments_)]
 
     def _sharpened(self) -> None:
         """Make the decisions firmer: from those there are and, given a prior, those of a steeper graph."""
@@ -365,13 +385,13 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         if (interior := self._from_sources(problem.G)) is not None:
             start, problem = interior, problem.changed(lam=self.lam_)
         self.health_ = health(self.graph_, np.asarray(np.diff(problem.G.indptr) > 0))
-        self._settle(centred(solve(problem, tol=self.tol, start=start)), near=self.shift_)
+        self._settle(self._solved(problem, start), near=self.shift_)
         if self.sharpen is not None:
             self._sharpened()
         return self
 
     # scikit-learn looks for the next two in the class itself when it names columns
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """Assignments as features; the same as :meth:`predict_proba`."""
         return self.predict_proba(X)
 

@@ -22,6 +22,7 @@ from lass.backends.threads import kernels, over_rows
 from lass.checks import number, numbers
 from lass.core import Array
 from lass.graph.laplacian import as_sparse
+from lass.many import Assignments, mapped
 from lass.paths import Path, follow
 from lass.solution import Solution
 
@@ -34,9 +35,7 @@ def _maps() -> ModuleType:
     return maps
 
 
-def assign(
-    W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: ArrayLike | None = None
-) -> Array:
+def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: ArrayLike | None = None) -> Any:
     """Assign new items, each by itself: the out-of-sample map.
 
     Each row is the projection of ``zbar + g / (2 lam d) + shift`` onto the simplex:
@@ -52,7 +51,7 @@ def assign(
     W_new : array or sparse matrix of shape (M, N)
         Weights >= 0 of the new items with the N known ones. CSR of float64 is
         taken as it is and checked on the way; anything else is converted.
-    Z : array of shape (N, K) or Solution
+    Z : array of shape (N, K), Assignments or Solution
         Assignments of the known items.
     G_new : array or sparse matrix of shape (M, K), optional
         Affinities of the new items. After a solve with a prior, the multipliers
@@ -65,8 +64,9 @@ def assign(
 
     Returns
     -------
-    array of shape (M, K)
-        Rows >= 0 that sum to one. O(nnz(W_new) K), threaded, no memory beside it.
+    array of shape (M, K), or Assignments where Z is stored sparsely
+        Rows >= 0 that sum to one. O(nnz(W_new) K), threaded, no memory beside it; in sparse form,
+        O(what the neighbours store).
 
     Examples
     --------
@@ -78,6 +78,8 @@ def assign(
     """
     Z = _known(Z)
     lam = number(lam, "lam", infinite=True)
+    if isinstance(Z, Assignments):
+        return _assign_sparse(W_new, Z, G_new, lam, shift)
     weights, graph = _weights(W_new, len(Z))
     M, K = weights.shape[0], Z.shape[1]
     out = _affinities(G_new, M, K)
@@ -92,6 +94,26 @@ def assign(
     return out
 
 
+def _assign_sparse(W_new: Any, Z: Assignments, G_new: Any, lam: float, shift: Any) -> Assignments:
+    """New items whose neighbours are stored sparsely."""
+    if shift is not None:
+        raise ValueError("shift does not go with sparse assignments; leave it out, or pass Z.to_dense()")
+    weights, K = as_sparse(W_new, "W_new"), Z.shape[1]
+    words = sp.csr_array((weights.shape[0], K)) if G_new is None else as_sparse(G_new, "G_new")
+    if weights.shape[1] != len(Z):
+        raise ValueError(
+            f"W_new must have one column a known item, {len(Z)}; found shape {weights.shape}. "
+            "Is it transposed?"
+        )
+    if weights.nnz and weights.data.min() < 0:
+        raise ValueError(f"W_new must hold weights >= 0; found {weights.data.min():g}. Drop it")
+    if words.shape != (weights.shape[0], K):
+        raise ValueError(
+            f"G_new must have shape {(weights.shape[0], K)}, one row a new item; found {words.shape}"
+        )
+    return mapped(weights, Z, words, lam)
+
+
 class NewItem:
     """One new item, for asking "what if": the crowd's say is computed once, words can change.
 
@@ -99,7 +121,7 @@ class NewItem:
     ----------
     w : array or sparse matrix of shape (N,) or (1, N)
         Weights >= 0 with the known items.
-    Z : array of shape (N, K) or Solution
+    Z : array of shape (N, K), Assignments or Solution
         Their assignments; not looked at again.
 
     Attributes
@@ -191,15 +213,17 @@ def path(w: Any, Z: Any, g: Any) -> Path:
     return NewItem(w, Z).path(g)
 
 
-def _known(Z: Any) -> Array:
-    """Assignments of the known items as a C-contiguous array; a Solution is not copied."""
+def _known(Z: Any) -> Any:
+    """Assignments of the known items: sparse as they are, or a C-contiguous array; nothing is copied."""
     if isinstance(Z, Solution):
         if Z.problem.C is not None:
             raise ValueError(
                 "Z was solved with a category_graph, which the map of new items does not know; "
                 "pass solution.Z to leave it out"
             )
-        return np.ascontiguousarray(Z.Z)
+        Z = Z.Z
+    if isinstance(Z, Assignments):
+        return Z
     given = np.ascontiguousarray(numbers(Z, "Z"))
     if given.ndim != 2 or not given.shape[1]:
         raise ValueError(f"Z must be a Solution or an array of shape (N, K); found shape {given.shape}")

@@ -42,7 +42,7 @@ def run(
     pieces = reduction.pieces
     points = [_first(piece, start, reduction.Z) for piece in pieces]
     gaps = [_gap(*pair) for pair in zip(pieces, points, strict=True)] if len(pieces) > 1 else [math.inf]
-    with _gracefully(watch):
+    with gracefully(watch):
         for i, piece in enumerate(pieces):
             core = piece.core
             chosen, why = (solver, "as asked") if solver else pick(core, start is not None)
@@ -75,7 +75,7 @@ def _gap(piece: Piece, Z: Array) -> float:
 
 
 @contextmanager
-def _gracefully(watch: Watch) -> Iterator[None]:
+def gracefully(watch: Watch) -> Iterator[None]:
     """Let Ctrl-C end the solve at the next iteration instead of tearing it up."""
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

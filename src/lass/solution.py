@@ -8,7 +8,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,11 +17,13 @@ from numpy.typing import ArrayLike
 from lass.checks import numbers
 from lass.core import Array
 from lass.graph.laplacian import components
+from lass.many import Assignments, certify, mapped, obstacle, too_large
+from lass.many import run as run_sparse
 from lass.problem import Problem
 from lass.running import run
 from lass.simplex import project_simplex
 from lass.solvers import Callback, Solver, Step, Watch, named
-from lass.storage import pack, read, unpack, write
+from lass.storage import pack, pack_matrix, read, unpack, unpack_matrix, write
 from lass.uniqueness import Uniqueness, examine
 
 
@@ -41,6 +43,8 @@ def solve(
     max_iter: int | None = None,
     start: Solution | ArrayLike | None = None,
     callback: Callback | None = None,
+    output: Literal["auto", "dense", "sparse"] = "auto",
+    device: str | None = None,
     **options: Any,
 ) -> Solution:
     """Find the assignments, with a proof of how close they are to the optimum.
@@ -65,6 +69,12 @@ def solve(
         Where to start; an earlier solution of a similar problem saves most of the work.
     callback : callable, optional
         Called with a :class:`lass.solvers.Step` (iteration, seconds, gap); return True to stop.
+    output : {"auto", "dense", "sparse"}
+        ``"sparse"`` is for very many categories: ``Z`` is then :class:`lass.many.Assignments`, explicit
+        entries and one background value a row, and memory goes with what is stored. ``"auto"``
+        takes it where N x K numbers would not fit, or where ``start`` has that form.
+    device : str, optional
+        ``"cuda"`` solves on a GPU by a method of its own, see :mod:`lass.gpu`.
 
     Returns
     -------
@@ -93,6 +103,8 @@ def solve(
         raise ValueError("G must be given: one row an item, one column a category")
     else:
         problem = Problem(W, G, lam, fixed=fixed, prior=prior, **options)
+    if device is not None:
+        method = _on_device(device, method)
     solver = named(method)
     if not (isinstance(tol, Real) and 0 <= tol < math.inf):
         raise ValueError(f"tol must be a number >= 0; found {tol!r}")
@@ -101,35 +113,79 @@ def solve(
     if solver is not None and problem.masses is not None and not solver.takes_masses:
         raise ValueError(f"method {solver.name!r} cannot hold a prior; use 'auto', 'gradient' or 'admm'")
     watch = Watch(callback=callback, max_iter=max_iter, began=began)
-    duals = start.duals if isinstance(start, Solution) else {}
-    outcome = run(problem, solver, watch, tol, _start(start, problem), duals)
+    if _wants_sparse(problem, output, solver, start):
+        sparse, note = run_sparse(problem, watch, tol, _sparse_start(start, problem))
+        found: dict[str, Any] = {"Z": sparse, "method": note}
+    else:
+        duals = start.duals if isinstance(start, Solution) else {}
+        outcome = run(problem, solver, watch, tol, _start(start, problem), duals)
+        found = {
+            "Z": outcome.Z, "method": "; ".join(outcome.notes), "shift": outcome.shift,
+            "duals": outcome.duals,
+        }  # fmt: skip
     return Solution(
         problem=problem,
-        Z=outcome.Z,
         tol=tol,
-        method="; ".join(outcome.notes),
         n_iter=watch.iterations,
         seconds=time.perf_counter() - began,
         history=watch.history,
         interrupted=watch.interrupted,
-        shift=outcome.shift,
-        duals=outcome.duals,
         solver=method,
+        **found,
     )._warn()
+
+
+def _on_device(device: str, method: str | Solver) -> Solver:
+    """The solver that runs there."""
+    if method != "auto":
+        raise ValueError(f"device={device!r} has a method of its own; leave method={method!r} out")
+    from lass.gpu import Device  # it stands on this room, and is wanted by few
+
+    return Device(device)
+
+
+def _wants_sparse(problem: Problem, output: str, solver: Solver | None, start: Any) -> bool:
+    """Whether assignments are stored sparsely."""
+    if output not in ("auto", "dense", "sparse"):
+        raise ValueError(f"output must be 'auto', 'dense' or 'sparse'; found {output!r}")
+    hindered = obstacle(problem) or ("" if solver is None else f"method {solver.name!r}")
+    if output == "sparse" and hindered:
+        raise ValueError(
+            f"output='sparse' does not go with {hindered}; leave that out, or use output='dense'"
+        )
+    if output == "auto" and not hindered:
+        given = start.Z if isinstance(start, Solution) else start
+        return isinstance(given, Assignments) or too_large(problem)
+    return output == "sparse"
+
+
+def _sparse_start(start: Any, problem: Problem) -> Assignments | None:
+    """A feasible start in sparse form."""
+    given = start.Z if isinstance(start, Solution) else start
+    if not isinstance(given, Assignments):
+        dense = _start(start, problem)
+        return None if dense is None else Assignments.of(dense)
+    if given.shape != (problem.N, problem.K):
+        raise ValueError(f"start must have shape {(problem.N, problem.K)}; found {given.shape}")
+    return given
 
 
 def _start(start: Any, problem: Problem) -> Array | None:
     """A feasible copy of where to start."""
     if start is None:
         return None
-    given = start.Z if isinstance(start, Solution) else numbers(start, "start")
+    given = start.Z if isinstance(start, Solution) else start
+    if isinstance(given, Assignments):
+        return given.to_dense()
+    if not isinstance(start, Solution):
+        given = numbers(start, "start")
     if given.shape != (problem.N, problem.K) or not np.isfinite(given).all():
         raise ValueError(
             f"start must be a Solution or finite numbers of shape {(problem.N, problem.K)}; "
             f"found shape {given.shape}"
         )
     if isinstance(start, Solution):
-        return given.copy()
+        return np.array(given)
     return np.asarray(project_simplex(given), dtype=float)
 
 
@@ -137,15 +193,15 @@ def _start(start: Any, problem: Problem) -> Array | None:
 class Solution:
     """Assignments with their certificate: ``objective - optimum <= gap``.
 
-    Rows of ``Z`` are >= 0 exactly and sum to one. ``relative_gap`` is the gap
-    over the problem's stake; ``converged`` says whether it reached ``tol``.
-    ``method`` tells in words what was done. ``history`` lists iteration,
-    seconds and gap. With negative weights there is no certificate: ``gap`` is
-    NaN and ``stationarity`` is all that is known.
+    ``Z`` is an array, or :class:`lass.many.Assignments` where it is stored sparsely; its rows
+    are >= 0 exactly and sum to one. ``relative_gap`` is the gap over the problem's stake;
+    ``converged`` says whether it reached ``tol``. ``method`` tells in words what was done.
+    ``history`` lists iteration, seconds and gap. With negative weights there is no certificate:
+    ``gap`` is NaN and ``stationarity`` is all that is known.
     """
 
     problem: Problem
-    Z: Array
+    Z: Any  # an array of shape (N, K), or Assignments of that shape
     tol: float
     method: str
     n_iter: int
@@ -159,7 +215,9 @@ class Solution:
     def __post_init__(self) -> None:
         #: what :meth:`Problem.gap` certifies with; all that is known when weights are negative
         self.stationarity = 0.0
-        if math.isfinite(self.problem.lam):
+        if isinstance(self.Z, Assignments):
+            self.objective, self.stationarity = certify(self.problem, self.Z)
+        elif math.isfinite(self.problem.lam):
             self.objective, self.stationarity = self.problem.certify(self.Z, self.shift)
         else:
             self.objective = -float(self.problem.G.multiply(self.Z).sum())
@@ -181,15 +239,21 @@ class Solution:
             )
         return self
 
-    def at(self, Z: Array) -> Solution:
+    def at(self, Z: Array | Assignments) -> Solution:
         """The same problem at other assignments, certified anew."""
         return replace(self, Z=Z)
 
-    def crowd(self) -> Array:
+    def dense(self) -> Solution:
+        """The same solution with all N x K numbers, for what sparse assignments do not offer."""
+        return self.at(self.Z.to_dense()) if isinstance(self.Z, Assignments) else self
+
+    def crowd(self) -> Any:
         """What the neighbours say of each item, its own words left out: (W Z)_n / d_n.
 
-        Items without neighbours get the even assignment.
+        Items without neighbours get the even assignment. In the form of ``Z``.
         """
+        if isinstance(self.Z, Assignments):
+            return mapped(self.problem.W, self.Z, sp.csr_array(self.Z.shape), math.inf)
         degree = np.asarray(self.problem.W.sum(axis=1)).ravel()[:, None]
         even = np.full_like(self.Z, 1.0 / self.problem.K)
         return np.divide(self.problem.W @ self.Z, degree, out=even, where=degree > 0)
@@ -201,6 +265,7 @@ class Solution:
         ``"least-squares"``: the formula of the paper, which agrees at a solution
         and may be slightly negative elsewhere. Rows of fixed items are zero.
         """
+        self._need_dense("multipliers()")
         gradient = self.problem.gradient(self.Z)
         if self.shift is not None:
             gradient -= self.shift
@@ -218,6 +283,10 @@ class Solution:
             raise ValueError(f"formula must be 'dual' or 'least-squares'; found {formula!r}")
         pi[~self.problem.free], M[~self.problem.free] = 0.0, 0.0
         return pi, M
+
+    def _need_dense(self, what: str) -> None:
+        if isinstance(self.Z, Assignments):
+            raise ValueError(f"{what} needs all N x K numbers; ask dense() of this sparse solution for them")
 
     def kkt(self) -> dict[str, float]:
         """Largest residual of each of the five optimality conditions, by name."""
@@ -239,6 +308,7 @@ class Solution:
 
         Exact where Z is (solve to a small ``tol`` first): entries below 1e-9 count as zero.
         """
+        self._need_dense("uniqueness()")
         problem = self.problem
         rows = np.flatnonzero(problem.free)
         if not problem.convex or not problem.dominant:
@@ -276,7 +346,7 @@ class Solution:
         lam, fixed
             New values; what is not given stays.
         how
-            ``method``, ``tol``, ``max_iter``, ``callback`` as in :func:`solve`.
+            ``method``, ``tol``, ``max_iter``, ``callback``, ``output`` as in :func:`solve`.
         """
         problem = self.problem.changed(G=G, lam=lam, fixed=fixed)
         return solve(problem, start=self, **{"method": self.solver, "tol": self.tol, **how})
@@ -296,7 +366,12 @@ def arrays_of(solution: Solution) -> dict[str, Any]:
     arrays = pack(solution.problem) | {f"dual_{name}": value for name, value in solution.duals.items()}
     if solution.shift is not None:
         arrays["shift"] = solution.shift
-    for name in ("Z", "tol", "method", "n_iter", "seconds", "interrupted"):
+    if isinstance(solution.Z, Assignments):
+        pack_matrix(arrays, "Z", solution.Z.to_csr())
+        arrays["background"] = solution.Z.background
+    else:
+        arrays["Z"] = solution.Z
+    for name in ("tol", "method", "n_iter", "seconds", "interrupted"):
         arrays[name] = np.asarray(getattr(solution, name))
     arrays["history"] = np.array(solution.history, dtype=float).reshape(-1, 3)
     arrays["solver"] = np.asarray(solution.solver if isinstance(solution.solver, str) else "auto")
@@ -305,9 +380,15 @@ def arrays_of(solution: Solution) -> dict[str, Any]:
 
 def restored(data: dict[str, Any]) -> Solution:
     """A solution from its arrays; the gap is computed anew."""
-    Z = np.ascontiguousarray(data["Z"], dtype=float)
+    Z = _restored_sparse(data) if "background" in data else np.ascontiguousarray(data["Z"], dtype=float)
     problem = unpack(data, Z.shape)
-    if not np.isfinite(Z).all() or Z.min() < 0 or np.abs(Z.sum(axis=1) - 1).max() > 1e-9:
+    if isinstance(Z, Assignments):
+        if obstacle(problem):
+            raise ValueError(f"sparse assignments with {obstacle(problem)}")
+        feasible = Z.feasible
+    else:
+        feasible = np.isfinite(Z).all() and Z.min() >= 0 and np.abs(Z.sum(axis=1) - 1).max() <= 1e-9
+    if not feasible:
         raise ValueError("rows of Z are not on the simplex")
     shift = data.get("shift")
     duals = {name[5:]: value for name, value in data.items() if name.startswith("dual_")}
@@ -329,3 +410,11 @@ def restored(data: dict[str, Any]) -> Solution:
         duals=duals,
         solver=str(data["solver"]),
     )
+
+
+def _restored_sparse(data: dict[str, Any]) -> Assignments:
+    """Sparse assignments from their arrays."""
+    stored = unpack_matrix(data, "Z")
+    if not stored.has_canonical_format:
+        raise ValueError("Z names a category twice")
+    return Assignments(stored, np.asarray(data["background"], float))

@@ -140,7 +140,7 @@ class Live:
         if self.solved and G.shape[1] == problem.K:
             after = problem.changed(G=G)
             tol = max(BETTER * solution.gap / (after.stake or 1.0), LEAST)
-            return solve(after, start=solution, tol=tol, callback=told)
+            return solve(after, start=solution, tol=tol, callback=told, output="dense")
         ties = smoothing_of(self._collection, self._collection.names()[: G.shape[1]])
         start = grown(solution.Z, problem.W, G.shape[1])
         return complete(problem.W, G, problem.lam, category_graph=ties, start=start, callback=told).solution

@@ -88,7 +88,7 @@ def complete(
     options = {} if category_graph is None else {"category_graph": category_graph}
     # at a small lam the gap hardly sees items without words: it must be as much smaller
     tol *= min(1.0, 2.0 * value * _typical_degree(W)) if value > 0 else 1.0
-    solution = solve(W, G, value, tol=tol, start=start, callback=callback, **options)
+    solution = solve(W, G, value, tol=tol, start=start, callback=callback, output="dense", **options)
     return Completed(solution, value, choice)
 
 

@@ -1,0 +1,182 @@
+"""Very many categories: sparse assignments against dense ones, and where only sparse ones fit.
+
+    python benchmarks/many.py                        # all cases, dense as the peer where it fits
+    python benchmarks/many.py --cases large --repeat 1
+
+Every solve has a process of its own, so that peak memory is its own too; the least time of some repeats
+counts. Both forms get the same problem, the same tolerance, and are certified by the same dense formula
+where that fits. Synthetic items: topics of about 100 items, 50 tags a topic drawn by Zipf's law from all
+K, 5 stated tags an item; ties within the topic, and one in five to anybody.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+import lass
+from machine import facts, write_json
+from sets import DATA, ROOT
+
+
+class Case(NamedTuple):
+    """A problem, how exactly it is solved, and whether dense assignments fit."""
+
+    build: Callable[[Path], tuple[sp.csr_array, sp.csr_array]]
+    lam: float
+    tol: float
+    dense: bool
+
+
+def synthetic(N: int, K: int, seed: int = 0) -> tuple[sp.csr_array, sp.csr_array]:
+    """Graph and words of N items in topics, with K tags."""
+    rng = np.random.default_rng(seed)
+    topics, pool, tags, inside, outside = max(1, N // 100), 50, 5, 8, 2
+    frequency = 1.0 / np.arange(1, K + 1)
+    pools = rng.choice(K, size=(topics, pool), p=frequency / frequency.sum())
+    topic = np.sort(rng.integers(topics, size=N))
+    topic = topic[rng.permutation(N)]  # neighbours do not lie next to each other
+    order = np.argsort(topic, kind="stable")
+    starts = np.searchsorted(topic[order], np.arange(topics + 1))
+    rows = np.repeat(np.arange(N), inside)
+    sizes = np.diff(starts)[topic[rows]]
+    near = order[starts[topic[rows]] + (rng.random(len(rows)) * sizes).astype(int)]
+    strangers = np.repeat(np.arange(N), outside)
+    rows, columns = np.append(rows, strangers), np.append(near, rng.integers(N, size=len(strangers)))
+    ties = sp.csr_array((rng.uniform(0.2, 1.0, len(rows)), (rows, columns)), shape=(N, N))
+    W = sp.csr_array((ties + ties.T) / 2)
+    W.setdiag(0)
+    W.eliminate_zeros()
+    items = np.repeat(np.arange(N), tags)
+    drawn = pools[topic[items], (pool * rng.random(len(items)) ** 2).astype(int)]
+    G = sp.csr_array((np.ones(len(items)), (items, drawn)), shape=(N, K))
+    G.data[:] = 1.0
+    return W, G
+
+
+def delicious(data: Path) -> tuple[sp.csr_array, sp.csr_array]:
+    """16,105 web pages, 983 tags."""
+    with np.load(data / "delicious" / "delicious.npz", allow_pickle=False) as file:
+        X, Y = (
+            sp.csr_array(
+                tuple(file[f"{part}_{name}"] for name in ("data", "indices", "indptr")),
+                shape=tuple(file[f"{part}_shape"]),
+            )
+            for part in "XY"
+        )
+    return lass.knn_graph(X.astype(float), 15, metric="cosine"), Y.astype(float)
+
+
+def lastfm(data: Path) -> tuple[sp.csr_array, sp.csr_array]:
+    """Every artist with three listeners, and all 11,946 tags, as often as anybody used them."""
+    import pandas as pd
+
+    tags, tagged, listens = (
+        pd.read_parquet(data / "lastfm" / f"{name}.parquet") for name in ("tags", "tagged", "listens")
+    )
+    heard = listens.groupby("artist").user.nunique()
+    place = pd.Series(range(int((heard >= 3).sum())), heard.index[heard >= 3])
+    listens = listens[listens.artist.isin(place.index)]
+    plays = np.log1p(listens.weight.to_numpy(float))
+    X = sp.csr_array((plays, (place[listens.artist].to_numpy(), listens.user.to_numpy())))
+    W = lass.knn_graph(X, 15, metric="cosine")
+    column = pd.Series(range(len(tags)), tags.id)
+    said = tagged[tagged.artist.isin(place.index) & tagged.tag.isin(column.index)]
+    said = said[["artist", "tag"]].drop_duplicates()
+    where = (place[said.artist].to_numpy(), column[said.tag].to_numpy())
+    return W, sp.csr_array((np.ones(len(said)), where), shape=(len(place), len(tags)))
+
+
+CASES: dict[str, Case] = {
+    "small": Case(lambda _: synthetic(2_000, 1_000), 0.1, 1e-7, True),
+    "1000 tags": Case(lambda _: synthetic(10_000, 1_000), 0.1, 1e-7, True),
+    "1000 tags, lam 1": Case(lambda _: synthetic(10_000, 1_000), 1.0, 1e-7, True),
+    "3000 tags": Case(lambda _: synthetic(10_000, 3_000), 0.1, 1e-7, True),
+    "delicious": Case(delicious, 0.1, 1e-6, True),
+    "lastfm": Case(lastfm, 0.1, 1e-3, False),
+    "large": Case(lambda _: synthetic(200_000, 100_000), 0.1, 1e-3, False),
+    "large, lam 1": Case(lambda _: synthetic(200_000, 100_000), 1.0, 1e-3, False),
+}
+
+
+def peak() -> float:
+    """GiB that this process has held at most, the data and the building of the problem included."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def one(name: str, output: str, data: Path) -> dict[str, Any]:
+    """Solve once, in this process."""
+    case = CASES[name]
+    lass.solve(*synthetic(200, 20), 1.0, output=output)  # what is compiled or loaded once does not count
+    problem = lass.Problem(*case.build(data), case.lam)
+    tracemalloc.start()  # sees the arrays, few and large: what the solve itself holds, and no slower for it
+    cpu = time.process_time()
+    solution = lass.solve(problem, tol=case.tol, output=output)
+    found = {
+        "items": problem.N, "categories": problem.K, "lam": case.lam, "tol": case.tol,
+        "seconds": round(solution.seconds, 2), "processor_seconds": round(time.process_time() - cpu, 2),
+        "iterations": solution.n_iter, "relative_gap": solution.relative_gap,
+        "objective": solution.objective, "stake": problem.stake, "converged": solution.converged,
+        "peak_gib": round(peak(), 3), "solve_gib": tracemalloc.get_traced_memory()[1] / 2**30,
+    }  # fmt: skip
+    if output == "sparse":
+        found["entries_a_row"] = round(solution.Z.stored / problem.N, 1)
+    return found
+
+
+def measure(name: str, output: str, data: Path, repeat: int) -> dict[str, Any]:
+    """The fastest of some processes."""
+    command = [sys.executable, __file__, "--one", name, output, "--data", str(data)]
+    runs = [
+        json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        for _ in range(repeat)
+    ]
+    return min(runs, key=lambda run: run["seconds"])
+
+
+def compared(name: str, data: Path, repeat: int) -> dict[str, Any]:
+    """One case in sparse form, and dense where that fits, with the ratios of the two."""
+    result = {"sparse": measure(name, "sparse", data, repeat)}
+    if CASES[name].dense:
+        result["dense"] = measure(name, "dense", data, repeat)
+        sparse, dense = result["sparse"], result["dense"]
+        result["ratios"] = {
+            "seconds": round(dense["seconds"] / sparse["seconds"], 2),
+            "processor_seconds": round(dense["processor_seconds"] / sparse["processor_seconds"], 2),
+            "solve_gib": round(dense["solve_gib"] / sparse["solve_gib"], 2),
+            "objective_difference": abs(dense["objective"] - sparse["objective"]) / abs(dense["objective"]),
+        }
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "many.json")
+    parser.add_argument("--one", nargs=2, metavar=("CASE", "OUTPUT"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(one(*arguments.one, arguments.data)))
+        return
+    kept = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"cases": {}}
+    for name in arguments.cases:
+        kept["cases"][name] = compared(name, arguments.data, arguments.repeat)
+        print(name, json.dumps(kept["cases"][name], indent=1), flush=True)
+        write_json(arguments.out, {"machine": facts(), "cases": kept["cases"]})
+
+
+if __name__ == "__main__":
+    main()
