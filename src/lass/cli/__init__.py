@@ -22,6 +22,7 @@ HOME = {
     "log": "lass.cli.log:log",
     "next": "lass.cli.next:next_items",
     "export": "lass.cli.export:export",
+    "reproduce": "lass.cli.reproduce:reproduce",
 }
 
 BEGINNINGS = {
