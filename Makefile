@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test web wheel bench clean
+.PHONY: demo test web wheel docs evidence bench clean
 
 # The two commands: `make demo` shows what LASS does, `make test` checks everything.
 
@@ -15,6 +15,16 @@ test: $(VENV)/ready web
 	$(BIN)/ruff format --check src tests benchmarks examples scripts
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+# every experiment of the paper; DATA names the folder of the data sets
+DATA ?= data
+evidence: $(VENV)/ready
+	$(BIN)/lass reproduce all --data $(DATA) --out out/evidence
+	cp out/evidence/evidence.md docs/evidence.md
+	mkdir -p docs/pictures && cp out/evidence/pictures/*.png docs/pictures/
+
+docs: $(VENV)/docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs out/docs
 
 # the pages of the Studio, which go into the package
 web: $(VENV)/ready
@@ -33,6 +43,8 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/estimator.py
 	$(BIN)/python benchmarks/active.py
 	$(BIN)/python benchmarks/suggestions.py --resume
+	$(BIN)/python benchmarks/many.py
+	$(BIN)/python benchmarks/studio.py
 	$(BIN)/python benchmarks/tags.py --sets debian corel5k lastfm delicious
 
 $(VENV)/bin/python:
@@ -40,11 +52,15 @@ $(VENV)/bin/python:
 
 $(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,graph,files,studio]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --group test --editable ".[plot,graph,files,studio,gpu,ray]"
 	touch $@
 
 $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --group bench
+	touch $@
+
+$(VENV)/docs: $(VENV)/ready
+	$(BIN)/pip install --quiet --constraint constraints.txt --group docs
 	touch $@
 
 clean:

@@ -25,7 +25,7 @@ _HOME = {
     "spread": "lass.spreads",
 }
 
-_ROOMS = ("active", "baselines", "collection", "graph", "solvers")
+_ROOMS = ("active", "baselines", "collection", "distributed", "gpu", "graph", "many", "solvers")
 
 __all__ = [
     "LASS",
@@ -37,11 +37,14 @@ __all__ = [
     "assign",
     "baselines",
     "collection",
+    "distributed",
     "explain",
     "flips",
+    "gpu",
     "graph",
     "influence",
     "knn_graph",
+    "many",
     "path",
     "project_simplex",
     "solve",
@@ -51,7 +54,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from lass import active, baselines, collection, graph, solvers
+    from lass import active, baselines, collection, distributed, gpu, graph, many, solvers
     from lass.estimator import LASS
     from lass.explanation import explain, flips
     from lass.graph import knn_graph
