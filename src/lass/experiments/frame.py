@@ -44,6 +44,8 @@ class Table:
     columns: list[str]
     rows: list[list[str | float]]
     note: str = ""
+    #: shows data that may not be passed on: it stays out of the summary, which people publish
+    private: bool = False
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,8 @@ def _notes(context: Context, facts: dict[str, Any]) -> list[str]:
         "to all until decisions follow the shares), whichever is better. At a small lam LASS is SSL, and "
         "with the factor it is SSL1. Why SSL1 is ahead of plain LASS from a few labels on: it is told that "
         "classes are of one size, and LASS is not. LASS + prior has 14 values to choose from with hindsight, "
-        "SSL1 none: a lead of a few tenths may be no more than that.",
+        "SSL1 none: a lead of a few tenths may be no more than that. The factor was added after the slide "
+        "alone had lost to SSL1 at most counts of a first draw.",
         "LASS, defaults: lam chosen from the labels alone, no prior, and weights squared; the table of "
         "weights shows that squares help everybody, SSL1 no less.",
         "SSL2 is SSL with the normalised Laplacian, labels held fixed.",

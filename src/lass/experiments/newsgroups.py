@@ -183,7 +183,8 @@ def _notes(context: Context, facts: dict[str, Any]) -> list[str]:
         "Why LASS gains with more documents: it lets a labelled document move away from its one word towards "
         "what its neighbours say, where SSL holds it fixed at a row that misses its other topics.",
         "Why it needs the prior with few: denied words pull topics down unevenly, and at a large lam the "
-        "topic with the largest sum of words takes nearly all the mass. Sliding undoes this.",
+        "topic with the largest sum of words takes nearly all the mass. Sliding undoes this. This form, and "
+        "the grid of lam, were fixed after a look at first draws of these data.",
         "The best eps is often the largest of the paper's list: the more a label row is smoothed, the less "
         "it claims.",
     ]

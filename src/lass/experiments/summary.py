@@ -44,7 +44,7 @@ def _section(record: Record) -> str:
         lines += ["*The quick form, on small data: for trying out, not as evidence.*", ""]
     if record.outcome.findings:
         lines += [_findings(record.outcome.findings)]
-    for table in record.outcome.tables:
+    for table in (table for table in record.outcome.tables if not table.private):
         lines += [f"**{_words(table.title)}**", "", _of(table)]
         lines += [_words(table.note), ""] if table.note else []
     for picture in record.outcome.pictures:

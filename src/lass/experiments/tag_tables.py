@@ -16,6 +16,9 @@ F1 = 2
 PEERS = ("SSL", "SSL1", "SSL2")
 METHODS = ("LASS", *PEERS, "most frequent")
 
+#: collections whose items may be shown to anybody
+FREE = ("debian",)
+
 
 @dataclass(frozen=True)
 class Tagging:
@@ -92,4 +95,5 @@ def samples(found: Tagging, count: int, kept: Mapping[str, Any]) -> Table:
         f"Six hidden items drawn at random, not picked; {count} tags told of others. Predictions in their "
         f"order, as many as the truth has, mismatches in bold; {100 * right:.0f} % right."
     )
-    return Table(f"{found.name}: predictions", ["item", "truth", "predicted"], rows, note)
+    columns = ["item", "truth", "predicted"]
+    return Table(f"{found.name}: predictions", columns, rows, note, private=found.name not in FREE)
