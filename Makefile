@@ -44,6 +44,8 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/active.py
 	$(BIN)/python benchmarks/suggestions.py --resume
 	$(BIN)/python benchmarks/many.py
+	$(BIN)/python benchmarks/clustering.py
+	$(BIN)/python benchmarks/segmentation.py
 	$(BIN)/python benchmarks/studio.py
 	$(BIN)/python benchmarks/tags.py --sets debian corel5k lastfm delicious
 

@@ -10,8 +10,10 @@ __version__ = "0.1.0"
 _HOME = {
     "ConvergenceWarning": "lass.solution",
     "LASS": "lass.estimator",
+    "LaplacianKModes": "lass.clustering",
     "NewItem": "lass.mapping",
     "Problem": "lass.problem",
+    "Segmentation": "lass.segmentation",
     "Solution": "lass.solution",
     "assign": "lass.mapping",
     "explain": "lass.explanation",
@@ -20,6 +22,7 @@ _HOME = {
     "knn_graph": "lass.graph",
     "path": "lass.mapping",
     "project_simplex": "lass.simplex",
+    "segment": "lass.segmentation",
     "solve": "lass.solution",
     "sources": "lass.influences",
     "spread": "lass.spreads",
@@ -30,8 +33,10 @@ _ROOMS = ("active", "baselines", "collection", "distributed", "gpu", "graph", "m
 __all__ = [
     "LASS",
     "ConvergenceWarning",
+    "LaplacianKModes",
     "NewItem",
     "Problem",
+    "Segmentation",
     "Solution",
     "active",
     "assign",
@@ -47,6 +52,7 @@ __all__ = [
     "many",
     "path",
     "project_simplex",
+    "segment",
     "solve",
     "solvers",
     "sources",
@@ -55,12 +61,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from lass import active, baselines, collection, distributed, gpu, graph, many, solvers
+    from lass.clustering import LaplacianKModes
     from lass.estimator import LASS
     from lass.explanation import explain, flips
     from lass.graph import knn_graph
     from lass.influences import influence, sources
     from lass.mapping import NewItem, assign, path
     from lass.problem import Problem
+    from lass.segmentation import Segmentation, segment
     from lass.simplex import project_simplex
     from lass.solution import ConvergenceWarning, Solution, solve
     from lass.spreads import spread

@@ -1,0 +1,63 @@
+"""Pixels between seeds: weighted means of their neighbours, directly or by multilevel conjugate gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.core import Array, GraphOperator
+from lass.graph.hierarchy import Hierarchy
+from lass.graph.laplacian import as_sparse, depth
+from lass.linear import FACTOR_LIMIT, SMALL, ConjugateGradients, Factor, fill
+
+
+class Harmonic:
+    """Solves ``(L Z)_n = 0`` at the free pixels of one graph, for any seeds.
+
+    The coarser graphs are made for the first seeds and kept: with more of them they still are an
+    approximate inverse, only restricted to fewer pixels.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from lass.segmentation.harmonic import Harmonic
+    >>> W = sp.csr_array(sp.diags_array([np.ones(2), np.ones(2)], offsets=[-1, 1]))
+    >>> Harmonic(W).solve(np.array([True, False, True]), np.array([[1.0], [0.5], [0.0]]), 1e-9).ravel()
+    array([1. , 0.5, 0. ])
+    """
+
+    def __init__(self, W: sp.csr_array) -> None:
+        self.operator = GraphOperator(W, np.asarray(W.sum(axis=1)).ravel())
+        self.diagonal = self.operator.diagonal + (self.operator.diagonal == 0)
+        #: pictures of some 600 x 600 pixels are factorised, larger ones and volumes are iterated on
+        self.direct = fill(W.shape[0], depth(W)) <= FACTOR_LIMIT
+        self.levels: Hierarchy | None = None
+
+    def solve(self, seeded: NDArray[np.bool_], Z: Array, tol: float) -> Array:
+        """Z with its free rows made harmonic; what they hold is where the search starts.
+
+        ``tol`` is the residual against the pull of the seeds, column by column.
+        """
+        pull = -self.operator.apply(np.where(seeded[:, None], Z, 0.0), np.empty_like(Z))
+        pull[seeded] = 0.0
+        free = np.flatnonzero(~seeded)
+        if self.direct and len(free):
+            inner = as_sparse(self.operator.W[free][:, free], "W")
+            solver = Factor(sp.csc_array(sp.diags_array(self.diagonal[free]) - inner))
+            found = Z.copy()
+            found[free] = solver.solve(pull[free])
+            return found
+        if self.levels is None and len(Z) >= SMALL:
+            self.levels = Hierarchy(self.operator.W, self.diagonal, seeded)
+
+        def apply(P: Array, out: Array) -> Array:
+            P[seeded] = 0.0  # where a kept hierarchy still moves them
+            self.operator.apply(P, out)
+            out[seeded] = 0.0
+            return out
+
+        gradients = ConjugateGradients(apply, self.diagonal, tol=tol, levels=self.levels, alike=True)
+        found = gradients.solve(pull, Z)
+        found[seeded] = Z[seeded]
+        return found
