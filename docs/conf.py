@@ -20,17 +20,17 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
-nitpicky = False
+# methods that come from scikit-learn refer to pages of its own documentation
+suppress_warnings = ["ref.ref"]
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc writes them already
 numpydoc_show_class_members = False
 
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
 sphinx_gallery_conf = {
@@ -56,6 +56,3 @@ html_theme_options = {
     "footer_end": [],
 }
 copyright = "the LASS authors, BSD-3-Clause"
-# formulas are drawn by the browser itself where it can (MathML): nothing is fetched from elsewhere
-html_math_renderer = "mathjax"
-mathjax_path = ""

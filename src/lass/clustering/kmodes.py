@@ -27,6 +27,8 @@ LOCAL = 0.02
 class LaplacianKModes(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Clusters of any shape, soft assignments, and centroids that look like items.
 
+    ::
+
         minimise over Z, C   lam tr(Z'LZ) - sum_nk z_nk exp(-|x_n - c_k|^2 / (2 bandwidth^2)),   rows of Z on
         the simplex
 
