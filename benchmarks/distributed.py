@@ -1,0 +1,258 @@
+"""The Ray engine on one machine: against one process, with workers killed, and the constants of its cost.
+
+    python benchmarks/distributed.py                    everything at 500,000 items and 20 categories
+    python benchmarks/distributed.py --items 20000      a small rehearsal; nothing is written
+
+Items are points of overlapping clouds in ten dimensions, tied to about 15 neighbours, one in a
+hundred labelled, as in ``growth.py``. Every run is a process of its own. The time of an iteration is
+taken from the history: one certificate and 20 iterations, over 20; of all such stretches of all
+repeats the least counts, and the median is told. Workers have one thread each, the one process has as many
+threads as there are cores. ``docs/scale.md`` uses the constants.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import lass
+import sets
+from growth import DIMENSIONS, SILENCE, neighbour_graph
+from lass.distributed import solve, solve_parquet, write_parquet
+from lass.distributed.on_ray import Actor, OnRay
+from lass.distributed.worker import Worker
+from machine import facts, write_json
+
+RESULTS = Path(__file__).parent / "results" / "distributed.json"
+CATEGORIES = 20
+WORKERS = (2, 4)
+LAM, TOLERANCE = 0.1, 1e-4
+
+
+def build(size: int) -> Path:
+    """Make the problem of that size and its partitions, or find them in the cache."""
+    folder = sets.CACHE / f"distributed-{size}"
+    if not (folder / "seconds.json").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        rng = np.random.default_rng(0)
+        truth = rng.integers(0, CATEGORIES, size)
+        X = 0.9 * rng.standard_normal((CATEGORIES, DIMENSIONS))[truth] + rng.standard_normal(
+            (size, DIMENSIONS)
+        )
+        W = neighbour_graph(X)
+        G = sets.one_hot_labels(truth, size // SILENCE // CATEGORIES, rng)
+        folder.mkdir(parents=True)
+        sp.save_npz(folder / "W.npz", sp.csr_matrix(W), compressed=False)
+        sp.save_npz(folder / "G.npz", sp.csr_matrix(G), compressed=False)
+        seconds = {}
+        for count in WORKERS:
+            began = time.perf_counter()
+            write_parquet(W, G, folder / str(count), count)
+            seconds[str(count)] = time.perf_counter() - began
+        write_json(folder / "seconds.json", seconds)
+    return folder
+
+
+def stretches(history: list[Any]) -> list[float]:
+    """Seconds an iteration between two certificates."""
+    pairs = itertools.pairwise(history)
+    return [(two.seconds - one.seconds) / (two.iteration - one.iteration) for one, two in pairs]
+
+
+def one_process(folder: Path, iterations: int | None) -> dict[str, Any]:
+    W, G = (sp.csr_array(sp.load_npz(folder / f"{name}.npz")) for name in "WG")
+    sol = lass.solve(W, G, LAM, method="gradient", tol=TOLERANCE, max_iter=iterations)
+    return {
+        "iterations": sol.n_iter, "objective": sol.objective, "relative_gap": sol.relative_gap,
+        "seconds": sol.seconds, "stretches": stretches(sol.history), "items": len(sol.Z), "ties": int(W.nnz),
+    }  # fmt: skip
+
+
+class TimedActor(Actor):
+    """A worker that knows how long its kernels ran, on the clock and on the processor."""
+
+    spent = np.zeros(2)
+
+    def _over(self, *arguments: Any) -> Any:
+        began = np.array([time.perf_counter(), time.process_time()])
+        result = Worker._over(*arguments)
+        self.spent = self.spent - began + np.array([time.perf_counter(), time.process_time()])
+        return result
+
+    def costs(self) -> Any:
+        """Seconds of the kernels, their processor seconds, and those of the whole process."""
+        return [*self.spent.tolist(), time.process_time()]
+
+
+class TimedRay(OnRay):
+    """Ray with such workers."""
+
+    worker = TimedActor
+
+    def costs(self) -> Any:
+        """One line a worker."""
+        return np.array(self.ray.get([actor.costs.remote() for actor in self.actors]))
+
+
+def on_ray(folder: Path, workers: int, iterations: int | None, kills: list[int]) -> dict[str, Any]:
+    """One run on Ray; a worker is killed soon after each of those iterations."""
+    transport = TimedRay(workers)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    waiting, marks = list(kills), []
+
+    def watch(step: Any) -> None:
+        if not kills:
+            marks.append((step.iteration, transport.costs()))
+        if waiting and step.iteration >= waiting[0]:
+            waiting.pop(0)
+            victim = transport.actors[len(waiting) % workers]
+            _, process = transport.ray.get(victim.place.remote())
+            # once by Ray, once as the system would, in the middle of the iterations that follow
+            end = (transport.ray.kill, [victim]) if waiting else (os.kill, [process, signal.SIGKILL])
+            threading.Timer(0.3, *end).start()
+
+    with tempfile.TemporaryDirectory(dir=sets.CACHE) as spare:
+        report = solve_parquet(
+            folder / str(workers), Path(spare) / "out", LAM, tol=TOLERANCE, max_iter=iterations,
+            transport=transport, callback=watch, checkpoint_every=20,
+            checkpoint=Path(spare) / "checkpoint" if kills else None,
+        )  # fmt: skip
+    costs = [(two[1] - one[1]) / (two[0] - one[0]) for one, two in itertools.pairwise(marks)]
+    return {
+        "workers": workers, "iterations": report.n_iter, "objective": report.objective,
+        "relative_gap": report.relative_gap, "seconds": report.seconds, "rounds": report.rounds,
+        "lost": report.lost, "entries": report.entries, "stretches": stretches(report.history),
+        "slowest_kernels": [float(cost[:, 0].max()) for cost in costs],
+        "kernel_processor": [float(cost[:, 1].sum()) for cost in costs],
+        "worker_processor": [float(cost[:, 2].sum()) for cost in costs],
+        "driver_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
+    }  # fmt: skip
+
+
+def constants(workers: int, items: int) -> dict[str, Any]:
+    """What a round costs on a path whose items are dealt out in turn, so that every row is a border row.
+
+    With a few items there is nothing to compute or to carry, and the round itself is left.
+    """
+    along = sp.eye_array(items, k=1)
+    G = sp.csr_array(([1.0, 1.0], ([0, items - 1], [0, 1])), shape=(items, CATEGORIES))
+    transport, marks = TimedRay(workers), []
+    sol = solve(
+        along + along.T, G, LAM, partitions=np.arange(items) % workers, tol=0.0,
+        max_iter=200 if items < 1000 else 60, transport=transport,
+        callback=lambda step: marks.append((step.iteration, transport.costs())),
+    )  # fmt: skip
+    costs = [(two[1] - one[1]) / (two[0] - one[0]) for one, two in itertools.pairwise(marks)]
+    return {
+        "workers": workers, "items": items, "stretches": stretches(sol.history),
+        "slowest_kernels": [float(cost[:, 0].max()) for cost in costs],
+        "kernel_processor": [float(cost[:, 1].sum()) for cost in costs],
+        "worker_processor": [float(cost[:, 2].sum()) for cost in costs],
+    }  # fmt: skip
+
+
+def run(*arguments: Any) -> dict[str, Any]:
+    """Do one measurement in a process of its own; told with the load of the machine when it began."""
+    load = os.getloadavg()[0]
+    command = [sys.executable, __file__, "--child", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    told = {name: value for name, value in found.items() if not isinstance(value, list)}
+    print(*arguments, f"load {load:.1f}, least {1e3 * min(found['stretches']):.1f} ms", told, flush=True)
+    return found | {"load": round(load, 1)}
+
+
+def child(arguments: list[str]) -> None:
+    kind, *rest = arguments
+    warnings.simplefilter("ignore", lass.ConvergenceWarning)
+    if kind == "one":
+        found = one_process(Path(rest[0]), int(rest[1]) or None)
+    elif kind == "ray":
+        found = on_ray(Path(rest[0]), int(rest[1]), int(rest[2]) or None, [int(step) for step in rest[3:]])
+    else:
+        found = constants(int(rest[0]), int(rest[1]))
+    print(json.dumps(found))
+
+
+def best(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The quickest stretch of all runs, with what its kernels took; and the median stretch."""
+    seconds = np.concatenate([found["stretches"] for found in runs])
+    least = int(seconds.argmin())
+    summary = {"iteration_s": float(seconds.min()), "median_s": float(np.median(seconds))}
+    for name in ("slowest_kernels", "kernel_processor", "worker_processor"):
+        if name in runs[0]:
+            summary[name] = float(np.concatenate([found[name] for found in runs])[least])
+    return summary
+
+
+def measure(size: int, repeats: int) -> dict[str, Any]:
+    folder = build(size)
+    full = {"one": run("one", folder, 0)} | {str(count): run("ray", folder, count, 0) for count in WORKERS}
+    killed = {str(count): run("ray", folder, count, 0, 30, 60) for count in WORKERS}
+    short = {"one": [full["one"]]} | {str(count): [full[str(count)]] for count in WORKERS}
+    for _ in range(repeats - 1):
+        short["one"].append(run("one", folder, 60))
+        for count in WORKERS:
+            short[str(count)].append(run("ray", folder, count, 60))
+    rounds = {str(count): best([run("constants", count, 64)]) for count in (1, 2, 4)}
+    carried = best([run("constants", 2, 200_000) for _ in range(repeats)])
+    return {
+        "items": size, "categories": CATEGORIES, "lam": LAM, "tol": TOLERANCE, "runs": full, "killed": killed,
+        "iterations": {name: best(found) for name, found in short.items()},
+        "rounds": rounds, "carried": carried,
+    }  # fmt: skip
+
+
+def tell(found: dict[str, Any]) -> None:
+    """Print what the bars ask for."""
+    alone = found["runs"]["one"]
+    for name, summary in found["iterations"].items():
+        least, median = 1e3 * summary["iteration_s"], 1e3 * summary["median_s"]
+        print(f"{name:>4}: {least:7.1f} ms an iteration, median {median:.1f}")
+        if name == "one":
+            continue
+        kernels = 1e3 * summary["slowest_kernels"]
+        run, killed = found["runs"][name], found["killed"][name]
+        off, off_too = (abs(other["objective"] - alone["objective"]) for other in (run, killed))
+        print(
+            f"      slowest worker's kernels {kernels:.1f} ms, overhead {100 * (least / kernels - 1):.1f} %"
+        )
+        print(f"      objective off by {off:.1e}; with {killed['lost']} workers killed by {off_too:.1e}")
+        print(f"      driver grew by {run['driver_mib']:.0f} MiB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The Ray engine on one machine.")
+    parser.add_argument("--items", type=int, default=500_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        child(given.child)
+        return
+    found = measure(given.items, given.repeats)
+    tell(found)
+    if given.items == 500_000:
+        write_json(RESULTS, {"machine": facts(), **found})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""Solve on partitions: from memory to a :class:`lass.Solution`, or from Parquet to Parquet."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from lass import checks
+from lass.distributed.checkpoints import Checkpoint
+from lass.distributed.engine import Engine
+from lass.distributed.files import Stored, read_description
+from lass.distributed.on_ray import OnRay
+from lass.distributed.partitioning import as_labels, partition
+from lass.distributed.parts import Part, assemble, split
+from lass.distributed.transport import Local, Transport
+from lass.problem import Problem
+from lass.running import gracefully
+from lass.solution import ConvergenceWarning, Solution
+from lass.solvers import Callback, Step, Watch
+
+Name = Literal["local", "ray"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is known of an answer that lies in files: ``objective - optimum <= gap``.
+
+    ``rounds`` counts how often all workers waited for each other, ``lost`` the
+    workers that were replaced on the way. The rest is as in :class:`lass.Solution`.
+    """
+
+    folder: Path
+    items: int
+    partitions: int
+    objective: float
+    gap: float
+    relative_gap: float
+    converged: bool
+    tol: float
+    n_iter: int
+    seconds: float
+    history: list[Step]
+    interrupted: bool
+    rounds: int
+    lost: int
+    entries: int  # shares > 0
+
+
+def solve(
+    W: Any,
+    G: Any,
+    lam: float = 1.0,
+    *,
+    partitions: Any = 2,
+    tol: float = 1e-5,
+    max_iter: int | None = None,
+    callback: Callback | None = None,
+    transport: Name | Transport = "local",
+    address: str | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 100,
+) -> Solution:
+    """Solve on several workers; the iterates are those of ``lass.solve(..., method="gradient")``.
+
+    Graph and answer are in the memory of this process; :func:`solve_parquet` is for
+    those that fit on no machine.
+
+    Parameters
+    ----------
+    W, G, lam
+        As in :class:`lass.Problem`, lam > 0 and finite.
+    partitions : int or array of N whole numbers
+        How many workers (see :func:`partition`), or the partition of each item.
+    tol, max_iter, callback
+        As in :func:`lass.solve`.
+    transport : {"local", "ray"}
+        Workers within this process, or Ray actors.
+    address : str, optional
+        Of a Ray cluster, such as ``"auto"``; by default one is started on this machine.
+    checkpoint : path, optional
+        A folder that all workers can reach. A worker that dies is replaced, and all go
+        on from the last state written there, or from the start where there is none. A run
+        that is started again with the same folder goes on too.
+    checkpoint_every : int
+        Iterations from one state to the next.
+
+    Examples
+    --------
+    >>> from lass.distributed import solve
+    >>> sol = solve([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [[1, 0], [0, 0], [0, 1]], 0.5, partitions=[0, 1, 1])
+    >>> sol.Z.round(3)
+    array([[1. , 0. ],
+           [0.5, 0.5],
+           [0. , 1. ]])
+    """
+    began = time.perf_counter()
+    problem = Problem(W, G, _positive(lam))
+    labels, count = as_labels(partitions, problem.N, "partitions", lambda count: partition(problem.W, count))
+    watch = _watch(tol, max_iter, callback, began)
+    sources = [
+        assemble(number, problem.K, *lists)
+        for number, lists in enumerate(split(problem.W, problem.G, labels, count))
+    ]
+    chosen = chosen_transport(transport, address, count)
+
+    def deliver() -> np.ndarray:
+        Z = np.empty((problem.N, problem.K))
+        for number in range(count):
+            ((items, rows),) = chosen.get(chosen.call(number, "rows"))
+            Z[items] = rows
+        return Z
+
+    engine, Z = _run(chosen, sources, watch, problem.lam, tol, checkpoint, checkpoint_every, deliver)
+    told = (
+        f"gradient on {count} partitions ({chosen.name}, {engine.rounds} rounds, {engine.lost} workers lost)"
+    )
+    return Solution(
+        problem=problem,
+        Z=Z,
+        tol=tol,
+        method=told,
+        n_iter=watch.iterations,
+        seconds=time.perf_counter() - began,
+        history=watch.history,
+        interrupted=watch.interrupted,
+    )._warn()
+
+
+def solve_parquet(
+    folder_in: str | Path,
+    folder_out: str | Path,
+    lam: float = 1.0,
+    *,
+    tol: float = 1e-5,
+    max_iter: int | None = None,
+    callback: Callback | None = None,
+    transport: Name | Transport = "local",
+    address: str | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 100,
+) -> Report:
+    """Solve what :func:`write_parquet` or :func:`knn_parquet` wrote, one worker a partition.
+
+    Each worker reads its own files and writes its own rows, ``assignments`` in ``folder_out``;
+    this process sees a few numbers a worker and never a row. Folders must be reachable
+    by all workers. Other parameters are those of :func:`solve`.
+    """
+    began = time.perf_counter()
+    lam = _positive(lam)
+    watch = _watch(tol, max_iter, callback, began)
+    count, categories = read_description(folder_in)
+    source, target = str(Path(folder_in).absolute()), Path(folder_out).absolute()
+    chosen = chosen_transport(transport, address, count)
+
+    def deliver() -> int:
+        called = [chosen.call(number, "store", str(target))[0] for number in range(count)]
+        return sum(chosen.get(called))
+
+    sources = [Stored(source, number, categories) for number in range(count)]
+    engine, entries = _run(chosen, sources, watch, lam, tol, checkpoint, checkpoint_every, deliver)
+    report = Report(
+        target, engine.items, count, engine.objective, engine.gap,
+        engine.gap / engine.stake if engine.stake > 0 else engine.gap,
+        bool(engine.gap <= tol * engine.stake or engine.stake == 0.0), tol,
+        watch.iterations, time.perf_counter() - began, watch.history, watch.interrupted,
+        engine.rounds, engine.lost, entries,
+    )  # fmt: skip
+    if not report.converged:
+        warnings.warn(
+            f"stopped at relative gap {report.relative_gap:.2g}, not at {tol:g}; the assignments are "
+            "feasible and the gap holds. Raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return report
+
+
+def _run(
+    transport: Transport, sources: Sequence[Part | Stored], watch: Watch, lam: float, tol: float,
+    checkpoint: str | Path | None, every: int, deliver: Any,
+) -> tuple[Engine, Any]:  # fmt: skip
+    try:
+        if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
+            raise ValueError(f"checkpoint_every must be a whole number >= 1; found {every!r}")
+        folder = None if checkpoint is None else Checkpoint(checkpoint)
+        engine = Engine(transport, watch, lam, tol, folder, int(every))
+        with gracefully(watch):
+            engine.prepare(sources)
+            return engine, engine.run(deliver)
+    finally:
+        transport.close()
+
+
+def chosen_transport(transport: Name | Transport, address: str | None, partitions: int) -> Transport:
+    """The transport of that name, ready for so many workers."""
+    if not isinstance(transport, str):
+        return transport
+    if transport not in get_args(Name):
+        raise ValueError(f"transport must be 'local' or 'ray'; found {transport!r}")
+    if transport == "local":
+        if address is not None:
+            raise ValueError(f"address needs transport='ray'; found transport='local' and {address!r}")
+        return Local()
+    return OnRay(partitions, address)
+
+
+def _positive(lam: Any) -> float:
+    value = checks.number(lam, "lam")
+    if value == 0:
+        raise ValueError(
+            "lam must be > 0 on partitions; at 0 no item needs another, and lass.solve is immediate"
+        )
+    return value
+
+
+def _watch(tol: float, max_iter: int | None, callback: Callback | None, began: float) -> Watch:
+    if not (isinstance(tol, Real) and 0 <= tol < math.inf):
+        raise ValueError(f"tol must be a number >= 0; found {tol!r}")
+    if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 0):
+        raise ValueError(f"max_iter must be a whole number >= 0 or None; found {max_iter!r}")
+    return Watch(callback=callback, max_iter=max_iter, began=began)
