@@ -109,7 +109,7 @@ def first_view(running: Studio) -> float:
 
 
 def slider(running: Studio) -> dict[str, Any]:
-    """Frames and requests while the slider is dragged from one end to the other; no WebGL is needed for it."""
+    """Frames and requests while the slider is dragged from one end to the other (without WebGL)."""
     with sync_playwright() as play:
         browser = play.chromium.launch(
             executable_path=find(), args=[flag for flag in FLAGS if "gl" not in flag and "swift" not in flag]
