@@ -15,7 +15,7 @@ from lass.many.assignments import Assignments
 from lass.many.rows import Rows
 from lass.many.solver import sweeps
 from lass.problem import Problem
-from lass.running import gracefully as gracefully
+from lass.running import gracefully
 from lass.solvers import Watch
 
 #: arrays of N x K that the dense solvers hold at most
