@@ -36,7 +36,7 @@ def main() -> None:
     npm = _npm()
     locked = WEB / "node_modules" / ".package-lock.json"
     if not locked.is_file() or locked.stat().st_mtime < (WEB / "package-lock.json").stat().st_mtime:
-        # by the lock file; "npm ci" would also demand the parts for other systems, which a mirror may not have
+        # by the lock file; "npm ci" also demands the parts for other systems, which a mirror may not have
         _run(npm, "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error")
     for step in ("check", "test", "build"):
         _run(npm, "run", "--silent", step)
