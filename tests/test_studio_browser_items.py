@@ -202,14 +202,16 @@ def test_keys_for_search_next_tags_and_help(page, served):
 
 
 def test_typing_in_a_field_fires_nothing(page, served):
-    before = selected(page)
     revision = served.get("/api/state")["revision"]
     page.watch.requests.clear()
+    before = None
     for label in ("Search items", "Your name", "Only items with a tag", "Add a tag"):
         field = page.get_by_label(label, exact=True).first
         field.click()
         page.keyboard.type("jkax1u?tng")
         page.keyboard.press("Escape")
+        # a search may open what it finds; letters in the other fields must not
+        before = selected(page) if label == "Search items" else before
     expect(page.get_by_role("dialog")).to_be_hidden()
     assert page.get_by_test_id("panel").get_attribute("data-row") == str(before)
     assert not [request for request in page.watch.requests if request.startswith("POST")]
