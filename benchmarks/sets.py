@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csgraph
 
 import lass
+from lass.experiments.sources import WIDER_TOPICS
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -96,18 +97,6 @@ def mnist(size: int) -> Builder:
         return Collection(lass.knn_graph(X, 10), one_hot_labels(truth, 10, rng), truth)
 
     return build
-
-
-#: topics above the newsgroups themselves, as prefixes of their names
-WIDER_TOPICS: dict[str, tuple[str, ...]] = {
-    "comp.sys": ("comp.sys.",),
-    "rec.sport": ("rec.sport.",),
-    "computer": ("comp.",),
-    "recreation": ("rec.",),
-    "politics": ("talk.politics.",),
-    "science": ("sci.",),
-    "religion": ("alt.atheism", "soc.religion.", "talk.religion."),
-}
 
 
 def _topics(groups: list[str]) -> NDArray[np.bool_]:

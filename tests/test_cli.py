@@ -356,6 +356,11 @@ MISTAKES = {
     ("init", "{f}/n", "--items", "{f}/sizes.csv"): "nothing to compare items by",
     ("init", "{f}/n", "--items", "{f}/items.csv", "--metric", "smell"): "--metric must be one of",
     ("demo", "{f}/n", "--data", "{f}"): "packages.parquet",
+    ("studio", "{f}"): "holds other files and no collection",
+    ("studio", "{f}/items.csv"): "items.csv",
+    ("studio", "{c}", "--port", "99999"): "Invalid value for '--port'",
+    ("reproduce", "nothing", "--out", "{f}/n"): "no experiment 'nothing'",
+    ("reproduce", "mnist", "--data", "{f}/none", "--out", "{f}/n"): "--data: there is no folder",
 }
 
 

@@ -5,7 +5,7 @@ Centroids that look like digits
 The mean of a cluster that holds several digits is none of them; a mode of its density is a digit that
 could have been written. Laplacian K-modes moves its centroids to modes, one a cluster, and lets
 neighbours agree on who belongs to it.
-"""  # noqa: D400
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np

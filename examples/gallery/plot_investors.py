@@ -5,7 +5,7 @@ Who is like whom: portfolios from a few interviews
 An adviser has spoken to three investors: one wants bonds and no crypto, one crypto and no bonds, one
 shares. Of all others only age and income are known. Similar investors should get similar portfolios, and
 every portfolio must sum to one: soft assignments from signed words and a graph.
-"""  # noqa: D400
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -5,7 +5,7 @@ Clusters that are not round
 Two moons and two spirals: k-means, fuzzy c-means and Gaussian mixtures look for round or oval clusters
 and cut the shapes in half. Spectral clustering follows them, but has no centroids and cannot place a
 new point. Laplacian K-modes follows them too, and its centroids (crosses) lie on the shapes.
-"""  # noqa: D400
+"""
 
 import warnings
 

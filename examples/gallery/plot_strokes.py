@@ -5,7 +5,7 @@ Here it is, and here it is not
 Strokes on a photograph say where the astronaut, the flag and the background are. The random walker of
 scikit-image takes such strokes. What it cannot take is a stroke that says "not this segment" and leaves
 open what else it is, nor the colours under the strokes; here both are affinities of the same problem.
-"""  # noqa: D400
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np

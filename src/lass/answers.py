@@ -33,6 +33,7 @@ class Answers:
     _codes: NDArray[np.int64] | None
 
     def _items(self, X: Any, reset: bool) -> Any:
+        """Features of items, checked; the estimator, which knows its settings, brings it."""
         raise NotImplementedError
 
     def _ties(self, X: Any) -> sp.csr_array:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lass.experiments.contest import Contest
 from lass.experiments.drawing import COLOURS, MARKS
+from lass.experiments.frame import Context
 from lass.experiments.grids import Best
 
 #: methods by the place of their colour; what is drawn together has different places
@@ -24,6 +26,19 @@ def draw(axis: Any, places: Sequence[float], methods: Mapping[str, Sequence[Best
             color=COLOURS[PLACES[method]], marker=MARKS[PLACES[method]], zorder=3 if ours else 2,
             linewidth=2.4 if ours else 1.4, **options,
         )  # fmt: skip
+
+
+def strengths(context: Context, contest: Contest, grid: Sequence[float], unit: str) -> None:
+    """LASS with and without a prior along its grid, at a few, some and many labels."""
+    counts, names = contest.counts, ("LASS", "LASS + prior")
+    picked = sorted({counts[1], counts[len(counts) // 2], counts[-1]})
+    with context.figure("strength", (9.6, 3.9), columns=len(picked)) as (figure, axes):
+        for axis, count in zip(axes, picked, strict=True):
+            draw(axis, grid, {name: contest.along(name, grid, count) for name in names})
+            axis.set(xscale="log", xlabel="2 lam d", title=f"{count} {unit}")
+            at(axis, grid[::2])
+        axes[0].set_ylabel("error, %")
+        legend(figure, axes[0])
 
 
 def at(axis: Any, places: Sequence[float]) -> None:

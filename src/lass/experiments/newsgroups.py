@@ -197,12 +197,4 @@ def _draw(context: Context, contest: Contest) -> None:
         axis.set(xscale="log", xlabel="documents a topic", ylabel="error, %")
         lines.at(axis, counts)
         axis.legend()
-    picked = sorted({counts[1], counts[len(counts) // 2], counts[-1]})
-    with context.figure("strength", (9.6, 3.9), columns=len(picked)) as (figure, axes):
-        for axis, count in zip(axes, picked, strict=True):
-            names = ("LASS", "LASS + prior")
-            lines.draw(axis, STRENGTHS, {name: contest.along(name, STRENGTHS, count) for name in names})
-            axis.set(xscale="log", xlabel="2 lam d", title=f"{count} documents a topic")
-            lines.at(axis, STRENGTHS[::2])
-        axes[0].set_ylabel("error, %")
-        lines.legend(figure, axes[0])
+    lines.strengths(context, contest, STRENGTHS, "documents a topic")
