@@ -338,6 +338,8 @@ MISTAKES = {
     ("fit", "{c}", "--lam", "-1"): "lam must be 'auto' or a number >= 0",
     ("fit", "{c}", "--smoothing", "nan"): "smoothing must be a finite number",
     ("fit", "{c}", "--metric", "smell"): "metric",
+    ("fit", "{c}", "--address", "auto"): "--address auto needs --engine ray",
+    ("fit", "{c}", "--engine", "steam"): "Invalid value for '--engine'",
     ("tag", "{c}", "mut", "+use::mail"): "no item 'mut'",
     ("tag", "{c}", "mutt", "+use::mial"): "New tags are made with",
     ("tag", "{c}", "mutt", "use::mail"): "a word is +TAG or -TAG; found 'use::mail'",

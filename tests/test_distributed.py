@@ -1,5 +1,7 @@
 """Partitions in one process: the same iterates as on one machine, whatever the cut."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,23 +14,28 @@ from lass.distributed.parts import assemble, split
 from lass.distributed.transport import Local
 from oracle import cases, check_against_oracle
 
+#: what of the model goes on partitions, beside graph and words
+EXTRAS = ("fixed", "ridge", "normalized")
+
 
 @st.composite
 def labelled_cases(draw):
     """A small problem and the partition of each item; some partitions may be empty."""
-    case = draw(cases(least=1, most=12, extras=(), wide=False, decades=2))
+    case = draw(cases(least=1, most=12, extras=EXTRAS, wide=False, decades=2))
     numbers = st.integers(0, draw(st.integers(0, 4), label="last partition"))
     labels = draw(st.lists(numbers, min_size=len(case.W), max_size=len(case.W)), label="labels")
     return case, np.array(labels)
 
 
-@given(labelled_cases(), st.sampled_from((0, 1, 2, 7, 20, 33, 60)), st.booleans())
-@settings(deadline=None, max_examples=150)
-def test_iterates_are_those_of_one_machine(given_case, steps, together):
+@given(
+    labelled_cases(), st.sampled_from((0, 1, 2, 7, 20, 33, 60)), st.booleans(), st.sampled_from((None, "cpu"))
+)
+@settings(deadline=None, max_examples=200)
+def test_iterates_are_those_of_one_machine(given_case, steps, together, device):
     case, labels = given_case
-    how = {"tol": 0.0, "max_iter": steps}
+    how = {"tol": 0.0, "max_iter": steps, **case.options}
     here = lass.solve(case.W, case.G, case.lam, method="gradient", **how)
-    sol = solve(case.W, case.G, case.lam, partitions=labels, transport=Local(together), **how)
+    sol = solve(case.W, case.G, case.lam, partitions=labels, transport=Local(together, device), **how)
     np.testing.assert_allclose(sol.Z, here.Z, rtol=0, atol=1e-12)
     assert abs(sol.objective - here.objective) <= 1e-12 * case.scale(here.objective) + case.rounding()
 
@@ -37,7 +44,7 @@ def test_iterates_are_those_of_one_machine(given_case, steps, together):
 @settings(deadline=None, max_examples=60)
 def test_the_optimum_is_that_of_the_oracle(given_case):
     case, labels = given_case
-    sol = solve(case.W, case.G, case.lam, partitions=labels, tol=1e-9, max_iter=20_000)
+    sol = solve(case.W, case.G, case.lam, partitions=labels, tol=1e-9, max_iter=20_000, **case.options)
     check_against_oracle(sol, case)
 
 
@@ -76,6 +83,44 @@ def test_progress_is_told_and_can_stop_the_run(blobs):
     assert sol.interrupted
     assert not sol.converged
     assert seen[-1].gap == pytest.approx(sol.gap, rel=1e-9)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_a_start_near_the_answer_saves_work(blobs, device):
+    W, G = blobs
+    cold = solve(W, G, 0.5, partitions=3, tol=1e-6, device=device)
+    changed = cold.problem.changed(G={(100, 2): 1.0})
+    warm = solve(changed, start=cold, partitions=3, tol=1e-6, device=device)
+    assert warm.converged
+    assert 0 < warm.n_iter < cold.n_iter
+    assert warm.objective == pytest.approx(lass.solve(changed, tol=1e-8).objective, rel=1e-5)
+
+
+def test_an_engine_solves_elsewhere(blobs):
+    engine = functools.partial(solve, partitions=3)
+    sol = lass.solve(*blobs, 0.5, fixed={5: 1}, tol=1e-6, engine=engine)
+    assert sol.converged
+    assert "3 partitions (local" in sol.method
+    assert sol.Z[5].tolist() == [0, 1, 0]
+    again = sol.update(lam=0.4, engine=engine)
+    assert again.converged
+    assert again.objective == pytest.approx(lass.solve(again.problem, tol=1e-8).objective, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"engine": "steam"}, "engine must be 'ray' or a function such as lass.distributed.solve"),
+        ({"engine": solve, "method": "face"}, "an engine has a method of its own"),
+        ({"engine": solve, "output": "sparse"}, "an engine has a method of its own and dense output"),
+        ({"engine": solve, "prior": [0.5, 0.5]}, "partitions do not go with a prior"),
+        ({"engine": solve, "category_graph": np.ones((2, 2))}, "partitions do not go with a category_graph"),
+        ({"engine": solve, "start": np.ones((3, 3))}, "start must be a Solution or finite numbers"),
+    ],
+)
+def test_what_an_engine_cannot_do_is_told(how, message):
+    with pytest.raises(ValueError, match=message):
+        lass.solve([[0, 1], [1, 0]], np.eye(2), 0.5, **how)
 
 
 def test_nothing_is_iterated_where_nobody_said_a_word():

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from lass.backends.threads import thread_count
 from lass.checks import numbers
 from lass.core import Array
 from lass.graph.laplacian import components
@@ -25,6 +28,8 @@ from lass.simplex import project_simplex
 from lass.solvers import Callback, Solver, Step, Watch, named
 from lass.storage import pack, pack_matrix, read, unpack, unpack_matrix, write
 from lass.uniqueness import Uniqueness, examine
+
+Engine = Literal["ray"] | Callable[..., "Solution"]
 
 
 class ConvergenceWarning(UserWarning):
@@ -45,6 +50,7 @@ def solve(
     callback: Callback | None = None,
     output: Literal["auto", "dense", "sparse"] = "auto",
     device: str | None = None,
+    engine: Engine | None = None,
     **options: Any,
 ) -> Solution:
     """Find the assignments, with a proof of how close they are to the optimum.
@@ -75,6 +81,10 @@ def solve(
         takes it where N x K numbers would not fit, or where ``start`` has that form.
     device : str, optional
         ``"cuda"`` solves on a GPU by a method of its own, see :mod:`lass.gpu`.
+    engine : {"ray"} or callable, optional
+        ``"ray"`` solves on Ray workers, one a processor of this machine. For a cluster, or to survive the
+        loss of workers: ``functools.partial(lass.distributed.solve, transport="ray", address="auto",
+        partitions=8, checkpoint=folder)``, see :func:`lass.distributed.solve`.
 
     Returns
     -------
@@ -103,6 +113,11 @@ def solve(
         raise ValueError("G must be given: one row an item, one column a category")
     else:
         problem = Problem(W, G, lam, fixed=fixed, prior=prior, **options)
+    if engine is not None:
+        if method != "auto" or output == "sparse":
+            raise ValueError("an engine has a method of its own and dense output; leave both out")
+        where = {} if device is None else {"device": device}
+        return _engine(engine)(problem, tol=tol, max_iter=max_iter, start=start, callback=callback, **where)
     if device is not None:
         method = _on_device(device, method)
     solver = named(method)
@@ -118,7 +133,7 @@ def solve(
         found: dict[str, Any] = {"Z": sparse, "method": note}
     else:
         duals = start.duals if isinstance(start, Solution) else {}
-        outcome = run(problem, solver, watch, tol, _start(start, problem), duals)
+        outcome = run(problem, solver, watch, tol, feasible(start, problem), duals)
         found = {
             "Z": outcome.Z, "method": "; ".join(outcome.notes), "shift": outcome.shift,
             "duals": outcome.duals,
@@ -144,6 +159,19 @@ def _on_device(device: str, method: str | Solver) -> Solver:
     return Device(device)
 
 
+def _engine(engine: Engine) -> Callable[..., Solution]:
+    """What solves a problem elsewhere."""
+    if callable(engine):
+        return engine
+    if engine != "ray":
+        raise ValueError(
+            f"engine must be 'ray' or a function such as lass.distributed.solve; found {engine!r}"
+        )
+    from lass.distributed import solve as solve_on_partitions  # it stands on this room too
+
+    return partial(solve_on_partitions, transport="ray", partitions=thread_count())
+
+
 def _wants_sparse(problem: Problem, output: str, solver: Solver | None, start: Any) -> bool:
     """Whether assignments are stored sparsely."""
     if output not in ("auto", "dense", "sparse"):
@@ -163,15 +191,15 @@ def _sparse_start(start: Any, problem: Problem) -> Assignments | None:
     """A feasible start in sparse form."""
     given = start.Z if isinstance(start, Solution) else start
     if not isinstance(given, Assignments):
-        dense = _start(start, problem)
+        dense = feasible(start, problem)
         return None if dense is None else Assignments.of(dense)
     if given.shape != (problem.N, problem.K):
         raise ValueError(f"start must have shape {(problem.N, problem.K)}; found {given.shape}")
     return given
 
 
-def _start(start: Any, problem: Problem) -> Array | None:
-    """A feasible copy of where to start."""
+def feasible(start: Any, problem: Problem) -> Array | None:
+    """A feasible copy of where to start, all N x K numbers of it."""
     if start is None:
         return None
     given = start.Z if isinstance(start, Solution) else start

@@ -13,6 +13,7 @@ from lass.cli.talking import Talk, count, folder_argument, json_option, opened, 
 if TYPE_CHECKING:
     from lass.collection import Collection
     from lass.completion import Fit
+    from lass.solution import Engine
 
 
 def _lam(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:
@@ -25,7 +26,25 @@ def _lam(context: click.Context, option: click.Parameter, value: str | None) -> 
         raise ValueError(f"--lam must be auto or a number >= 0; found {value!r}") from None
 
 
-@click.command(cls=Command, examples=["lass fit packages/ --neighbors 20"])
+def _engine(engine: str | None, address: str | None, workers: int | None) -> Engine | None:
+    """What solves on workers, if that is asked for."""
+    if engine is None:
+        given = {"--address": address, "--workers": workers}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name} {value} needs --engine ray")
+        return None
+    from functools import partial
+
+    from lass.distributed import solve
+
+    return partial(solve, transport="ray", address=address, partitions=workers or 2)
+
+
+@click.command(
+    cls=Command,
+    examples=["lass fit packages/ --neighbors 20", "lass fit packages/ --engine ray --workers 4"],
+)
 @folder_argument
 @click.option(
     "--lam",
@@ -38,25 +57,29 @@ def _lam(context: click.Context, option: click.Parameter, value: str | None) -> 
 )
 @click.option("--neighbors", type=click.IntRange(1), help="Neighbours of an item.")
 @click.option("--metric", help="How rows of features are compared.")
+@click.option("--engine", type=click.Choice(["ray"]), help="Find the assignments on Ray workers.")
+@click.option("--address", help="Of a Ray cluster, such as auto; by default workers of this machine.")
+@click.option("--workers", type=click.IntRange(1), help="Ray workers; 2 unless said otherwise.")
 @json_option
 @talking
 def fit(
     talk: Talk, folder: Path, lam: float | str | None, smoothing: float | None, neighbors: int | None,
-    metric: str | None,
+    metric: str | None, engine: str | None, address: str | None, workers: int | None,
 ) -> None:  # fmt: skip
     """Complete the tags of the collection in FOLDER.
 
-    Makes what is out of date, and only that: features, graph, assignments. Options that are given are
-    written into collection.toml and stay. Ends with the certificate: how far from the best possible
-    answer this one can be at most.
+    Makes what is out of date, and only that: features, graph, assignments. Options of graph and model
+    that are given are written into collection.toml and stay; where it is solved is not. Ends with the
+    certificate: how far from the best possible answer this one can be at most.
     """
     given = {"lam": lam, "smoothing": smoothing, "n_neighbors": neighbors, "metric": metric}
     changes = {key: value for key, value in given.items() if value is not None}
+    elsewhere = _engine(engine, address, workers)
     with opened(folder) as collection:
         before = {key: getattr(collection.settings, key) for key in changes}
         collection.change_settings(**changes)
         try:
-            done = run(talk, collection)
+            done = run(talk, collection, elsewhere)
         except BaseException:
             collection.change_settings(**before)  # those with which it cannot be fitted must not stay
             raise
@@ -69,12 +92,12 @@ def fit(
         raise SystemExit(1)
 
 
-def run(talk: Talk, collection: Collection) -> Fit:
+def run(talk: Talk, collection: Collection, engine: Engine | None = None) -> Fit:
     """Fit with progress."""
     with talk.progress() as report:
         from lass.completion import fit as fit_collection
 
-        return fit_collection(collection, report)
+        return fit_collection(collection, report, engine=engine)
 
 
 def show(talk: Talk, done: Fit) -> None:

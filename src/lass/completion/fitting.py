@@ -19,6 +19,7 @@ from lass.completion.tags import TagHealth, tag_health
 from lass.core import row_ranges
 from lass.evidence import Weights
 from lass.graph import Health, health
+from lass.solution import Engine
 from lass.solvers import Step
 
 #: share of the words that must change before lam is chosen again
@@ -47,13 +48,16 @@ class Fit:
         return certificate(self.completed.solution)
 
 
-def fit(collection: Collection, report: Report = silent, *, tol: float = 1e-3) -> Fit:
+def fit(
+    collection: Collection, report: Report = silent, *, tol: float = 1e-3, engine: Engine | None = None
+) -> Fit:
     """Bring features, graph, assignments and map of a collection up to date, and save them.
 
     What is fresh stays. New items are tied to those that are there; a solve starts from the
     former assignments where there are some; a lam that was chosen, and what each witness is
     worth (:func:`weigh`), stay until a tenth of the words have changed. The map comes last,
-    and only where openTSNE is installed.
+    and only where openTSNE is installed. With an ``engine`` the assignments are found elsewhere,
+    as in :func:`lass.solve`; all other stages stay on this machine.
 
     Examples
     --------
@@ -94,7 +98,9 @@ def fit(collection: Collection, report: Report = silent, *, tol: float = 1e-3) -
         clock.report(Progress("solve", gap=step.gap / stake))
 
     ties = smoothing_of(collection, words.names)
-    completed = complete(W, words.G, lam, tol=tol, category_graph=ties, start=start, callback=told)
+    completed = complete(
+        W, words.G, lam, tol=tol, category_graph=ties, start=start, callback=told, engine=engine
+    )
     clock.report(Progress("evidence"))
     compact = compact_features(collection, former)
     completed = weigh(

@@ -14,7 +14,7 @@ from lass.choosing import Choice, choose_for_tags
 from lass.completion.sampling import part_of
 from lass.core import Array
 from lass.evidence import Scores, Weights, hear
-from lass.solution import Solution, solve
+from lass.solution import Engine, Solution, solve
 from lass.solvers import Callback
 
 #: arrays of items x tags that a solve holds at the same time
@@ -48,6 +48,7 @@ def complete(
     category_graph: Any = None,
     start: Solution | Array | None = None,
     callback: Callback | None = None,
+    engine: Engine | None = None,
 ) -> Completed:
     """Complete the tags of all items.
 
@@ -63,7 +64,7 @@ def complete(
         Relative gap to stop at; less where lam is small against the ties of an item.
     category_graph : array or sparse matrix of shape (K, K), optional
         Which tags are alike.
-    start, callback
+    start, callback, engine
         As in :func:`lass.solve`.
 
     Raises
@@ -88,7 +89,9 @@ def complete(
     options = {} if category_graph is None else {"category_graph": category_graph}
     # at a small lam the gap hardly sees items without words: it must be as much smaller
     tol *= min(1.0, 2.0 * value * _typical_degree(W)) if value > 0 else 1.0
-    solution = solve(W, G, value, tol=tol, start=start, callback=callback, output="dense", **options)
+    solution = solve(
+        W, G, value, tol=tol, start=start, callback=callback, output="dense", engine=engine, **options
+    )
     return Completed(solution, value, choice)
 
 

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from lass.distributed.checkpoints import Checkpoint, State
 from lass.distributed.files import Stored
 from lass.distributed.parts import Part, check_borders
+from lass.distributed.rows import Sums
 from lass.distributed.transport import LostError, Transport
-from lass.distributed.worker import Outline, Sums
+from lass.distributed.worker import Outline
 from lass.solvers import Gradient, Watch
 
 logger = logging.getLogger("lass")

@@ -20,9 +20,9 @@ SHARED = 500_000_000
 class Actor(Worker):
     """A worker in a process of its own, which keeps to the processors it was given."""
 
-    def __init__(self, source: Part | Stored, lam: float, threads: int) -> None:
+    def __init__(self, source: Part | Stored, lam: float, device: str | None, threads: int) -> None:
         os.environ["LASS_NUM_THREADS"] = str(threads)
-        super().__init__(source, lam)
+        super().__init__(source, lam, device)
 
     def place(self) -> tuple[str, int]:
         """The node and the process that this worker is."""
@@ -40,7 +40,7 @@ class OnRay:
     name = "ray"
     worker = Actor
 
-    def __init__(self, partitions: int, address: str | None = None) -> None:
+    def __init__(self, partitions: int, address: str | None = None, device: str | None = None) -> None:
         try:
             self.ray = ray = import_module("ray")
         except ImportError:
@@ -68,18 +68,23 @@ class OnRay:
                 f"partitions must be at most the {sum(rooms)} processors of the cluster; found {partitions}. "
                 "Use fewer, or add nodes"
             )
-        self.threads = threads_each(rooms, partitions)
+        self.threads, self.device = threads_each(rooms, partitions), device
+        gpus = sum(node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"])
+        #: workers share GPUs where there are more of them
+        self.gpus = min(1.0, gpus / partitions) if device is not None and device.startswith("cuda") else 0.0
         self.together = len(rooms) == 1
 
     def launch(self, sources: Sequence[Part | Stored], lam: float) -> None:
         """Start an actor a partition; rows in memory are kept in the cluster for those that come later."""
         self.sources = [source if isinstance(source, Stored) else self.ray.put(source) for source in sources]
         self.lam = lam
-        self.remote = self.ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(self.worker)
+        self.remote = self.ray.remote(
+            num_cpus=1, num_gpus=self.gpus, max_restarts=0, scheduling_strategy="SPREAD"
+        )(self.worker)
         self.actors = [self._start(number) for number in range(len(sources))]
 
     def _start(self, number: int) -> Any:
-        return self.remote.remote(self.sources[number], self.lam, self.threads)
+        return self.remote.remote(self.sources[number], self.lam, self.device, self.threads)
 
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1) -> list[Any]:
         """Send the call; Ray brings the arguments to the actor."""

@@ -59,6 +59,8 @@ class Part:
     halo: dict[int, slice]  # rows that come from another partition
     strangers: dict[int, Items]  # the items of those rows
     borders: dict[int, Border]
+    diagonal: Array | None = None  # of the Laplacian, where it is not the sum of the ties
+    start: Array | None = None  # own rows to begin with
 
     @property
     def size(self) -> int:

@@ -12,18 +12,21 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lass import checks
+from lass.core import Array, GraphOperator
 from lass.distributed.checkpoints import Checkpoint
 from lass.distributed.engine import Engine
 from lass.distributed.files import Stored, read_description
 from lass.distributed.on_ray import OnRay
-from lass.distributed.partitioning import as_labels, partition
+from lass.distributed.partitioning import Labels, as_labels, partition
 from lass.distributed.parts import Part, assemble, split
 from lass.distributed.transport import Local, Transport
+from lass.many import obstacle
 from lass.problem import Problem
 from lass.running import gracefully
-from lass.solution import ConvergenceWarning, Solution
+from lass.solution import ConvergenceWarning, Solution, feasible
 from lass.solvers import Callback, Step, Watch
 
 Name = Literal["local", "ray"]
@@ -56,17 +59,20 @@ class Report:
 
 def solve(
     W: Any,
-    G: Any,
+    G: Any = None,
     lam: float = 1.0,
     *,
     partitions: Any = 2,
     tol: float = 1e-5,
     max_iter: int | None = None,
+    start: Solution | ArrayLike | None = None,
     callback: Callback | None = None,
     transport: Name | Transport = "local",
     address: str | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 100,
+    device: str | None = None,
+    **options: Any,
 ) -> Solution:
     """Solve on several workers; the iterates are those of ``lass.solve(..., method="gradient")``.
 
@@ -76,10 +82,11 @@ def solve(
     Parameters
     ----------
     W, G, lam
-        As in :class:`lass.Problem`, lam > 0 and finite.
+        As in :func:`lass.solve`, lam > 0 and finite; so are the ``options`` ``fixed``, ``ridge`` and
+        ``laplacian``. There is no prior, no category graph and no negative weight.
     partitions : int or array of N whole numbers
         How many workers (see :func:`partition`), or the partition of each item.
-    tol, max_iter, callback
+    tol, max_iter, start, callback
         As in :func:`lass.solve`.
     transport : {"local", "ray"}
         Workers within this process, or Ray actors.
@@ -91,6 +98,8 @@ def solve(
         that is started again with the same folder goes on too.
     checkpoint_every : int
         Iterations from one state to the next.
+    device : str, optional
+        ``"cuda"`` keeps the rows of every worker on a GPU; workers share GPUs where there are fewer.
 
     Examples
     --------
@@ -102,20 +111,22 @@ def solve(
            [0. , 1. ]])
     """
     began = time.perf_counter()
-    problem = Problem(W, G, _positive(lam))
+    problem = W if isinstance(W, Problem) else Problem(W, G, lam, **options)
+    _positive(problem.lam)
+    if obstacle(problem):
+        raise ValueError(f"partitions do not go with {obstacle(problem)}; leave it out, or use lass.solve")
     labels, count = as_labels(partitions, problem.N, "partitions", lambda count: partition(problem.W, count))
     watch = _watch(tol, max_iter, callback, began)
-    sources = [
-        assemble(number, problem.K, *lists)
-        for number, lists in enumerate(split(problem.W, problem.G, labels, count))
-    ]
-    chosen = chosen_transport(transport, address, count)
+    sources = _sources(problem, labels, count, feasible(start, problem))
+    chosen = chosen_transport(transport, address, count, device)
+    free = np.flatnonzero(problem.free)
 
     def deliver() -> np.ndarray:
         Z = np.empty((problem.N, problem.K))
+        Z[problem.fixed_rows] = problem.fixed_Z
         for number in range(count):
             ((items, rows),) = chosen.get(chosen.call(number, "rows"))
-            Z[items] = rows
+            Z[free[items]] = rows
         return Z
 
     engine, Z = _run(chosen, sources, watch, problem.lam, tol, checkpoint, checkpoint_every, deliver)
@@ -134,6 +145,23 @@ def solve(
     )._warn()
 
 
+def _sources(problem: Problem, labels: Labels, count: int, start: Array | None) -> list[Part]:
+    """The free rows of a problem, by partition; items are numbered among them."""
+    core = problem.core()
+    operator = core.operator
+    assert isinstance(operator, GraphOperator)
+    first = None if start is None else start[problem.free]
+    if first is None and len(problem.fixed_rows):
+        first = core.vertex()  # where only one machine can tell own words from the pull of fixed rows
+    sources = []
+    for number, lists in enumerate(split(operator.W, problem.pull(), labels[problem.free], count)):
+        part = assemble(number, problem.K, *lists)
+        part.diagonal = operator.diagonal[part.items]
+        part.start = None if first is None else first[part.items]
+        sources.append(part)
+    return sources
+
+
 def solve_parquet(
     folder_in: str | Path,
     folder_out: str | Path,
@@ -146,6 +174,7 @@ def solve_parquet(
     address: str | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 100,
+    device: str | None = None,
 ) -> Report:
     """Solve what :func:`write_parquet` or :func:`knn_parquet` wrote, one worker a partition.
 
@@ -158,7 +187,7 @@ def solve_parquet(
     watch = _watch(tol, max_iter, callback, began)
     count, categories = read_description(folder_in)
     source, target = str(Path(folder_in).absolute()), Path(folder_out).absolute()
-    chosen = chosen_transport(transport, address, count)
+    chosen = chosen_transport(transport, address, count, device)
 
     def deliver() -> int:
         called = [chosen.call(number, "store", str(target))[0] for number in range(count)]
@@ -199,7 +228,9 @@ def _run(
         transport.close()
 
 
-def chosen_transport(transport: Name | Transport, address: str | None, partitions: int) -> Transport:
+def chosen_transport(
+    transport: Name | Transport, address: str | None, partitions: int, device: str | None = None
+) -> Transport:
     """The transport of that name, ready for so many workers."""
     if not isinstance(transport, str):
         return transport
@@ -208,8 +239,8 @@ def chosen_transport(transport: Name | Transport, address: str | None, partition
     if transport == "local":
         if address is not None:
             raise ValueError(f"address needs transport='ray'; found transport='local' and {address!r}")
-        return Local()
-    return OnRay(partitions, address)
+        return Local(device=device)
+    return OnRay(partitions, address, device)
 
 
 def _positive(lam: Any) -> float:

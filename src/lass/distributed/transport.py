@@ -57,14 +57,14 @@ class Local:
 
     name = "local"
 
-    def __init__(self, together: bool = False) -> None:
-        self.together = together
+    def __init__(self, together: bool = False, device: str | None = None) -> None:
+        self.together, self.device = together, device
         self.workers: list[Worker | None] = []
 
     def launch(self, sources: Sequence[Part | Stored], lam: float) -> None:
         """Make all workers."""
         self.sources, self.lam = list(sources), lam
-        self.workers = [Worker(source, lam) for source in sources]
+        self.workers = [Worker(source, lam, self.device) for source in sources]
 
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1) -> list[Any]:
         """Run the method now; results stand for themselves, those of a lost worker for the loss."""
@@ -93,7 +93,7 @@ class Local:
         """Make lost workers anew."""
         gone = [number for number, worker in enumerate(self.workers) if worker is None]
         for number in gone:
-            self.workers[number] = Worker(self.sources[number], self.lam)
+            self.workers[number] = Worker(self.sources[number], self.lam, self.device)
         return gone
 
     def map(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:

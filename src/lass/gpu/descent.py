@@ -85,7 +85,7 @@ class Stage:
                 self.running = torch.tensor(running, dtype=torch.int32, device=self.Z.device)
             rounds = None if rounds is None else rounds - 1
             if Y is None:
-                Y, following = self.Z.clone(), torch.empty_like(self.Z)
+                Y, following = self.Z.clone(), self.Z.clone()
             limits = [watch.max_iter for watch in self.watches if watch.max_iter is not None]
             steps = min([EVERY, *(limit - self.watches[running[0]].iterations for limit in limits)])
             for _ in range(steps):

@@ -17,19 +17,20 @@ def descend(
     momentum of each row points uphill.
     """
     inverse, on = arrays.inverse[:, None, None], running.long()
-    V = Y - inverse * _half_gradient(arrays, Y)
+    rows = arrays.layout.rows
+    V = Y[:rows] - inverse * half_gradient(arrays, Y)
     project(arrays.layout, V)
-    change = V - Z
-    uphill = ((Y - V) * change).sum(dim=2) / inverse[:, :, 0]
-    following[:, on] = (V + momentum[:, None].to(V.dtype) * change)[:, on]
+    change = V - Z[:rows]
+    uphill = ((Y[:rows] - V) * change).sum(dim=2) / inverse[:, :, 0]
+    following[:rows, on] = (V + momentum[:, None].to(V.dtype) * change)[:, on]
     scores.view(-1, arrays.layout.batch)[:, on] = uphill[:, on]
-    Z[:, on] = V[:, on]
+    Z[:rows, on] = V[:, on]
 
 
 def certify(arrays: Arrays, running: torch.Tensor, Z: torch.Tensor, gaps: torch.Tensor) -> None:
     """The gap of every row of the ``running`` problems, computed in double precision."""
     Z, on = Z.double(), running.long()
-    gradient = _half_gradient(arrays, Z)
+    gradient = half_gradient(arrays, Z)
     least = gradient[:, :, : arrays.layout.size].amin(dim=2, keepdim=True)
     gaps.view(-1, arrays.layout.batch)[:, on] = ((gradient - least) * Z).sum(dim=2)[:, on]
 
@@ -54,19 +55,20 @@ def project(layout: Layout, Z: torch.Tensor) -> None:
     V /= V.sum(dim=2, keepdim=True)
 
 
-def _half_gradient(arrays: Arrays, Y: torch.Tensor) -> torch.Tensor:
-    """A Y - H."""
+def half_gradient(arrays: Arrays, Y: torch.Tensor) -> torch.Tensor:
+    """A Y - H of the rows of the layout; Y may have more of them, which only neighbours see."""
     pointers, columns, weights, diagonal = arrays.graph
     layout = arrays.layout
     rows = torch.repeat_interleave(torch.arange(layout.rows, device=Y.device), pointers.diff())
     W = torch.sparse_coo_tensor(
-        torch.stack([rows, columns.long()]), weights, (layout.rows, layout.rows), is_coalesced=True,
+        torch.stack([rows, columns.long()]), weights, (layout.rows, len(Y)), is_coalesced=True,
         check_invariants=False,
     )  # fmt: skip
-    result = diagonal[:, None, None] * Y - (W @ Y.view(layout.rows, -1)).view(Y.shape)
+    own = Y[: layout.rows]
+    result = diagonal[:, None, None] * own - (W @ Y.view(len(Y), -1)).view(own.shape)
     starts, where, values = arrays.linear
     if arrays.dense:
-        return result - values.view(Y.shape)
+        return result - values.view(own.shape)
     row = torch.repeat_interleave(torch.arange(layout.programs, device=Y.device), starts.diff())
     result.view(-1).index_add_(0, row * layout.width + where, values, alpha=-1)
     return result
