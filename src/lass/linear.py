@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 from threadpoolctl import ThreadpoolController
 
@@ -54,11 +55,22 @@ class Factor:
             return np.ascontiguousarray(self._factor.solve(np.asarray(B)))
 
 
+class Inverse(Protocol):
+    """What is added to the inverse of the diagonal: an answer for groups of rows."""
+
+    useful: bool
+    group: NDArray[np.int32]  # of each row; -1 for rows that get no answer
+
+    def answer(self, R: Array) -> tuple[Array, Array]:
+        """A row for each group, and its inner product with R column by column."""
+        ...
+
+
 class ConjugateGradients:
     """Preconditioned conjugate gradients on all columns at once, warm-started and inexact.
 
-    ``apply(P, out)`` multiplies. The approximate inverse divides by the diagonal, and adds what a
-    :class:`~lass.graph.hierarchy.Hierarchy` answers if there is one. Columns share products, not
+    ``apply(P, out)`` multiplies. The approximate inverse divides by the diagonal, and adds what ``levels``
+    answer, such as a :class:`~lass.graph.hierarchy.Hierarchy`. Columns share products, not
     steps; where ``alike`` says that ``apply`` treats any column as any other, those that are good
     enough at the start are left out.
     """
@@ -70,7 +82,7 @@ class ConjugateGradients:
         *,
         tol: float = 1e-12,
         max_iter: int = 10_000,
-        levels: Hierarchy | None = None,
+        levels: Inverse | None = None,
         alike: bool = False,
     ) -> None:
         self.apply, self.tol, self.max_iter = apply, tol, max_iter
