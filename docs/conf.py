@@ -30,7 +30,7 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc writes them already
 numpydoc_show_class_members = False
 
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 sphinx_gallery_conf = {
