@@ -14,6 +14,7 @@ graph and the same assignments alone, called through torch.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import time
 import warnings
@@ -27,6 +28,7 @@ import scipy.sparse as sp
 import torch
 
 import lass
+import lass.distributed
 import lass.gpu
 from lass.gpu.arrays import Arrays, padded, upload
 from lass.gpu.descent import Stage, descend, loops
@@ -253,7 +255,41 @@ def at_once_or_in_turn(problems: list[lass.Problem], device: torch.device) -> di
     return {"together_seconds": at_once, "in_turn_seconds": in_turn, "ratio": in_turn / at_once}
 
 
-PARTS = {"million": million, "ten_million": ten_million, "widths": widths, "together": together}
+def partitions(device: torch.device, shrink: int) -> dict[str, Any]:
+    """Rows of workers on the device: one, two and four of them in one process, and one machine's processors.
+
+    Border rows go through the host, as between machines.
+    """
+    X, G = clouds(500_000 // shrink, 20)
+    problem = lass.Problem(lass.gpu.knn_graph(X, NEIGHBOURS, device=device), G, LAM)
+    here = lass.solve(problem, method="gradient", tol=TOLERANCE)
+    result: dict[str, Any] = {"N": problem.N, "K": problem.K, "iterations": here.n_iter}
+    result["processors"] = _pace(here)
+    for count in (1, 2, 4):
+        labels = lass.distributed.partition(problem.W, count)
+        found = lass.distributed.solve(problem, partitions=labels, tol=TOLERANCE, device=str(device))
+        result[f"workers_{count}"] = _pace(found) | {
+            "iterations": found.n_iter,
+            "objective_difference": abs(found.objective - here.objective) / problem.stake,
+            "largest_difference": float(np.abs(found.Z - here.Z).max()),
+        }
+    return result
+
+
+def _pace(solution: lass.Solution) -> dict[str, float]:
+    """Seconds of an iteration, certificates included: the least between two of them."""
+    pairs = itertools.pairwise(solution.history)
+    stretches = [(two.seconds - one.seconds) / (two.iteration - one.iteration) for one, two in pairs]
+    return {"iteration_seconds": min(stretches), "seconds": solution.seconds}
+
+
+PARTS = {
+    "partitions": partitions,
+    "million": million,
+    "ten_million": ten_million,
+    "widths": widths,
+    "together": together,
+}
 
 
 def main() -> None:

@@ -98,11 +98,14 @@ def test_a_part_of_a_graph_in_pieces():
 
 def test_too_large_for_the_memory_is_told(monkeypatch):
     monkeypatch.setenv("LASS_MEMORY_GIB", "0.001")
+    W, G = sp.csr_array((1000, 1000)), sp.csr_array((1000, 100))
+    assert complete(W, G, 1.0).is_sparse
     with pytest.raises(ValueError, match=r"1,000 items x 100 tags need about 0.0 GiB.*LASS_MEMORY_GIB"):
-        complete(sp.csr_array((1000, 1000)), sp.csr_array((1000, 100)), 1.0)
-    monkeypatch.setenv("LASS_MEMORY_GIB", "much")
-    with pytest.raises(ValueError, match="must be a number of GiB; found 'much'"):
-        complete(sp.csr_array((3, 3)), sp.csr_array((3, 2)), 1.0)
+        complete(W, G, 1.0, category_graph=np.eye(100))
+    for given in ("much", "-1", "nan"):
+        monkeypatch.setenv("LASS_MEMORY_GIB", given)
+        with pytest.raises(ValueError, match=f"must be a number of GiB; found '{given}'"):
+            complete(sp.csr_array((3, 3)), sp.csr_array((3, 2)), 1.0)
 
 
 def test_features_and_graph_are_what_the_parts_make(collection):

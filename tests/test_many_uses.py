@@ -63,6 +63,38 @@ def test_damaged_files_are_refused(sparse, tmp_path, spoil):
         lass.Solution.load(tmp_path / "solution.npz")
 
 
+def test_entries_are_found_without_their_rows(sparse):
+    dense, rng = sparse.Z.to_dense(), np.random.default_rng(2)
+    n, k = rng.integers(0, N, (7, 50)), rng.integers(-K, K, (7, 50))
+    np.testing.assert_array_equal(sparse.Z[n, k], dense[n, k])
+    np.testing.assert_array_equal(sparse.Z[np.arange(N)[:, None], np.arange(K)], dense)
+    assert sparse.Z[3, 5] == dense[3, 5]
+    nothing = Assignments(sp.csr_array((3, 4)), np.full(3, 0.25))
+    np.testing.assert_array_equal(nothing[[0, 2], [1, 3]], [0.25, 0.25])
+    for pair in (([0], [K]), ([0], [-K - 1]), ([N], [0]), ([-1], [0])):
+        with pytest.raises(ValueError, match="must be numbers from 0 to"):
+            sparse.Z[pair]
+
+
+def test_means_and_other_rows_as_of_dense_assignments(sparse):
+    Z, dense = sparse.Z, sparse.Z.to_dense()
+    np.testing.assert_allclose(Z.mean(axis=0), dense.mean(axis=0), rtol=0, atol=1e-15)
+    with pytest.raises(ValueError, match="axis=0; found axis=1"):
+        Z.mean(axis=1)
+    order = np.array([5, 3, 3, 0])
+    np.testing.assert_array_equal(Z.taken(order).to_dense(), dense[order])
+    both = Z.taken(order).joined(Z)
+    np.testing.assert_array_equal(both.to_dense(), np.concatenate([dense[order], dense]))
+
+
+def test_more_categories_have_the_background():
+    Z = Assignments(sp.csr_array([[0.8, 0, 0], [0, 1.0, 0]]), np.array([0.1, 0.0])).widened(5)
+    np.testing.assert_allclose(
+        Z.to_dense(), [[2 / 3, 1 / 12, 1 / 12, 1 / 12, 1 / 12], [0, 1, 0, 0, 0]], rtol=0, atol=1e-15
+    )
+    assert Z.feasible
+
+
 def test_crowd_is_the_mean_of_the_neighbours(sparse):
     np.testing.assert_allclose(sparse.crowd().to_dense(), sparse.dense().crowd(), rtol=0, atol=1e-13)
 

@@ -111,6 +111,8 @@ def show(talk: Talk, done: Fit) -> None:
         soft_wrap=True,
     )
     out.print(f"lam = {done.completed.lam:.3g}: {done.reason}", markup=False, soft_wrap=True)
+    if done.note:
+        out.print(done.note, style="yellow", markup=False, soft_wrap=True)
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in done.seconds.items())
     warm = ", from the former assignments" if done.warm else ""
     talk.detail(f"{count(solution.n_iter, 'iteration')}{warm}; {spent}; {solution.method}")
@@ -137,6 +139,7 @@ def as_data(folder: Path, done: Fit) -> dict[str, Any]:
         "collection": str(folder), "items": solution.problem.N, "tags": solution.problem.K,
         "lam": done.completed.lam, "lam_reason": done.reason,
         "gap": solution.gap, "relative_gap": solution.relative_gap, "converged": solution.converged,
-        "iterations": solution.n_iter, "certificate": done.certificate, "seconds": done.seconds,
+        "iterations": solution.n_iter, "certificate": done.certificate, "note": done.note,
+        "seconds": done.seconds,
         "remade": done.remade, "graph": asdict(done.graph), "words": asdict(done.tags),
     }  # fmt: skip

@@ -61,6 +61,8 @@ def suggest(
         for name, why in collection.stale().items():
             talk.say(f"note: {name} out of date ({why}); lass fit {folder} brings them up to date")
         opinions = Opinions.of(collection)
+        if opinions.completed.note:
+            talk.say(f"note: {opinions.completed.note}")
         chosen: dict[str, Any] = {"tag": tag, "items": items or None}
         added: list[Suggestion] = []
         doubted: list[Doubt] = []

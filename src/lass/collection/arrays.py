@@ -48,19 +48,22 @@ class Stored:
 
 
 def save(path: Path, matrix: Any, stamp: Stamp, beside: dict[str, Any]) -> None:
-    """Write an array, dense or sparse, whole or not at all."""
+    """Write an array, dense or sparse or :class:`lass.many.Assignments`, whole or not at all."""
     import numpy as np
     import scipy.sparse as sp
 
+    from lass.many import Assignments
     from lass.storage import pack_matrix, write
 
     arrays: dict[str, Any] = {}
+    if isinstance(matrix, Assignments):
+        arrays["background"], matrix = matrix.background, matrix.to_csr()
     for name, value in (("matrix", matrix), *((f"beside_{name}", value) for name, value in beside.items())):
         pack_matrix(arrays, name, sp.csr_array(value) if sp.issparse(value) else value)
     for name, value in arrays.items():
         if value.dtype.kind not in "biufU":
             raise ValueError(f"{name} must hold numbers or text; found {value.dtype}")
-    if not _is_finite(matrix):
+    if not _is_finite(matrix) or not _is_finite(arrays.get("background", 0.0)):
         raise ValueError("an array of a collection must be finite; found NaN or infinity")
     arrays["stamp"] = np.asarray(json.dumps(asdict(stamp)))
     arrays["names"] = np.asarray(json.dumps(list(beside)))
@@ -104,8 +107,22 @@ def _stored(data: dict[str, Any]) -> Stored:
         raise ValueError("the array does not fit its stamp")
     if not _is_finite(matrix):
         raise ValueError("the array is not finite")
+    if "background" in data:
+        matrix = _assignments(matrix, data["background"])
     beside = {name: unpack_matrix(data, f"beside_{name}") for name in json.loads(str(data["names"]))}
     return Stored(matrix, stamp, beside)
+
+
+def _assignments(stored: Any, background: Any) -> Any:
+    """Assignments from what is stored of them, checked."""
+    from lass.many import Assignments
+
+    if not stored.has_canonical_format:
+        raise ValueError("an item has a tag twice")
+    found = Assignments(stored, background)
+    if not found.feasible:
+        raise ValueError("shares of the tags are negative, or do not sum to one")
+    return found
 
 
 def _is_finite(matrix: Any) -> bool:

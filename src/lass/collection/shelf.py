@@ -33,7 +33,10 @@ class Shelf(Folder):
 
     @property
     def assignments(self) -> Any:
-        """The assignments, one row an item and one column a category; None if not there."""
+        """The assignments, one row an item and one column a category; None if not there.
+
+        An array, or :class:`lass.many.Assignments` where all numbers did not fit into the memory.
+        """
         return _matrix(self.stored("assignments"))
 
     @property

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from lass.active import rank
 from lass.collection import Collection
+from lass.completion.memory import blocks
 from lass.completion.saved import restored
+from lass.core import Array
+from lass.solution import Solution
 
 
 class Question(NamedTuple):
@@ -14,6 +19,20 @@ class Question(NamedTuple):
 
     item: str
     score: float
+
+
+class Undecided(NamedTuple):
+    """A model as :func:`lass.active.rank` asks for it by "change": all it looks at is the length of rows."""
+
+    solution_: Solution
+    assignments_: Array
+
+    @classmethod
+    def of(cls, solution: Solution) -> Undecided:
+        """With one column that is as long as each row, whatever form these have."""
+        Z = solution.Z
+        lengths = [np.linalg.norm(Z[some], axis=1) for some in blocks(np.arange(len(Z)), Z.shape[1])]
+        return cls(solution, np.concatenate(lengths)[:, None])
 
 
 def next_items(collection: Collection, top: int = 10) -> list[Question]:
@@ -27,7 +46,7 @@ def next_items(collection: Collection, top: int = 10) -> list[Question]:
     if top < 1:
         raise ValueError(f"top must be a whole number >= 1; found {top}")
     completed, words = restored(collection)
-    ranking = rank(completed.solution, by="change", top=top)
+    ranking = rank(Undecided.of(completed.solution), by="change", top=top)
     return [
         Question(words.ids[row], score)
         for row, score in zip(ranking.items.tolist(), ranking.scores.tolist(), strict=True)

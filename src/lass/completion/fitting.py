@@ -14,7 +14,7 @@ from lass.collection.reading import category_graph
 from lass.completion.layout import map_of
 from lass.completion.making import Progress, Report, graph_of, groups_of, silent
 from lass.completion.saved import compact_features, grown, keep
-from lass.completion.scoring import Completed, certificate, check_memory, choose, complete, weigh
+from lass.completion.scoring import Completed, certificate, check_form, choose, complete, weigh
 from lass.completion.tags import TagHealth, tag_health
 from lass.core import row_ranges
 from lass.evidence import Weights
@@ -47,6 +47,11 @@ class Fit:
         """How good the answer is, in one sentence."""
         return certificate(self.completed.solution)
 
+    @property
+    def note(self) -> str:
+        """What to know of the scores, in one sentence; empty where nothing is missing."""
+        return self.completed.note
+
 
 def fit(
     collection: Collection, report: Report = silent, *, tol: float = 1e-3, engine: Engine | None = None
@@ -57,7 +62,8 @@ def fit(
     former assignments where there are some; a lam that was chosen, and what each witness is
     worth (:func:`weigh`), stay until a tenth of the words have changed. The map comes last,
     and only where openTSNE is installed. With an ``engine`` the assignments are found elsewhere,
-    as in :func:`lass.solve`; all other stages stay on this machine.
+    as in :func:`lass.solve`; all other stages stay on this machine. Where all numbers of items x tags do
+    not fit into the memory, assignments are stored sparsely and nothing is weighed: ``Fit.note`` says so.
 
     Examples
     --------
@@ -78,7 +84,8 @@ def fit(
     words = collection.words()
     if not words.names:
         raise ValueError(f"{collection.path} has no tags yet; say some: lass tag ITEM +tag --new")
-    check_memory(*words.G.shape)
+    ties = smoothing_of(collection, words.names)
+    check_form(words.G, ties, engine)
     remade = collection.stale()
     clock = Clock(report)
     W = graph_of(collection, clock.report)
@@ -97,16 +104,17 @@ def fit(
     def told(step: Step) -> None:
         clock.report(Progress("solve", gap=step.gap / stake))
 
-    ties = smoothing_of(collection, words.names)
     completed = complete(
         W, words.G, lam, tol=tol, category_graph=ties, start=start, callback=told, engine=engine
     )
-    clock.report(Progress("evidence"))
-    compact = compact_features(collection, former)
-    completed = weigh(
-        completed, features=compact.get("reduced"), groups=groups_of(collection)[1],
-        weights=_weights(former, words.G.nnz),
-    )  # fmt: skip
+    compact = {}
+    if not completed.is_sparse:
+        clock.report(Progress("evidence"))
+        compact = compact_features(collection, former)
+        completed = weigh(
+            completed, features=compact.get("reduced"), groups=groups_of(collection)[1],
+            weights=_weights(former, words.G.nnz),
+        )  # fmt: skip
     clock.report(Progress("saving"))
     beside = {"chosen_with": np.asarray(chosen_with), "reason": np.asarray(reason), **compact}
     if completed.weights is not None:

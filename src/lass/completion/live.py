@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lass.collection import Collection, Words
 from lass.completion.fitting import smoothing_of
 from lass.completion.making import Progress, Report, groups_of, silent
+from lass.completion.memory import check_memory
 from lass.completion.saved import compact_features, grown, keep, restored
 from lass.completion.scoring import Completed, certificate, complete
 from lass.evidence import Linear, Scores, Witnesses, score
@@ -45,10 +46,16 @@ class Live:
     Parameters
     ----------
     collection : Collection
-        Fitted before.
+        Fitted before. All its items x tags must fit into the memory, or it is a ``ValueError``.
     """
 
+    @staticmethod
+    def check(collection: Collection) -> None:
+        """Say so where its items x tags do not fit into the memory."""
+        _check(len(collection), len(collection.names()))
+
     def __init__(self, collection: Collection) -> None:
+        self.check(collection)
         self._collection = collection
         #: assignments and scores, and the words they know; replaced as one, never changed
         self.state: tuple[Completed, Words] = restored(collection)
@@ -79,6 +86,7 @@ class Live:
         began = time.perf_counter()
         before = self.completed
         G = sp.csr_array(words.G[: before.solution.problem.N])
+        _check(*G.shape)
         solution = self._solve(G, report)
         completed = replace(before, solution=solution)
         rows = self._touched(before, G, solution.Z)
@@ -163,6 +171,10 @@ class Live:
         near = W[rows[:NEAR]].indices.astype(np.intp)
         _, first = np.unique(np.concatenate([rows, near]), return_index=True)
         return np.concatenate([rows, near])[np.sort(first)]
+
+
+def _check(items: int, tags: int) -> None:
+    check_memory(items, tags, "in the Studio", "use lass fit and lass suggest, which store less")
 
 
 def _patched(scores: Scores, again: Scores, rows: NDArray[np.intp]) -> Scores:

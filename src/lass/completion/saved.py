@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +12,26 @@ import scipy.sparse as sp
 from lass.collection import Collection, Words
 from lass.collection.arrays import Stored
 from lass.completion.making import features_of
-from lass.completion.scoring import Completed, check_memory
+from lass.completion.memory import fits
+from lass.completion.scoring import Completed
 from lass.core import Array
 from lass.evidence import WITNESSES, Scores, Weights
 from lass.evidence.linear import reduced
+from lass.many import Assignments, mapped
 from lass.problem import Problem
 from lass.solution import Solution
 
 
-def grown(Z: Array, W: sp.csr_array, tags: int) -> Array:
-    """Former assignments for more items and tags: new items get the mean of their neighbours, if any."""
+def grown(Z: Array | Assignments, W: sp.csr_array, tags: int) -> Any:
+    """Former assignments for more items and tags: new items get the mean of their neighbours, if any.
+
+    An array where so many items x tags fit into the memory, sparse where not, whatever they were. A new
+    tag has a share of zero; in sparse form, that of all other tags that nothing is known of.
+    """
+    if not fits(W.shape[0], tags):
+        return _grown_sparsely(Z if isinstance(Z, Assignments) else Assignments.of(Z), W, tags)
+    if isinstance(Z, Assignments):
+        Z = Z.to_dense()
     rows, columns = Z.shape
     start = np.zeros((W.shape[0], tags))
     start[:rows, :columns] = Z
@@ -31,6 +42,14 @@ def grown(Z: Array, W: sp.csr_array, tags: int) -> Array:
             new @ start, degree, out=np.full((W.shape[0] - rows, tags), 1 / tags), where=degree > 0
         )
     return start
+
+
+def _grown_sparsely(Z: Assignments, W: sp.csr_array, tags: int) -> Assignments:
+    Z, rows = Z.widened(tags), len(Z)
+    if W.shape[0] == rows:
+        return Z
+    new = W.shape[0] - rows
+    return Z.joined(mapped(sp.csr_array(W[rows:, :rows]), Z, sp.csr_array((new, tags)), math.inf))
 
 
 def compact_features(collection: Collection, former: Stored | None) -> dict[str, Any]:
@@ -59,8 +78,9 @@ def keep(collection: Collection, completed: Completed, words: Words, beside: dic
             "weights": np.asarray(completed.weights.to_json()),
         }
     solution = completed.solution
+    Z = solution.Z if completed.is_sparse else solution.Z.astype(np.float32)
     collection.save_assignments(
-        solution.Z.astype(np.float32), words.number, lam=np.asarray(completed.lam),
+        Z, words.number, lam=np.asarray(completed.lam),
         gap=np.asarray([solution.gap, solution.relative_gap]), **scores, **beside,
     )  # fmt: skip
 
@@ -75,15 +95,18 @@ def restored(collection: Collection) -> tuple[Completed, Words]:
     rows = W.shape[0]
     if former.stamp.items != rows or former.stamp.items > len(words.ids):
         raise ValueError(f"the graph of {collection.path} is newer than its assignments; run lass fit again")
-    check_memory(*words.G.shape)
-    problem = Problem(W, words.G[:rows], float(former.beside["lam"]))
-    Z = grown(former.matrix, W, words.G.shape[1])
-    sums = Z.sum(axis=1, keepdims=True)
-    if Z.min() < 0 or np.abs(sums - 1).max() > 1e-3:
+    saved = former.matrix
+    if not isinstance(saved, Assignments) and (  # those were checked when they were read
+        saved.min() < 0 or np.abs(saved.sum(axis=1) - 1).max() > 1e-3
+    ):
         raise ValueError(f"the assignments of {collection.path} are damaged; run lass fit again")
-    Z /= sums  # they are in single precision on the disk
+    problem = Problem(W, words.G[:rows], float(former.beside["lam"]))
+    Z = grown(saved, W, words.G.shape[1])
+    if not isinstance(Z, Assignments):
+        Z /= Z.sum(axis=1, keepdims=True)  # they are in single precision on the disk
     solution = Solution(problem, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
-    return _with_scores(Completed(solution, problem.lam), former), words
+    completed = Completed(solution, problem.lam)
+    return completed if completed.is_sparse else _with_scores(completed, former), words
 
 
 def _with_scores(completed: Completed, former: Stored) -> Completed:

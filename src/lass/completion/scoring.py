@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.choosing import Choice, choose_for_tags
+from lass.completion.memory import budget, check_memory, fits
 from lass.completion.sampling import part_of
 from lass.core import Array
 from lass.evidence import Scores, Weights, hear
+from lass.many import Assignments, certify
+from lass.problem import Problem
 from lass.solution import Engine, Solution, solve
 from lass.solvers import Callback
 
-#: arrays of items x tags that a solve holds at the same time
-ARRAYS = 8
-#: items from which on lam is chosen on a part of them
-MANY = 10_000
-#: memory that they may take, in GiB, unless the environment variable LASS_MEMORY_GIB says otherwise
-BUDGET = 8.0
+#: items from which on lam is chosen on a part of them, and the least that are a part
+MANY, LEAST = 10_000, 100
+#: what a sparse solve leaves of the gap it starts from, at most, down to the least relative gap it goes on to
+BETTER, CLOSE = 0.98, 1e-6
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,23 @@ class Completed:
     weights: Weights | None = None
     scores: Scores | None = None
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether assignments are :class:`lass.many.Assignments`."""
+        return isinstance(self.solution.Z, Assignments)
+
+    @property
+    def note(self) -> str:
+        """What is missing where all numbers of items x tags do not fit, in one sentence; else empty."""
+        if not self.is_sparse:
+            return ""
+        items, tags = self.solution.Z.shape
+        return (
+            f"{items:,} items x {tags:,} tags do not fit into {budget():g} GiB in full: assignments are "
+            "stored sparsely, and a score is the tag's share of what similar items say; no other witness "
+            "is heard."
+        )
+
 
 def complete(
     W: sp.csr_array,
@@ -46,11 +63,14 @@ def complete(
     *,
     tol: float = 1e-3,
     category_graph: Any = None,
-    start: Solution | Array | None = None,
+    start: Solution | Array | Assignments | None = None,
     callback: Callback | None = None,
     engine: Engine | None = None,
 ) -> Completed:
     """Complete the tags of all items.
+
+    Where ``8 N K`` numbers are more than the memory budget, 8 GiB unless ``LASS_MEMORY_GIB`` says
+    otherwise, assignments are stored sparsely, see :class:`lass.many.Assignments`.
 
     Parameters
     ----------
@@ -70,8 +90,7 @@ def complete(
     Raises
     ------
     ValueError
-        Where ``8 N K`` numbers are more than the memory budget, 8 GiB unless
-        ``LASS_MEMORY_GIB`` says otherwise.
+        Where they would have to be sparse, and a ``category_graph`` or an ``engine`` needs all numbers.
 
     Examples
     --------
@@ -83,29 +102,45 @@ def complete(
     >>> scores(completed)[1].round(3)
     array([0.5, 0.5])
     """
-    check_memory(*G.shape)
+    check_form(G, category_graph, engine)
     choice = choose(W, G) if lam == "auto" else None
     value = float(lam) if choice is None else choice.lam
     options = {} if category_graph is None else {"category_graph": category_graph}
     # at a small lam the gap hardly sees items without words: it must be as much smaller
     tol *= min(1.0, 2.0 * value * _typical_degree(W)) if value > 0 else 1.0
-    solution = solve(
-        W, G, value, tol=tol, start=start, callback=callback, output="dense", engine=engine, **options
-    )
+    problem = Problem(W, G, value, **options)
+    form: Literal["dense", "sparse"] = "dense" if fits(*G.shape) else "sparse"
+    if form == "sparse" and isinstance(start, Assignments):
+        # one word among very many hardly moves the gap, and is to be heard all the same
+        tol = min(tol, max(BETTER * certify(problem, start)[1] / (problem.stake or 1.0), CLOSE))
+    solution = solve(problem, tol=tol, start=start, callback=callback, output=form, engine=engine)
     return Completed(solution, value, choice)
+
+
+def check_form(G: sp.csr_array, category_graph: Any, engine: Engine | None) -> None:
+    """Say so where assignments must be stored sparsely, and something needs all numbers."""
+    items, tags = G.shape
+    if category_graph is not None:
+        check_memory(items, tags, "where tags are tied to each other", "set smoothing to 0")
+    if engine is not None:
+        check_memory(items, tags, "on workers", "solve on this machine")
 
 
 def choose(W: sp.csr_array, G: sp.csr_array) -> Choice:
     """The lam that brings most hidden words back, see :func:`lass.choosing.choose_for_tags`.
 
-    With more than 10,000 items it is tried on a part with 4,000, and carried over by the typical
-    degree, with which lam is weighed; the reason says so.
+    With more than 10,000 items it is tried on a part with 4,000, and on fewer where those and their tags
+    do not fit into the memory; then carried over by the typical degree, with which lam is
+    weighed; the reason says so.
     """
-    if G.shape[0] <= MANY:
+    if G.shape[0] <= MANY and fits(*G.shape):
         return choose_for_tags(W, G)
     part = part_of(W, G)
+    used = np.unique(G[part].indices)
+    while len(part) > LEAST and not fits(len(part), len(used)):
+        part = part_of(W, G, max(LEAST, len(part) // 2))
+        used = np.unique(G[part].indices)
     said = sp.csr_array(G[part])
-    used = np.unique(said.indices)
     ties = sp.csr_array(W[part][:, part])
     choice = choose_for_tags(ties, sp.csr_array(said[:, used]))
     scale = _typical_degree(ties) / _typical_degree(W)
@@ -144,8 +179,11 @@ def weigh(
     Returns
     -------
     Completed
-        With scores; without them where fewer than ten groups of items have tags.
+        With scores; without them where fewer than ten groups of items have tags, or where assignments
+        are stored sparsely: witnesses need all numbers of items x tags.
     """
+    if completed.is_sparse:
+        return completed
     found = hear(completed.solution, features=features, groups=groups, weights=weights)
     return completed if found is None else replace(completed, weights=found[0], scores=found[1])
 
@@ -154,11 +192,11 @@ def _typical_degree(W: sp.csr_array) -> float:
     return float(np.median(W.sum(axis=1))) or 1.0
 
 
-def scores(completed: Completed) -> NDArray[np.floating[Any]]:
+def scores(completed: Completed) -> Any:
     """How likely each tag of each item is, the item's own word on it left out, (N, K).
 
-    Where nothing was weighed, what the crowd says: shares ``(W Z)_n / d_n`` that sum to one,
-    see :meth:`lass.Solution.crowd`.
+    Where nothing was weighed, what the crowd says: shares ``(W Z)_n / d_n`` that sum to one, in the form of
+    the assignments, see :meth:`lass.Solution.crowd`.
     """
     return completed.solution.crowd() if completed.scores is None else completed.scores.values
 
@@ -179,18 +217,3 @@ def certificate(solution: Solution) -> str:
 def _percent(share: float) -> str:
     """A share with two digits that matter."""
     return f"{share:.2%}" if share >= 1e-3 or share < 1e-9 else f"{100 * share:.2g}%"
-
-
-def check_memory(items: int, tags: int) -> None:
-    """Say so before a collection is too large for its arrays of items x tags."""
-    needed = ARRAYS * 8 * items * tags / 2**30
-    given = os.environ.get("LASS_MEMORY_GIB", "")
-    try:
-        budget = float(given) if given else BUDGET
-    except ValueError:
-        raise ValueError(f"LASS_MEMORY_GIB must be a number of GiB; found {given!r}") from None
-    if needed > budget:
-        raise ValueError(
-            f"{items:,} items x {tags:,} tags need about {needed:.1f} GiB of memory, and {budget:g} GiB are "
-            "allowed. Leave rare tags out, or set the environment variable LASS_MEMORY_GIB if there is more"
-        )

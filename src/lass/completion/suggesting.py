@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lass.collection import Collection, Words
 from lass.collection.records import close
+from lass.completion.memory import blocks
 from lass.completion.saved import restored
 from lass.completion.scoring import Completed, scores
 from lass.completion.speakers import Speaker, speakers
 from lass.evidence import WITNESSES
-
-#: rows looked at together
-BLOCK = 4096
+from lass.many import Assignments
 
 
 class Suggestion(NamedTuple):
@@ -69,7 +68,11 @@ class Opinions:
     def __init__(self, completed: Completed, words: Words) -> None:
         self.completed, self.words = completed, words
         self.problem = completed.solution.problem
-        self.scores = scores(completed)
+        self.scores: NDArray[np.floating[Any]] | Assignments = scores(completed)
+        #: what every tag that nothing is known of has in common, item by item: no reason to suggest one
+        self._floor = (
+            self.scores.background if isinstance(self.scores, Assignments) else np.zeros(len(self.scores))
+        )
         self._columns = {
             name: column for column, name in enumerate(words.names) if column not in words.retired
         }
@@ -157,23 +160,28 @@ class Opinions:
         G = self.problem.G
         n = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
         k, own = G.indices.astype(np.intp), self.scores[n, G.indices]
-        informed = np.ptp(self.scores, axis=1) > 0
-        kept = (G.data > 0) & (own < usual[k]) & informed[n]
+        kept = (G.data > 0) & (own < usual[k])
         if column is not None:
             kept &= k == column
         if items is not None:
             kept &= np.isin(n, self._chosen(items, False))
+        kept[kept] = self._informed(n[kept])
         n, k, own = n[kept], k[kept], own[kept]
-        order = np.lexsort((-usual[k], own))[:limit]
+        order = np.lexsort((-usual[k], own - self._floor[n]))[:limit]
         result = []
-        for first in range(0, len(order), BLOCK):
-            some = order[first : first + BLOCK]
+        for some in blocks(order, self.scores.shape[1]):
             rank = (self.scores[n[some]] >= own[some, None]).sum(axis=1)
             result += [
                 Doubt(self.words.ids[n[i]], self.words.names[k[i]], float(own[i]), float(usual[k[i]]), place)
                 for i, place in zip(some.tolist(), rank.tolist(), strict=True)
             ]
         return result
+
+    def _informed(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Of which of these anything is known: not all tags tie."""
+        named, place = np.unique(rows, return_inverse=True)
+        known = [_tell_apart(self.scores[some]) for some in blocks(named, self.scores.shape[1])]
+        return np.concatenate(known)[place] if known else np.zeros(0, bool)
 
     def _chosen(self, items: Iterable[str] | None, untagged: bool) -> NDArray[np.intp]:
         rows = np.arange(len(self.scores))
@@ -193,18 +201,17 @@ class Opinions:
     def _best(self, rows: NDArray[np.intp], top: int, least: float) -> Iterator[Sequence[NDArray[np.intp]]]:
         """Rows, columns and ranks of the best tags that nothing is said of, some rows at a time."""
         count = min(top, self.scores.shape[1])
-        for first in range(0, len(rows), BLOCK):
-            some = rows[first : first + BLOCK]
+        for some in blocks(rows, self.scores.shape[1]):
             values = self.scores[some]
+            values[~_tell_apart(values)] = -np.inf  # nothing is known: all tags tie
             values[:, list(self.words.retired)] = -np.inf
-            values[np.ptp(values, axis=1) == 0] = -np.inf  # nothing is known: all tags tie
             said = self.problem.G[some].tocoo()
             values[said.coords] = -np.inf
             best = np.argpartition(-values, count - 1, axis=1)[:, :count]
             order = np.argsort(-np.take_along_axis(values, best, 1), axis=1, kind="stable")
             best = np.take_along_axis(best, order, 1)
             value = np.take_along_axis(values, best, 1)
-            row, rank = np.nonzero((value > 0) & (value >= least))
+            row, rank = np.nonzero((value > self._floor[some, None]) & (value >= least))
             yield some[row], best[row, rank], rank + 1
 
     def _strongest(
@@ -218,6 +225,10 @@ class Opinions:
         kept = np.flatnonzero(place[n] < limit)
         kept = kept[np.lexsort((rank[kept], place[n[kept]]))]
         return n[kept], k[kept], rank[kept]
+
+
+def _tell_apart(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
+    return np.asarray(np.ptp(values, axis=1) > 0)
 
 
 def _nothing() -> tuple[NDArray[np.intp], ...]:

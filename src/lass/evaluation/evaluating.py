@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.completion.scoring import Completed, check_memory, complete, scores, weigh
+from lass.completion.memory import check_memory
+from lass.completion.scoring import Completed, complete, scores, weigh
 from lass.core import Array
 from lass.evaluation.metrics import judge
 from lass.evaluation.result import ALONE, OURS, Evaluation, Figure, Outcome
@@ -81,7 +82,7 @@ def evaluate(
     >>> found.situations["items"].methods["LASS"]["f1"].mean
     1.0
     """
-    check_memory(*G.shape)
+    check_memory(G.shape[0], G.shape[1], "to be evaluated")
     if G.shape[1] < 2:
         raise ValueError(f"two tags are needed to compare lists of them; found {G.shape[1]}")
     if seeds < 1 or top < 1:

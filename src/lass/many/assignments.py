@@ -54,7 +54,7 @@ class Assignments:
                 f"background must hold one number a row, {self.shape[0]}; found shape {background.shape}"
             )
         stored.sort_indices()
-        self.background = background
+        self.background: Array = np.ascontiguousarray(background, np.float64)
         self.pointers = stored.indptr.astype(np.int64)
         self._names: NDArray[np.int32] = np.ascontiguousarray(stored.indices, np.int32)
         self._values: Array = np.ascontiguousarray(stored.data, np.float64)
@@ -87,9 +87,7 @@ class Assignments:
         parts = (self._values, self.background)
         if not all(np.isfinite(part).all() and part.min(initial=0.0) >= 0.0 for part in parts):
             return False
-        above = np.bincount(np.repeat(np.arange(len(self)), self.lengths), self._values, len(self))
-        totals = above + (self.shape[1] - self.lengths) * self.background
-        return bool(np.abs(totals - 1.0).max(initial=0.0) <= 1e-9)
+        return bool(np.abs(self._totals(self.shape[1]) - 1.0).max(initial=0.0) <= 1e-9)
 
     @property
     def nbytes(self) -> int:
@@ -106,6 +104,8 @@ class Assignments:
         """``Z[items]`` and ``Z[items, categories]`` as of a dense array; items by their numbers."""
         items, categories = key if isinstance(key, tuple) else (key, slice(None))
         numbers = np.asarray(items)
+        if not isinstance(categories, slice) and np.asarray(categories).dtype.kind in "iu":
+            return self._entries(numbers, np.asarray(categories))
         named, place = np.unique(numbers, return_inverse=True)
         return self.rows(named)[place.reshape(numbers.shape), categories]
 
@@ -119,10 +119,9 @@ class Assignments:
     def rows(self, items: ArrayLike) -> Array:
         """Dense rows of some items: (K,) for one number, (M, K) for several."""
         numbers = np.atleast_1d(np.asarray(items))
-        if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
+        if numbers.ndim != 1:
             raise ValueError(f"items must be row numbers; found {items!r}")
-        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self):
-            raise ValueError(f"items must be numbers from 0 to {len(self) - 1}; found {items!r}")
+        self._check(numbers)
         begins, lengths = self.pointers[numbers], self.lengths[numbers]
         out = np.repeat(self.background[numbers][:, None], self.shape[1], axis=1)
         row = np.repeat(np.arange(len(numbers)), lengths)
@@ -147,6 +146,28 @@ class Assignments:
         above = self._values - np.repeat(self.background, self.lengths)
         return np.bincount(self._names, above, minlength=self.shape[1]) + self.background.sum()
 
+    def mean(self, axis: int = 0) -> Array:
+        """The mean share of each category, as of a dense array; over the items alone."""
+        if axis != 0:
+            raise ValueError(f"sparse assignments have means over the items, axis=0; found axis={axis!r}")
+        return self.sums() / len(self)
+
+    def widened(self, size: int) -> Assignments:
+        """The same rows over more categories: new ones have the background, and rows sum to one again."""
+        totals = self._totals(size)
+        values = self._values / np.repeat(totals, self.lengths)
+        stored = sp.csr_array((values, self._names.copy(), self.pointers.copy()), shape=(len(self), size))
+        return Assignments(stored, self.background / totals)
+
+    def joined(self, more: Assignments) -> Assignments:
+        """These rows, and those of others below them."""
+        stored = sp.vstack([self.to_csr(), more.to_csr()], format="csr")
+        return Assignments(stored, np.concatenate([self.background, more.background]))
+
+    def taken(self, items: NDArray[np.intp]) -> Assignments:
+        """The rows of some items, in this order and form."""
+        return Assignments(self.to_csr()[items], self.background[items])
+
     def to_csr(self) -> sp.csr_array:
         """A copy of the stored entries; every other entry of row n is ``background[n]``, often zero."""
         parts = (self._values.copy(), self._names.copy(), self.pointers.copy())
@@ -155,6 +176,35 @@ class Assignments:
     def to_dense(self) -> Array:
         """All N x K numbers."""
         return self.rows(np.arange(len(self)))
+
+    def _totals(self, size: int) -> Array:
+        """Sums of the rows over so many categories."""
+        above = np.bincount(np.repeat(np.arange(len(self)), self.lengths), self._values, len(self))
+        return above + (size - self.lengths) * self.background
+
+    def _check(self, numbers: NDArray[Any]) -> None:
+        if numbers.dtype.kind not in "iu":
+            raise ValueError(f"items must be row numbers; found {numbers!r}")
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(self):
+            raise ValueError(f"items must be numbers from 0 to {len(self) - 1}; found {numbers!r}")
+
+    def _entries(self, items: NDArray[Any], categories: NDArray[Any]) -> Any:
+        """Single entries, by bisection within all their rows at once; no row is made dense."""
+        self._check(items)
+        K = self.shape[1]
+        if categories.size and not -K <= categories.min() <= categories.max() < K:
+            raise ValueError(f"categories must be numbers from 0 to {K - 1}; found {categories!r}")
+        n, k = np.broadcast_arrays(items, np.where(categories < 0, categories + K, categories))
+        if not self.stored:
+            return self.background[n]
+        low, high, last = self.pointers[n], self.pointers[n + 1], self.stored - 1
+        ends = high
+        for _ in range(int(self.lengths.max()).bit_length()):
+            middle = (low + high) // 2
+            before = (low < high) & (self._names[np.minimum(middle, last)] < k)
+            low, high = np.where(before, middle + 1, low), np.where(before, high, middle)
+        at = np.minimum(low, last)
+        return np.where((low < ends) & (self._names[at] == k), self._values[at], self.background[n])[()]
 
     def __repr__(self) -> str:
         return f"Assignments({self.shape[0]} items, {self.shape[1]} categories, {self.stored} entries stored)"

@@ -52,7 +52,7 @@ def run(problem: Problem, watch: Watch, tol: float, start: Assignments | None) -
     """Solve in sparse form; returns the assignments, and what was done in words."""
     if math.isinf(problem.lam):
         return _crowd_alone(problem), "lam = inf, in sparse form"
-    Z = _vertex(problem) if start is None or problem.lam == 0 else start
+    Z = _vertex(problem) if start is None or problem.lam == 0 else _settled(start, problem)
     if problem.lam == 0:
         return Z, "lam = 0: every item takes its largest affinity, in sparse form"
     scale = 2.0 * problem.lam
@@ -98,6 +98,14 @@ def _vertex(problem: Problem) -> Assignments:
     order[problem.fixed_rows] = problem.N + np.arange(len(problem.fixed_rows))
     stored = sp.vstack([Z.to_csr(), given.to_csr()], format="csr")[order]
     return Assignments(stored, np.concatenate([Z.background, given.background])[order])
+
+
+def _settled(start: Assignments, problem: Problem) -> Assignments:
+    """The start with items without ties where they belong: no sweep would move them."""
+    alone = np.flatnonzero(problem.diagonal == 0)
+    order = np.arange(problem.N)
+    order[alone] = problem.N + np.arange(len(alone))
+    return start.joined(_vertex(problem).taken(alone)).taken(order) if len(alone) else start
 
 
 def _crowd_alone(problem: Problem) -> Assignments:

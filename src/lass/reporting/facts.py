@@ -41,6 +41,8 @@ class Facts:
     facets: dict[str, list[tuple[str, int]]]
     lam: float
     relative_gap: float
+    #: what to know of the scores; empty where all witnesses were heard
+    note: str
     #: array -> why it is out of date
     stale: dict[str, str]
     needs: list[Need]
@@ -75,6 +77,7 @@ def gather(collection: Collection) -> Facts:
         graph=health(opinions.problem.W, informed), tags=tag_health(words),
         facets=facets(names, [counts[tag] for tag in kept]),
         lam=float(stored.beside["lam"]), relative_gap=float(stored.beside["gap"][1]),
+        note=opinions.completed.note,
         stale=collection.stale(),
         needs=_needs(opinions, dict(zip(words.names, counts, strict=True))), suggestions=shown, doubts=doubts,
         questions=questions,

@@ -53,7 +53,8 @@ def trust(facts: Facts) -> Markup:
         if names
     ]
     notes = (tag("p", warning[:1].upper() + warning[1:], class_=kind) for warning in warnings)
-    return join([tag("p", proof), tag("p", ties), *notes, *rare])
+    missing = [tag("p", facts.note)] if facts.note else []
+    return join([tag("p", proof), *missing, tag("p", ties), *notes, *rare])
 
 
 def hierarchy(facts: Facts) -> Markup:
@@ -92,8 +93,9 @@ def suggested(facts: Facts) -> Markup:
     """Some items with tags to add, and who speaks for them."""
     if not facts.suggestions:
         return tag("p", "There is nothing to suggest.")
+    bar = "a tag's share of what similar items say" if facts.note else "how likely a tag is"
     lead = tag(
-        "p", "The surest suggestions, the items' own words on them left out. A bar is how likely a tag is; "
+        "p", f"The surest suggestions, the items' own words on them left out. A bar is {bar}; "
         "behind it the neighbours that speak for it.",
     )  # fmt: skip
     cards = (

@@ -155,6 +155,7 @@ class Learner(threading.Thread):
         began = time.monotonic()
         self._tell(phase="fitting", stage="beginning", error="")
         try:
+            Live.check(self._collection)
             done = fit(self._collection, self._report)
         except ValueError as error:  # nothing is said yet, or it cannot be compared
             self._tell(phase="unfitted", stage="", error=f"{error}")
