@@ -25,6 +25,8 @@ import tempfile
 import threading
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,8 @@ import sets
 from growth import DIMENSIONS, SILENCE, neighbour_graph
 from lass.distributed import solve, solve_parquet, write_parquet
 from lass.distributed.on_ray import Actor, OnRay
-from lass.distributed.worker import Worker
+from lass.distributed.parts import Part
+from lass.distributed.rows import HostRows, Sums
 from machine import facts, write_json
 
 RESULTS = Path(__file__).parent / "results" / "distributed.json"
@@ -84,20 +87,39 @@ def one_process(folder: Path, iterations: int | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class TimedActor(Actor):
-    """A worker that knows how long its kernels ran, on the clock and on the processor."""
+class TimedRows(HostRows):
+    """Rows that know how long their kernels ran, on the clock and on the processor."""
 
     spent = np.zeros(2)
 
-    def _over(self, *arguments: Any) -> Any:
+    def _timed(self, kernels: Callable[[], Any]) -> Any:
         began = np.array([time.perf_counter(), time.process_time()])
-        result = Worker._over(*arguments)
+        result = kernels()
         self.spent = self.spent - began + np.array([time.perf_counter(), time.process_time()])
         return result
 
+    def ahead(self) -> None:
+        """As ever, timed."""
+        self._timed(super().ahead)
+
+    def descend(self, momentum: float) -> float:
+        """As ever, timed."""
+        return self._timed(partial(super().descend, momentum))
+
+    def certify(self) -> Sums:
+        """As ever, timed."""
+        return self._timed(super().certify)
+
+
+class TimedActor(Actor):
+    """A worker with such rows."""
+
+    def _rows_of(self, part: Part) -> TimedRows:
+        return TimedRows(part, self.lam)
+
     def costs(self) -> Any:
         """Seconds of the kernels, their processor seconds, and those of the whole process."""
-        return [*self.spent.tolist(), time.process_time()]
+        return [*self.numbers.spent.tolist(), time.process_time()]
 
 
 class TimedRay(OnRay):

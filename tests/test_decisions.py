@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from scipy.optimize import linear_sum_assignment, linprog
+from scipy.sparse.csgraph import maximum_flow
+from scipy.special import softmax
 
 import lass
 from lass.decisions import centred, slide, whole_counts
@@ -95,6 +97,108 @@ def test_slide_empties_a_category_without_a_share(q):
     Z = np.random.default_rng(1).dirichlet(np.ones(3), 41)
     found = np.bincount((Z + slide(Z, q)).argmax(axis=1), minlength=3)
     assert found.tolist() == whole_counts(q, 41).tolist()
+
+
+def peaked(seed, N, K, peak):
+    """Scores with categories of very different sizes, and shares that are none of theirs."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(N, K)) * peak + rng.normal(size=K) * 2, rng.dirichlet(np.full(K, 3.0))
+
+
+def missed(Z, p, counts):
+    return int(np.abs(np.bincount((Z + p).argmax(axis=1), minlength=len(p)) - counts).sum())
+
+
+def level(Z, p):
+    """The categories of each row that are as good as its best, to rounding."""
+    S = Z + p
+    return S >= S.max(axis=1, keepdims=True) - 1e-10 * max(1.0, np.ptp(Z))
+
+
+def can_be_held(open_to, counts):
+    """Is there an assignment with these counts that gives each row a category open to it? By a maximal flow.
+
+    If those as good as its best are open, it is the proof that p is optimal: the sum of its scores is
+    sum_n max_k (z_nk + p_k) - counts'p, which no assignment with these counts can exceed.
+    """
+    N, K = open_to.shape
+    source, sink = N + K, N + K + 1
+    row, k = np.nonzero(open_to)
+    tails = np.r_[np.full(N, source), row, N + np.arange(K)]
+    heads = np.r_[np.arange(N), N + k, np.full(K, sink)]
+    room = np.r_[np.ones(N + len(row)), counts].astype(np.int32)
+    graph = sp.csr_array((room, (tails, heads)), shape=(sink + 1, sink + 1))
+    return maximum_flow(sp.csr_matrix(graph), source, sink).flow_value == N
+
+
+@pytest.mark.parametrize(("N", "K", "peak"), [(10_000, 10, 30), (3_000, 100, 20), (3_000, 100, 1), (500, 40, 5)])
+@pytest.mark.parametrize("seed", range(3))
+def test_slide_is_exact_where_no_rows_tie(seed, N, K, peak):
+    """Counts that are met by the largest entries prove that these decisions are the best."""
+    Z, q = peaked(seed, N, K, peak)
+    assert missed(Z, slide(Z, q), whole_counts(q, N)) == 0
+    firm = np.sign(Z) * np.abs(Z) ** 3  # few rows are near a boundary, and most are far from all
+    assert missed(firm, slide(firm, q), whole_counts(q, N)) == 0
+
+
+@pytest.mark.parametrize(("N", "K", "peak"), [(10_000, 10, 30), (3_000, 100, 20), (2_000, 10, 200)])
+@pytest.mark.parametrize("seed", range(3))
+def test_slide_of_saturated_rows_is_optimal_and_misses_what_ties_force(seed, N, K, peak):
+    V, q = peaked(seed, N, K, peak)
+    Z, counts = softmax(V, axis=1), whole_counts(q, N)
+    p = slide(Z, q)
+    ties = level(Z, p)
+    assert can_be_held(ties, counts)
+    found = np.bincount((Z + p).argmax(axis=1), minlength=K)
+    several = ties[ties.sum(axis=1) > 1]
+    assert (np.abs(found - counts) <= several.sum(axis=0)).all()
+
+
+@given(seeds, st.floats(-6, 6), st.floats(0, 4), st.booleans())
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_slide_is_exact_on_any_scale(seed, scale, decades, warm):
+    """Rows of very different sizes, some categories without a share."""
+    rng = np.random.default_rng(seed)
+    N, K = int(rng.integers(1, 60)), int(rng.integers(1, 12))
+    Z = 10**scale * 10 ** (decades * (rng.random((N, 1)) - 0.5)) * rng.normal(size=(N, K))
+    q = rng.dirichlet(np.full(K, rng.choice([0.1, 1.0, 10.0])))
+    counts = whole_counts(q, N)
+    p = slide(Z, q, np.ptp(Z) * rng.normal(size=K) if warm else None)
+    assert abs(p.sum()) <= 1e-9 * max(1.0, np.abs(p).max())
+    assert missed(Z, p, counts) == 0
+    owner = np.repeat(np.arange(K), counts)
+    row, place = linear_sum_assignment(Z[:, owner], maximize=True)
+    best, decided = Z[row, owner[place]].sum(), (Z + p).argmax(axis=1)
+    assert abs(Z[np.arange(N), decided].sum() - best) <= 1e-9 * np.abs(Z).sum()
+
+
+@given(seeds, st.sampled_from((0.0, 0.5, 1.0)))
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_slide_misses_no_more_than_ties_force(seed, certain):
+    """Rows that are the same, many of them certain: optimal, and no order among ties does better."""
+    rng = np.random.default_rng(seed)
+    N, K = int(rng.integers(2, 200)), int(rng.integers(2, 5))
+    kinds = np.where(rng.random((4, 1)) < certain, np.eye(K)[rng.integers(K, size=4)], rng.dirichlet(np.ones(K), 4))
+    Z, q = kinds[rng.integers(4, size=N)], rng.dirichlet(np.ones(K))
+    counts = whole_counts(q, N)
+    p = slide(Z, q)
+    ties = level(Z, p)
+    assert can_be_held(ties, counts)
+    orders = [np.where(ties, order, -1).argmax(axis=1) for order in itertools.permutations(range(K))]
+    least = min(np.abs(np.bincount(order, minlength=K) - counts).sum() for order in orders)
+    assert missed(Z, p, counts) <= least
+
+
+def test_slide_is_in_the_middle_of_all_optima():
+    """Between the two rows that a boundary separates; wherever it was looked for."""
+    Z = np.array([[0.9, 0.1], [0.8, 0.2], [0.5, 0.5], [0.4, 0.6]])
+    p = slide(Z, [0.5, 0.5])
+    np.testing.assert_allclose(p, [-0.15, 0.15], atol=1e-12)
+    V, q = peaked(0, 200, 12, 3)
+    p = slide(V, q)
+    np.testing.assert_allclose(slide(V, q, 10 * np.cos(np.arange(12)), sweeps=0), p, atol=1e-9)
+    S = np.sort(V + p, axis=1)
+    assert (S[:, -1] - S[:, -2]).min() > 1e-9
 
 
 def balanced(rng, N, K, kind, lam):

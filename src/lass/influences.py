@@ -225,6 +225,7 @@ def _adjoint(core: Core, Z: Array, row: int, k: int) -> Array:
     linear = (starts, np.arange(K, dtype=np.int32), unit)
     square: float = core.rows("face_start", *linear, np.zeros(K), free, inverse, Q, Z, X, R, P)
     coarse, first, before = Coarse(core, Z), square, math.inf
+    coarse.deepen()
     for _ in range(STEPS):
         if square <= GOAL**2 * first:
             break

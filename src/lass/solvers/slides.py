@@ -19,14 +19,21 @@ NONE = np.zeros(0)
 NO_GROUP, NO_ANSWER = np.zeros(0, np.int32), np.zeros((0, 0))
 #: rows from which on coarser graphs pay, and the share of the rows that may be at bounds
 LARGE, BOUND = 1000, 0.1
+#: share of all rows that may have left or reached a vertex since coarser graphs were made
+CHANGED = 0.02
 
 
 class Coarse:
-    """Motions on a face that neighbours feel faintly: of whole categories, and of groups of rows."""
+    """Motions on a face that neighbours feel faintly: of whole categories, and of groups of rows.
+
+    Groups come from coarser graphs, which are as dear as some fifteen products with the graph: they
+    are made when asked for (:meth:`deepen`), and kept for later faces that differ little.
+    """
 
     def __init__(self, core: Core, Z: Array) -> None:
         self.slides = Slides(core, Z)
         self.levels: Hierarchy | None = None
+        self.graph: GraphOperator | None = None  # of which coarser ones may help
         graph = core.operator.inner if isinstance(core.operator, TiedOperator) else core.operator
         if len(Z) < LARGE or core.C is not None or not isinstance(graph, GraphOperator):
             return
@@ -34,12 +41,24 @@ class Coarse:
         count = np.count_nonzero(Z[told], axis=1)
         if (count < Z.shape[1]).sum() > BOUND * len(Z):
             return
-        fixed = np.zeros(len(Z), bool)
-        fixed[told[count == 1]] = True
-        if graph.levels is None or (graph.levels.fixed != fixed).any():
-            graph.levels = Hierarchy(graph.W, graph.diagonal, fixed)
-        if graph.levels.useful:
-            self.levels = graph.levels
+        self.graph, self.fixed = graph, np.zeros(len(Z), bool)
+        self.fixed[told[count == 1]] = True
+        if graph.levels is not None and (graph.levels.fixed != self.fixed).mean() <= CHANGED:
+            self._take(graph.levels)
+
+    def deepen(self) -> bool:
+        """Make coarser graphs if that may help and there are none yet; whether there are new ones now."""
+        if self.graph is None or self.levels is not None:
+            return False
+        self.graph.levels = Hierarchy(self.graph.W, self.graph.diagonal, self.fixed)
+        return self._take(self.graph.levels)
+
+    def _take(self, levels: Hierarchy) -> bool:
+        if levels.useful:
+            self.levels = levels
+        else:
+            self.graph = None
+        return levels.useful
 
     def response(self, R: Array) -> tuple[Array, NDArray[np.int32], Array, float]:
         """The slide, the groups and the motion of each that answer a residual, and their inner product."""
