@@ -195,3 +195,26 @@ def problem_of_two_groups():
     G = np.zeros((80, 2))
     G[0, 0] = G[40, 1] = 1.0
     return lass.knn_graph(X, 8), G
+
+
+def test_tensors_are_taken_by_solve_itself():
+    W, G = torch.tensor([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[1.0, 0], [0, 0], [0, 1]])
+    for graph in (W, W.to_sparse_coo()):
+        sol = lass.solve(graph, G, lam=0.5)
+        np.testing.assert_allclose(sol.Z, [[1, 0], [0.5, 0.5], [0, 1]], atol=1e-6)
+        assert "gpu" not in sol.method
+    with pytest.raises(ValueError, match="needs an NVIDIA GPU that torch can see"):
+        lass.solve(W, G, device="cuda:7")
+
+
+class OnCuda:
+    """Stands for a tensor on a GPU, as far as a choice of the device looks at it."""
+
+    is_cuda, device = True, "cuda:7"
+
+
+def test_tensors_on_a_gpu_are_solved_there(monkeypatch):
+    monkeypatch.setattr("lass.gpu.memory.on_host", lambda given: 1.0 - np.eye(2))
+    with pytest.raises(ValueError, match="device='cuda:7' needs an NVIDIA GPU"):
+        lass.solve(OnCuda(), np.eye(2))
+    assert lass.solve(OnCuda(), np.eye(2), device="cpu").converged

@@ -57,9 +57,9 @@ def solve(
 
     Parameters
     ----------
-    W : array, sparse matrix or Problem
+    W : array, sparse matrix, torch tensor or Problem
         The graph of items, or a :class:`lass.Problem` that holds everything.
-    G : array or sparse matrix of shape (N, K)
+    G : array, sparse matrix or torch tensor of shape (N, K)
         Affinities of items to categories.
     lam, fixed, prior
         As in :class:`lass.Problem`, which also takes the ``options`` ``ridge``,
@@ -80,7 +80,8 @@ def solve(
         entries and one background value a row, and memory goes with what is stored. ``"auto"``
         takes it where N x K numbers would not fit, or where ``start`` has that form.
     device : str, optional
-        ``"cuda"`` solves on a GPU by a method of its own, see :mod:`lass.gpu`.
+        ``"cuda"`` solves on a GPU by a method of its own, see :mod:`lass.gpu`. Tensors that are on
+        one are solved there unless something else is asked for.
     engine : {"ray"} or callable, optional
         ``"ray"`` solves on Ray workers, one a processor of this machine. For a cluster, or to survive the
         loss of workers: ``functools.partial(lass.distributed.solve, transport="ray", address="auto",
@@ -105,6 +106,8 @@ def solve(
     (True, True)
     """
     began = time.perf_counter()
+    if hasattr(W, "is_cuda") or hasattr(G, "is_cuda"):
+        W, G, device = _from_tensors(W, G, device)
     if isinstance(W, Problem):
         if G is not None or fixed is not None or prior is not None or options or lam != 1.0:
             raise ValueError("a Problem holds everything; pass nothing beside it but how to solve it")
@@ -148,6 +151,14 @@ def solve(
         solver=method,
         **found,
     )._warn()
+
+
+def _from_tensors(W: Any, G: Any, device: str | None) -> tuple[Any, Any, str | None]:
+    """Both on the host, and the device they come from unless another one is asked for."""
+    from lass.gpu.memory import on_host  # whoever has tensors has torch
+
+    there = [str(given.device) for given in (W, G) if getattr(given, "is_cuda", False)]
+    return on_host(W), on_host(G), device or (there[0] if there else None)
 
 
 def _on_device(device: str, method: str | Solver) -> Solver:
