@@ -52,6 +52,12 @@ class GraphOperator:
         """How many connected components there are, and the one each row is in."""
         return components(self.W)
 
+    def coarser(self, fixed: NDArray[np.bool_]) -> Hierarchy:
+        """Coarser graphs for nearly these fixed rows, the former ones where they serve; O(nnz(W))."""
+        if self.levels is None or not self.levels.serves(fixed):
+            self.levels = Hierarchy(self.W, self.diagonal, fixed)
+        return self.levels
+
     def apply(self, Z: Array, out: Array) -> Array:
         """Put A Z into out; O(nnz(W) K)."""
         work = (self.W.nnz + len(Z)) * Z.shape[1]

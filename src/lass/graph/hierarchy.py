@@ -17,6 +17,8 @@ COARSEST = 100
 BETWEEN = 0.5
 #: the share of rows that must go for another level to be worth it
 SHRINK = 0.9
+#: the share of rows that may be fixed since, or no more, for it to serve all the same
+CHANGED = 0.02
 
 
 class Hierarchy:
@@ -69,6 +71,10 @@ class Hierarchy:
         typical = np.concatenate(diagonals[:-1] or [np.zeros(0)])
         self.inverse = np.divide(BETWEEN, typical, out=np.zeros_like(typical), where=typical > 0)
         self.last = _inverse(graph)
+
+    def serves(self, fixed: NDArray[np.bool_]) -> bool:
+        """Whether it was made for these fixed rows or nearly so; others that are fixed must be held apart."""
+        return bool((self.fixed != fixed).mean() <= CHANGED)
 
     def answer(self, R: Array) -> tuple[Array, Array]:
         """What the levels below the finest add, a row for each group, and <R, that> column by column."""

@@ -36,8 +36,8 @@ class Local:
             return self.otherwise.run(core, Z, watch)
         work = np.empty_like(Z)
         budget = int(self.sweeps * len(Z))
-        ripple(core, operator, Z, watch)
-        while not watch.report((state := core.certify(Z, core.apply(Z, work))).gap):
+        state = ripple(core, operator, Z, watch)
+        while not watch.report(state.gap):
             order = np.argsort(state.rows)
             small = int(np.searchsorted(np.cumsum(state.rows[order]), 0.8 * watch.target))
             todo = order[small:]
@@ -46,4 +46,5 @@ class Local:
             least = 0.1 * watch.target / (len(todo) + 100)
             budget -= kernels().relax(todo, *operator.graph, *core.linear, least, budget, Z)
             watch.count()
+            state = core.certify(Z, core.apply(Z, work))
         return Z

@@ -19,8 +19,6 @@ NONE = np.zeros(0)
 NO_GROUP, NO_ANSWER = np.zeros(0, np.int32), np.zeros((0, 0))
 #: rows from which on coarser graphs pay, and the share of the rows that may be at bounds
 LARGE, BOUND = 1000, 0.1
-#: share of all rows that may have left or reached a vertex since coarser graphs were made
-CHANGED = 0.02
 
 
 class Coarse:
@@ -43,15 +41,14 @@ class Coarse:
             return
         self.graph, self.fixed = graph, np.zeros(len(Z), bool)
         self.fixed[told[count == 1]] = True
-        if graph.levels is not None and (graph.levels.fixed != self.fixed).mean() <= CHANGED:
+        if graph.levels is not None and graph.levels.serves(self.fixed):
             self._take(graph.levels)
 
     def deepen(self) -> bool:
         """Make coarser graphs if that may help and there are none yet; whether there are new ones now."""
         if self.graph is None or self.levels is not None:
             return False
-        self.graph.levels = Hierarchy(self.graph.W, self.graph.diagonal, self.fixed)
-        return self._take(self.graph.levels)
+        return self._take(self.graph.coarser(self.fixed))
 
     def _take(self, levels: Hierarchy) -> bool:
         if levels.useful:
