@@ -61,17 +61,19 @@ def slide(Z: Array, prior: ArrayLike, start: Array | None = None, *, sweeps: int
 
     Z = np.ascontiguousarray(Z, dtype=float)
     p = np.zeros(Z.shape[1]) if start is None else np.array(start, float)
-    counts, scale = whole_counts(prior, len(Z)), max(1.0, float(np.ptp(Z)))
+    counts = whole_counts(prior, len(Z))
+    scale = float(np.abs(Z).max(initial=0.0, where=np.isfinite(Z))) or 1.0
     used = counts > 0
     some, shift = np.ascontiguousarray(Z[:, used]), p[used]
     if len(shift) > 1:
         held = balance(some, counts[used], shift, sweeps)
-        centre(settle(some, counts[used], shift, held), shift)
+        centre(settle(some, counts[used], shift, held, 1e-15 * scale), shift)
     p[used] = shift
     if not used.all():  # what nobody may have stays below every row's best
-        p[~used] = ((some + shift).max(axis=1, keepdims=True) - Z[:, ~used]).min(axis=0) - 1e-3 * scale
+        asks = (some + shift).max(axis=1, keepdims=True) - Z[:, ~used]
+        p[~used] = asks.min(axis=0) - 1e-3 * max(1.0, scale)
     p -= p.mean()
-    nudge(Z, counts, p, 1e-12 * scale)
+    nudge(Z, counts, p, 1e-13 * scale)
     return p
 
 

@@ -84,15 +84,15 @@ def _nearest(cost, p, sizes, counts, far, before):  # type: ignore[no-untyped-de
                 far[b], before[b] = reach, a
 
 
-@_signed("float64[:, ::1](float64[:, ::1], int64[::1], float64[::1], int64[::1])")
-def settle(Z, counts, p, held):  # type: ignore[no-untyped-def]
+@_signed("float64[:, ::1](float64[:, ::1], int64[::1], float64[::1], int64[::1], float64)")
+def settle(Z, counts, p, held, rounding):  # type: ignore[no-untyped-def]
     """Change ``p`` and ``held``, each row's best, until exactly ``counts[k]`` rows are held by k.
 
     Rows go, by successive shortest paths, from categories with too many to those short of some. A step
     from a to b costs what a row of a loses by it, and adding the distances to ``p`` makes the steps of
     the path free: each row is always held by the best of ``Z + 1 p'``, so the last ``p`` is
-    optimal. Rows that lose the same go together. O(N + K^2) a path. Returns the smallest
-    z_na - z_nb (K, K) of the rows held by each a.
+    optimal. Rows that lose the same, up to ``rounding``, go together. O(N + K^2) a path. Returns
+    the smallest z_na - z_nb (K, K) of the rows held by each a.
     """
     rows, size = Z.shape
     cost, sizes = np.full((size, size), np.inf), np.bincount(held, minlength=size)
@@ -118,7 +118,7 @@ def settle(Z, counts, p, held):  # type: ignore[no-untyped-def]
         stale[end], a = True, end
         while before[a] >= 0:
             then[before[a]], a = a, before[a]
-            stale[a], loss[a] = True, cost[a, then[a]]
+            stale[a], loss[a] = True, cost[a, then[a]] + rounding
         for n in range(rows):
             b = then[held[n]]
             if b >= 0 and Z[n, held[n]] - Z[n, b] <= loss[held[n]]:
@@ -127,8 +127,9 @@ def settle(Z, counts, p, held):  # type: ignore[no-untyped-def]
         for k in range(size):
             if then[k] >= 0:
                 many = min(many, left[k])
-            if stale[k]:
-                cost[k] = np.inf
+        if many == 0:  # only where there are NaN
+            return cost
+        cost[stale] = np.inf
         sizes[a] -= many
         sizes[end] += many
 
@@ -168,25 +169,29 @@ def _missed(Z, counts, p):  # type: ignore[no-untyped-def]
     return np.abs(left).sum()
 
 
-@_signed("int64(float64[:, ::1], int64[::1], float64[::1], float64)")
-def nudge(Z, counts, p, by):  # type: ignore[no-untyped-def]
-    """Change ``p`` by multiples of ``by`` while that lets fewer rows miss; returns how many still do.
+@_signed("void(float64[:, ::1], int64[::1], float64[::1], float64)")
+def nudge(Z, counts, p, hair):  # type: ignore[no-untyped-def]
+    """Change entries of ``p`` by about a ``hair``, one by one, while that lets fewer rows miss.
 
-    Rows that are the same cannot be told apart by any ``p``: at the optimum they are level, and
-    rounding would send them anywhere. O(N K) a try, 2 K tries a sweep, none where nothing is missed.
+    Rows that are the same cannot be told apart by any ``p``: at the optimum they are level with
+    some other category, and rounding would send them anywhere. Steps grow from sweep to sweep, so
+    that each category can still go past all others. Of T such rows, O(T K) a try.
     """
-    least, before = _missed(Z, counts, p), -1
-    while least != before:
+    rows, size = Z.shape
+    first, best, after = np.empty(rows, np.int64), np.empty(rows), np.empty(rows)
+    for n in range(rows):
+        _leaders(Z, p, n, first, best, after)
+    level = best - after <= 1000 * hair
+    left, some = counts - np.bincount(first[~level], minlength=size), Z[level]
+    least, before, largest = _missed(some, left, p), -1, hair
+    while least != before and least > 0:
         before = least
-        for k in range(len(p)):
-            for step in (by, -by):
-                if least == 0:
-                    break
-                old = p[k]
-                p[k] += step
-                missed = _missed(Z, counts, p)
+        for k in range(size):
+            old, new = p[k], p[k]
+            for i in range(12):
+                p[k] = old + largest * 0.25 ** (i // 2) * (1 - 2 * (i % 2))
+                missed = _missed(some, left, p)
                 if missed < least:
-                    least = missed
-                else:
-                    p[k] = old
-    return least
+                    least, new = missed, p[k]
+            p[k] = new
+        largest *= 4
