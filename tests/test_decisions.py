@@ -194,14 +194,15 @@ def test_slide_misses_no_more_than_ties_force(seed, certain):
             assert missed(Z, p, counts) <= missed(others, np.zeros(K), counts)
 
 
-def test_slide_is_in_the_middle_of_all_optima():
+def test_slide_is_in_the_middle_of_all_optima(monkeypatch):
     """Between the two rows that a boundary separates; wherever it was looked for."""
     Z = np.array([[0.9, 0.1], [0.8, 0.2], [0.5, 0.5], [0.4, 0.6]])
     p = slide(Z, [0.5, 0.5])
     np.testing.assert_allclose(p, [-0.15, 0.15], atol=1e-12)
     V, q = peaked(0, 200, 12, 3)
     p = slide(V, q)
-    np.testing.assert_allclose(slide(V, q, 10 * np.cos(np.arange(12)), sweeps=0), p, atol=1e-9)
+    monkeypatch.setattr("lass.decisions.SWEEPS", 0)
+    np.testing.assert_allclose(slide(V, q, 10 * np.cos(np.arange(12))), p, atol=1e-9)
     S = np.sort(V + p, axis=1)
     assert (S[:, -1] - S[:, -2]).min() > 1e-9
 

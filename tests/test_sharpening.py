@@ -58,7 +58,7 @@ def test_every_step_is_a_certified_solution_of_its_convex_problem(monkeypatch):
         np.testing.assert_array_equal(G.argmax(axis=1), decided)
         np.testing.assert_allclose(G.sum(axis=1)[~told], s * degree[~told])
         assert (G.sum(axis=1)[told] >= 2 * degree[told]).all()
-        p = slide(solution.Z, q, p, sweeps=30)
+        p = slide(solution.Z, q, p)
         slid = (solution.Z + p).argmax(axis=1)
         overruled += int((slid != y)[told].sum())
         then = np.where(told, y, slid)

@@ -12,6 +12,10 @@ from lass.simplex import project_simplex
 from lass.solution import Solution
 
 
+#: the most sweeps before rows are moved one by one
+SWEEPS = 100
+
+
 def whole_counts(prior: ArrayLike, total: int) -> NDArray[np.int64]:
     """Whole numbers that sum to ``total`` and follow ``prior`` as closely as they can.
 
@@ -28,7 +32,7 @@ def whole_counts(prior: ArrayLike, total: int) -> NDArray[np.int64]:
     return counts
 
 
-def slide(Z: Array, prior: ArrayLike, start: Array | None = None, *, sweeps: int = 100) -> Array:
+def slide(Z: Array, prior: ArrayLike, start: Array | None = None) -> Array:
     """The shift p (K,), which sums to zero, for which decisions follow a prior.
 
     ``argmax(z_n + p)`` falls on category k for a share ``prior[k]`` of the rows; only rows that
@@ -46,8 +50,6 @@ def slide(Z: Array, prior: ArrayLike, start: Array | None = None, *, sweeps: int
         Shares of the categories: >= 0, sum one.
     start : array of shape (K,), optional
         An earlier shift, which can save time.
-    sweeps : int
-        The most sweeps before rows are moved one by one.
 
     Examples
     --------
@@ -66,7 +68,7 @@ def slide(Z: Array, prior: ArrayLike, start: Array | None = None, *, sweeps: int
     used = counts > 0
     some, shift = np.ascontiguousarray(Z[:, used]), p[used]
     if len(shift) > 1:
-        held = balance(some, counts[used], shift, sweeps)
+        held = balance(some, counts[used], shift, SWEEPS)
         centre(settle(some, counts[used], shift, held, 1e-15 * scale), shift)
     p[used] = shift
     if not used.all():  # what nobody may have stays below every row's best

@@ -70,7 +70,7 @@ def sharpen(
         values = np.where(told, held, s * degree)
         problem = problem.changed(G=sp.csr_array((values, decided, np.arange(N + 1)), shape=(N, K)))
         solution = solve(problem, tol=tol if step == STEPS - 1 else 1e-2)
-        p = slide(solution.Z, prior, p, sweeps=30)
+        p = slide(solution.Z, prior, p)
         before, decided = decided, np.where(told, codes, (solution.Z + p).argmax(axis=1))
         changed.append(int((before != decided).sum()))
         if callback is not None:

@@ -33,8 +33,6 @@ COUNTS, QUICK_COUNTS = (2, 5, 10, 20, 50, 100), (5, 15)
 NEIGHBOURS = 10
 #: relative gap
 TOLERANCE = 1e-3
-#: rounds of the slide; more change errors by less than 0.1 points
-SWEEPS = 20
 PEERS = ("SSL", "SSL1", "SSL2")
 RIVALS = (*PEERS, "SVM")
 METHODS = ("LASS", "LASS + prior", *RIVALS)
@@ -98,7 +96,7 @@ def _measure(given: Posts, W: sp.csr_array, count: int, seed: int) -> dict[str, 
     sheet.begin()
     for strength, solution in assignments(W, G, STRENGTHS, TOLERANCE):
         add("LASS", f"{strength:g}", solution.Z)
-        shift = slide(solution.Z, shares, shift, sweeps=SWEEPS)
+        shift = slide(solution.Z, shares, shift)
         add("LASS + prior", f"{strength:g} slide", solution.Z + shift)
         add("LASS + prior", f"{strength:g} factor", class_mass(solution.Z, told))
     for method, eps, scores in semi_supervised(W, G, SMOOTHING):
