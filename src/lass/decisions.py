@@ -11,7 +11,6 @@ from lass.graph.laplacian import components
 from lass.simplex import project_simplex
 from lass.solution import Solution
 
-
 #: the most sweeps before rows are moved one by one
 SWEEPS = 100
 
