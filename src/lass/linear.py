@@ -145,8 +145,12 @@ def fill(size: int, levels: int) -> float:
     """About how many numbers a factor holds, from the depth of the graph.
 
     A breadth-first level, size / levels wide, is a separator: a banded factor is
-    that wide, and nested dissection does better where levels are many.
+    that wide, and nested dissection does better where levels are many. With fewer levels than the
+    cube root of the size the graph has more than three dimensions: most of it is in a level or
+    two, and the factor is nearly full.
     """
+    if levels**3 < size:
+        return size**2 / 2.0
     width = size / max(levels, 1)
     return min(size * width, 8.0 * (size + width**2) * np.log2(size + 1))
 

@@ -46,8 +46,8 @@ def named(method: str | Solver) -> Solver | None:
 def pick(core: Core, started: bool) -> tuple[Solver, str]:
     """The solver for a core, with or without a start, and why; from facts that cost O(nnz).
 
-    Factorising costs about N w^2 operations, w = N / depth the width of a
-    breadth-first level (a separator of the graph), and then some solves with the factor;
+    Factorising costs about F^2 / N operations, F the numbers that the factor will hold, from the
+    depth of the graph (:func:`lass.linear.fill`), and then some solves with the factor;
     conjugate gradients need some multiples of depth products, each 2 nnz K operations.
     """
     if core.masses is not None:
@@ -68,7 +68,8 @@ def _by_depth(core: Core) -> tuple[Solver, str]:
         levels = depth(core.operator.W)
         # a formed Schur complement takes a solve a row, an applied one a solve a category and iteration
         solves = N - silent if N - silent <= EXPLICIT else 50 * K
-        factorise = silent * (silent / levels) ** 2 + 4 * solves * fill(silent, levels)
+        numbers = fill(silent, levels)
+        factorise = numbers**2 / silent + 4 * solves * numbers
         iterate = 20 * levels * core.operator.W.nnz * K
         if factorise < iterate:
             return Reduced(), f"{told}; the graph is {levels} levels deep, so eliminating is cheap"
