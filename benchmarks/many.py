@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 import lass
 from machine import facts, write_json
-from sets import DATA, ROOT
+from sets import DATA, ROOT, load_matrix
 
 
 class Case(NamedTuple):
@@ -68,13 +68,7 @@ def synthetic(N: int, K: int, seed: int = 0) -> tuple[sp.csr_array, sp.csr_array
 def delicious(data: Path) -> tuple[sp.csr_array, sp.csr_array]:
     """16,105 web pages, 983 tags."""
     with np.load(data / "delicious" / "delicious.npz", allow_pickle=False) as file:
-        X, Y = (
-            sp.csr_array(
-                tuple(file[f"{part}_{name}"] for name in ("data", "indices", "indptr")),
-                shape=tuple(file[f"{part}_shape"]),
-            )
-            for part in "XY"
-        )
+        X, Y = (load_matrix(file, part) for part in "XY")
     return lass.knn_graph(X.astype(float), 15, metric="cosine"), Y.astype(float)
 
 

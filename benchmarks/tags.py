@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 import lass
 from machine import facts, write_json
-from sets import DATA, ROOT
+from sets import DATA, ROOT, load_matrix
 
 LASS = str(Path(sys.executable).with_name("lass"))
 #: neighbours of a picture that are taken from the makers' list, the nearest with weight 1
@@ -83,13 +83,7 @@ def corel5k(data: Path, folder: Path) -> list[str]:
 def delicious(data: Path, folder: Path) -> list[str]:
     """Web pages by their 500 words, as given vectors."""
     with np.load(data / "delicious" / "delicious.npz", allow_pickle=False) as file:
-        X, Y = (
-            sp.csr_array(
-                tuple(file[f"{part}_{name}"] for name in ("data", "indices", "indptr")),
-                shape=tuple(file[f"{part}_shape"]),
-            )
-            for part in "XY"
-        )
+        X, Y = (load_matrix(file, part) for part in "XY")
         names = [str(name).removeprefix("TAG_") for name in file["label_names"]]
     items = write(folder / "items.csv", ["id"], ([n] for n in range(X.shape[0])))
     np.save(folder / "vectors.npy", X.toarray().astype(np.float32))

@@ -124,13 +124,9 @@ def solve(
     if device is not None:
         method = _on_device(device, method)
     solver = named(method)
-    if not (isinstance(tol, Real) and 0 <= tol < math.inf):
-        raise ValueError(f"tol must be a number >= 0; found {tol!r}")
-    if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 0):
-        raise ValueError(f"max_iter must be a whole number >= 0 or None; found {max_iter!r}")
+    watch = watching(tol, max_iter, callback, began)
     if solver is not None and problem.masses is not None and not solver.takes_masses:
         raise ValueError(f"method {solver.name!r} cannot hold a prior; use 'auto', 'gradient' or 'admm'")
-    watch = Watch(callback=callback, max_iter=max_iter, began=began)
     if _wants_sparse(problem, output, solver, start):
         sparse, note = run_sparse(problem, watch, tol, _sparse_start(start, problem))
         found: dict[str, Any] = {"Z": sparse, "method": note}
@@ -151,6 +147,15 @@ def solve(
         solver=method,
         **found,
     )._warn()
+
+
+def watching(tol: float, max_iter: int | None, callback: Callback | None, began: float) -> Watch:
+    """What tells a solver when to stop; checks what people asked for."""
+    if not (isinstance(tol, Real) and 0 <= tol < math.inf):
+        raise ValueError(f"tol must be a number >= 0; found {tol!r}")
+    if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 0):
+        raise ValueError(f"max_iter must be a whole number >= 0 or None; found {max_iter!r}")
+    return Watch(callback=callback, max_iter=max_iter, began=began)
 
 
 def _from_tensors(W: Any, G: Any, device: str | None) -> tuple[Any, Any, str | None]:

@@ -120,6 +120,8 @@ def complete(
 def check_form(G: sp.csr_array, category_graph: Any, engine: Engine | None) -> None:
     """Say so where assignments must be stored sparsely, and something needs all numbers."""
     items, tags = G.shape
+    if category_graph is not None and engine is not None:
+        raise ValueError("smoothing cannot be done on workers; set smoothing to 0, or leave the engine out")
     if category_graph is not None:
         check_memory(items, tags, "where tags are tied to each other", "set smoothing to 0")
     if engine is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -15,6 +16,8 @@ from lass.distributed.worker import Worker
 
 #: bytes of shared memory of a cluster that is started here; border rows are all that lives in it
 SHARED = 500_000_000
+#: seconds that the head of a cluster has to answer
+PATIENCE = 5.0
 
 
 class Actor(Worker):
@@ -51,15 +54,19 @@ class OnRay:
         )
         self.ours = not ray.is_initialized()
         if self.ours:
+            _check_reachable(address)
             size = (
                 {}
                 if address
                 else {"num_cpus": max(partitions, thread_count()), "object_store_memory": SHARED}
             )
-            ray.init(
-                address or "local", include_dashboard=None if address else False, log_to_driver=False,
-                logging_level="error", **size,
-            )  # fmt: skip
+            try:
+                ray.init(
+                    address or "local", include_dashboard=None if address else False, log_to_driver=False,
+                    logging_level="error", **size,
+                )  # fmt: skip
+            except ConnectionError as error:
+                raise ValueError(f"address={address!r} leads to no Ray cluster ({error})") from None
         self.actors: list[Any] = []
         rooms = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
         if sum(rooms) < partitions:
@@ -136,6 +143,20 @@ class OnRay:
         self.actors = []
         if self.ours:
             self.ray.shutdown()
+
+
+def _check_reachable(address: str | None) -> None:
+    """Say so at once where nobody answers; Ray itself would try for minutes."""
+    host, colon, port = (address or "").rpartition(":")
+    if not colon or not port.isdigit() or "//" in host:
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ValueError(
+            f"address={address!r} cannot be reached ({error}). Name the head of a running Ray cluster, "
+            "such as 10.0.0.1:6379, or 'auto' on one of its nodes"
+        ) from None
 
 
 def threads_each(rooms: Sequence[int], partitions: int) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -26,7 +25,7 @@ from lass.distributed.transport import Local, Transport
 from lass.many import obstacle
 from lass.problem import Problem
 from lass.running import gracefully
-from lass.solution import ConvergenceWarning, Solution, feasible
+from lass.solution import ConvergenceWarning, Solution, feasible, watching
 from lass.solvers import Callback, Step, Watch
 
 Name = Literal["local", "ray"]
@@ -116,7 +115,7 @@ def solve(
     if obstacle(problem):
         raise ValueError(f"partitions do not go with {obstacle(problem)}; leave it out, or use lass.solve")
     labels, count = as_labels(partitions, problem.N, "partitions", lambda count: partition(problem.W, count))
-    watch = _watch(tol, max_iter, callback, began)
+    watch = watching(tol, max_iter, callback, began)
     sources = _sources(problem, labels, count, feasible(start, problem))
     chosen = chosen_transport(transport, address, count, device)
     free = np.flatnonzero(problem.free)
@@ -184,7 +183,7 @@ def solve_parquet(
     """
     began = time.perf_counter()
     lam = _positive(lam)
-    watch = _watch(tol, max_iter, callback, began)
+    watch = watching(tol, max_iter, callback, began)
     count, categories = read_description(folder_in)
     source, target = str(Path(folder_in).absolute()), Path(folder_out).absolute()
     chosen = chosen_transport(transport, address, count, device)
@@ -250,11 +249,3 @@ def _positive(lam: Any) -> float:
             "lam must be > 0 on partitions; at 0 no item needs another, and lass.solve is immediate"
         )
     return value
-
-
-def _watch(tol: float, max_iter: int | None, callback: Callback | None, began: float) -> Watch:
-    if not (isinstance(tol, Real) and 0 <= tol < math.inf):
-        raise ValueError(f"tol must be a number >= 0; found {tol!r}")
-    if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 0):
-        raise ValueError(f"max_iter must be a whole number >= 0 or None; found {max_iter!r}")
-    return Watch(callback=callback, max_iter=max_iter, began=began)

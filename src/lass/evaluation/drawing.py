@@ -21,7 +21,7 @@ def check_ending(path: Path) -> None:
         raise ValueError(f"a picture must end in {', '.join(ENDINGS)}; found {str(path)!r}")
     if not path.parent.is_dir():
         raise ValueError(f"there is no folder {str(path.parent)!r} for the picture")
-    _matplotlib()
+    pyplot()
 
 
 def picture(evaluation: Evaluation, path: Path | Any) -> None:
@@ -30,7 +30,7 @@ def picture(evaluation: Evaluation, path: Path | Any) -> None:
         "font.family": "DejaVu Sans", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False,
         "svg.fonttype": "path", "svg.hashsalt": "lass",
     }  # fmt: skip
-    plt = _matplotlib()
+    plt = pyplot()
     outcomes = evaluation.situations
     curves = any(outcome.curve for outcome in outcomes.values())
     with plt.rc_context(plain):
@@ -108,7 +108,8 @@ def _curve(axis: Any, evaluation: Evaluation) -> None:
     axis.set_title(f"{ALONE}: F1 at {evaluation.top}, %, by lam", loc="left", fontweight="bold", fontsize=11)
 
 
-def _matplotlib() -> Any:
+def pyplot() -> Any:
+    """Matplotlib without a window, or a word on how to get it."""
     try:
         import matplotlib
 

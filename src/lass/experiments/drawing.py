@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lass.evaluation.drawing import pyplot
+
 #: colours that people with any kind of colour blindness can tell apart (Okabe and Ito), ours first
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5C6670", "#000000")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -23,7 +25,7 @@ def drawn(
     path: Path, size: tuple[float, float], rows: int = 1, columns: int = 1, **options: Any
 ) -> Iterator[tuple[Any, list[Any]]]:
     """A figure and its axes, written to a PNG if nothing went wrong; the same figures give the same file."""
-    plt = _matplotlib()
+    plt = pyplot()
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(
             rows, columns, figsize=size, layout="constrained", squeeze=False, **options
@@ -53,14 +55,3 @@ def curves(
         )  # fmt: skip
     if legend:
         axis.legend()
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-
-        matplotlib.use("agg")  # no window, wherever it runs
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ValueError("pictures need the package matplotlib: pip install matplotlib") from None
-    return plt
