@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
@@ -16,20 +14,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from lass.backends.threads import thread_count
 from lass.checks import numbers
 from lass.core import Array
 from lass.graph.laplacian import components
 from lass.many import Assignments, certify, mapped, obstacle, too_large
 from lass.many import run as run_sparse
+from lass.places import Engine, engine_of, from_tensors, on_device
 from lass.problem import Problem
 from lass.running import run
 from lass.simplex import project_simplex
 from lass.solvers import Callback, Solver, Step, Watch, named
 from lass.storage import pack, pack_matrix, read, unpack, unpack_matrix, write
 from lass.uniqueness import Uniqueness, examine
-
-Engine = Literal["ray"] | Callable[..., "Solution"]
 
 
 class ConvergenceWarning(UserWarning):
@@ -107,7 +103,7 @@ def solve(
     """
     began = time.perf_counter()
     if hasattr(W, "is_cuda") or hasattr(G, "is_cuda"):
-        W, G, device = _from_tensors(W, G, device)
+        W, G, device = from_tensors(W, G, device)
     if isinstance(W, Problem):
         if G is not None or fixed is not None or prior is not None or options or lam != 1.0:
             raise ValueError("a Problem holds everything; pass nothing beside it but how to solve it")
@@ -120,9 +116,9 @@ def solve(
         if method != "auto" or output == "sparse":
             raise ValueError("an engine has a method of its own and dense output; leave both out")
         where = {} if device is None else {"device": device}
-        return _engine(engine)(problem, tol=tol, max_iter=max_iter, start=start, callback=callback, **where)
+        return engine_of(engine)(problem, tol=tol, max_iter=max_iter, start=start, callback=callback, **where)
     if device is not None:
-        method = _on_device(device, method)
+        method = on_device(device, method)
     solver = named(method)
     watch = watching(tol, max_iter, callback, began)
     if solver is not None and problem.masses is not None and not solver.takes_masses:
@@ -156,36 +152,6 @@ def watching(tol: float, max_iter: int | None, callback: Callback | None, began:
     if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 0):
         raise ValueError(f"max_iter must be a whole number >= 0 or None; found {max_iter!r}")
     return Watch(callback=callback, max_iter=max_iter, began=began)
-
-
-def _from_tensors(W: Any, G: Any, device: str | None) -> tuple[Any, Any, str | None]:
-    """Both on the host, and the device they come from unless another one is asked for."""
-    from lass.gpu.memory import on_host  # whoever has tensors has torch
-
-    there = [str(given.device) for given in (W, G) if getattr(given, "is_cuda", False)]
-    return on_host(W), on_host(G), device or (there[0] if there else None)
-
-
-def _on_device(device: str, method: str | Solver) -> Solver:
-    """The solver that runs there."""
-    if method != "auto":
-        raise ValueError(f"device={device!r} has a method of its own; leave method={method!r} out")
-    from lass.gpu import Device  # it stands on this room, and is wanted by few
-
-    return Device(device)
-
-
-def _engine(engine: Engine) -> Callable[..., Solution]:
-    """What solves a problem elsewhere."""
-    if callable(engine):
-        return engine
-    if engine != "ray":
-        raise ValueError(
-            f"engine must be 'ray' or a function such as lass.distributed.solve; found {engine!r}"
-        )
-    from lass.distributed import solve as solve_on_partitions  # it stands on this room too
-
-    return partial(solve_on_partitions, transport="ray", partitions=thread_count())
 
 
 def _wants_sparse(problem: Problem, output: str, solver: Solver | None, start: Any) -> bool:

@@ -13,7 +13,7 @@ from lass.cli.talking import Talk, count, folder_argument, json_option, opened, 
 if TYPE_CHECKING:
     from lass.collection import Collection
     from lass.completion import Fit
-    from lass.solution import Engine
+    from lass.places import Engine
 
 
 def _lam(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:

@@ -19,7 +19,7 @@ from lass.completion.tags import TagHealth, tag_health
 from lass.core import row_ranges
 from lass.evidence import Weights
 from lass.graph import Health, health
-from lass.solution import Engine
+from lass.places import Engine
 from lass.solvers import Step
 
 #: share of the words that must change before lam is chosen again

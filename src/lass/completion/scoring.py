@@ -15,8 +15,9 @@ from lass.completion.sampling import part_of
 from lass.core import Array
 from lass.evidence import Scores, Weights, hear
 from lass.many import Assignments, certify
+from lass.places import Engine
 from lass.problem import Problem
-from lass.solution import Engine, Solution, solve
+from lass.solution import Solution, solve
 from lass.solvers import Callback
 
 #: items from which on lam is chosen on a part of them, and the least that are a part
