@@ -17,8 +17,8 @@ from lass.graph.plain import Found, Rows, ScikitLearn, nearest_first
 
 Points32 = NDArray[np.float32]
 
-#: rows made into points at a time
-CHUNK = 8192
+#: numbers made into points at a time
+CHUNK = 1 << 20
 #: rows and columns of one block of products: large enough for BLAS, small enough for a cache
 BLOCK = (512, 2048)
 #: fewer rows than this do not pay for finding leading components
@@ -59,6 +59,7 @@ class Space:
         self.X = np.ascontiguousarray(X)
         self.metric, self.cosine = metric, metric == "cosine"
         self.size, self.columns = X.shape
+        self.chunk = max(256, CHUNK // self.columns)
         self.centre = np.zeros(self.columns, self.X.dtype)
         if not self.cosine:  # the middle half of a sample: the mean of all may lie far from most
             some = np.sort(self.X[:: max(1, self.size // 1000)], axis=0)
@@ -72,36 +73,35 @@ class Space:
         if not self.cosine:
             return np.full(len(X), self.unit)
         norms = np.empty(len(X))
-        for low in range(0, len(X), CHUNK):
-            part = X[low : low + CHUNK].astype(np.float64) * self.unit
-            norms[low : low + CHUNK] = np.sqrt(np.einsum("ij,ij->i", part, part))
+        for low in range(0, len(X), self.chunk):
+            part = X[low : low + self.chunk].astype(np.float64) * self.unit
+            norms[low : low + self.chunk] = np.sqrt(np.einsum("ij,ij->i", part, part))
         return np.divide(self.unit, norms, out=np.zeros(len(X)), where=norms > 0)
 
     def points(self, X: NDArray[Any], basis: Points32 | None = None) -> Points:
-        """Rows as points, rotated if there is a basis; O(M D columns of the basis)."""
+        """Rows as points, rotated if there is a basis; O(M D columns of the basis).
+
+        With a basis, the norm of what it leaves out is one more column.
+        """
         scale = self.scales(X)
         width = self.columns if basis is None else basis.shape[1] + 1
         array, squares = np.empty((len(X), width), np.float32), np.empty(len(X), np.float32)
-        for low in range(0, len(X), CHUNK):
-            rows = slice(low, low + CHUNK)
+        for low in range(0, len(X), self.chunk):
+            rows = slice(low, low + self.chunk)
             part = X[rows] - self.centre
             part *= scale[rows, None]
             part = part.astype(np.float32, copy=False)
             squares[rows] = np.einsum("ij,ij->i", part, part)
             if basis is None:
                 array[rows] = part
-            else:
-                np.matmul(part, basis, out=array[rows, :-1])
-        points = Points(array, squares)
-        return points if basis is None else self.shortened(points, width - 1)
-
-    def shortened(self, points: Points, count: int) -> Points:
-        """Points with ``count`` leading components, and the norm of the rest as one more."""
-        array, squares = points
-        lead = array[:, :count]
-        # rounded up, so that distances between points stay bounds from below
-        rest = np.maximum(squares - np.einsum("ij,ij->i", lead, lead), 0.0) + self.rounding * squares
-        return Points(np.concatenate([lead, np.sqrt(rest)[:, None]], axis=1), squares)
+                continue
+            with one_blas_thread():
+                lead = part @ basis
+            # rounded up, so that distances between points stay bounds from below
+            rest = squares[rows] - np.einsum("ij,ij->i", lead, lead)
+            array[rows, :-1] = lead
+            array[rows, -1] = np.sqrt(np.maximum(rest, 0.0) + self.rounding * squares[rows])
+        return Points(array, squares)
 
     def candidates(self, k: int) -> int:
         """How many rows are measured to find k neighbours."""
@@ -114,8 +114,8 @@ class Space:
 
     def _blocks(self, points: Points | None) -> Iterator[tuple[int, Points]]:
         """The fitted rows as points, some at a time; without ``points`` they are made on the way."""
-        for low in range(0, self.size, CHUNK):
-            rows = slice(low, low + CHUNK)
+        for low in range(0, self.size, self.chunk):
+            rows = slice(low, low + self.chunk)
             if points is None:
                 yield low, self.points(self.X[rows])
             else:
@@ -153,8 +153,8 @@ class Space:
     def measured(self, X: NDArray[Any], which: NDArray[Any], k: int, own: Rows | None) -> Found:
         """The k nearest of each row's candidates, by their distances in double precision."""
         distances, nearest = np.empty((len(X), k)), np.empty((len(X), k), np.int64)
-        for low in range(0, len(X), CHUNK):  # all candidates at once would take much memory
-            rows = slice(low, low + CHUNK)
+        for low in range(0, len(X), self.chunk):  # all candidates at once would take much memory
+            rows = slice(low, low + self.chunk)
             squares = self.square_distances(X[rows], which[rows].astype(np.int32, copy=False))
             mine = None if own is None else own[rows]
             distances[rows], nearest[rows] = nearest_first(squares, which[rows], k, mine)

@@ -11,6 +11,9 @@ from lass.graph.dense import SAMPLE, Space
 from lass.graph.plain import Found, Rows
 from lass.graph.rotation import rotate
 
+#: rows whose candidates are held at a time
+TOGETHER = 8192
+
 
 class Exact:
     """All pairs by blocks: rotated to leading components where those prove most answers.
@@ -31,9 +34,11 @@ class Exact:
 
     def nearest(self, X: NDArray[Any], own: Rows | None = None) -> Found:
         """The nearest fitted rows; a row whose answer is not proven is searched again in double precision."""
-        if self.hopeless:
-            shape = len(X), min(self.k, self.size - (own is not None))
-            found, sure = (np.empty(shape), np.empty(shape, np.int64)), np.zeros(len(X), bool)
-        else:
-            found, sure = self.space.near(X, own, self.k, self.basis, self.points)
-        return self.space.completed(found, sure, X, own)
+        shape = len(X), min(self.k, self.size - (own is not None))
+        distances, which, sure = np.empty(shape), np.empty(shape, np.int64), np.zeros(len(X), bool)
+        for low in range(0, 0 if self.hopeless else len(X), TOGETHER):
+            rows = slice(low, low + TOGETHER)
+            mine = None if own is None else own[rows]
+            near = self.space.near(X[rows], mine, self.k, self.basis, self.points)
+            (distances[rows], which[rows]), sure[rows] = near
+        return self.space.completed((distances, which), sure, X, own)

@@ -12,14 +12,21 @@ from lass.graph.plain import Found, Rows
 def components(space: Space, rng: np.random.Generator) -> Points32:
     """An orthonormal basis of leading components of a sample, the strongest first."""
     sample = np.sort(rng.choice(space.size, min(space.size, 8192), replace=False))
-    rows = space.points(space.X[sample]).array
     count = min(LADDER[-1], space.columns // 2)
     V = rng.standard_normal((space.columns, min(count + 10, space.columns)), np.float32)
+
+    def products(V: Points32) -> Points32:
+        """R'RV with the sample as rows of R, some of them at a time."""
+        total = np.zeros_like(V)
+        for low in range(0, len(sample), space.chunk):
+            R = space.points(space.X[sample[low : low + space.chunk]]).array
+            total += R.T @ (R @ V)
+        return total
+
     with one_blas_thread():
         for _ in range(2):
-            V = np.linalg.qr(rows.T @ (rows @ V))[0]
-        lead = rows @ V
-        return V @ np.linalg.eigh(lead.T @ lead)[1][:, : -count - 1 : -1]
+            V = np.linalg.qr(products(V))[0]
+        return V @ np.linalg.eigh(V.T @ products(V))[1][:, : -count - 1 : -1]
 
 
 def rotate(
@@ -35,11 +42,12 @@ def rotate(
     if space.size < MANY or space.columns < 2 * LADDER[0]:
         return None, None
     V = components(space, rng)
-    whole = space.points(space.X, V)
     for count in LADDER:
         if count > V.shape[1]:
             break
-        basis, points = np.ascontiguousarray(V[:, :count]), space.shortened(whole, count)
+        points = None  # lets go of those before
+        basis = np.ascontiguousarray(V[:, :count])
+        points = space.points(space.X, basis)
         found, sure = space.near(space.X[sample], sample, k, basis, points)
         if sure.mean() >= 0.95 if radius is None else share_within(found, radius) >= 0.99:
             return basis, points
