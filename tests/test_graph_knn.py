@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 import lass
-from lass.graph import KNNGraph, approximate
+from lass.graph import KNNGraph
 
-needs_usearch = pytest.mark.skipif(not approximate.installed(), reason="usearch is not installed")
 OPTIONS = [
     {},
     {"weights": "gaussian"},
@@ -158,7 +157,6 @@ def _nearest(D, k):
     return near
 
 
-@needs_usearch
 def test_approximate_graph_extends_and_is_stored():
     X = np.random.default_rng(0).normal(size=(900, 6))
     knn = KNNGraph(5, search="approximate").fit(X[:800])

@@ -1,5 +1,6 @@
 """Every search finds what comparing all pairs in double precision finds."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -11,13 +12,13 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 import lass
-from lass.graph import KNNGraph, approximate, products, rotation, search
+from lass.backends import threads
+from lass.graph import KNNGraph, approximate, cells, products, rotation, search
 from lass.graph.approximate import Approximate
 from lass.graph.exact import Exact
 from lass.graph.plain import FEW, ScikitLearn
 from lass.graph.products import Products
 
-needs_usearch = pytest.mark.skipif(not approximate.installed(), reason="usearch is not installed")
 needs_products = pytest.mark.skipif(not products.installed(), reason="sparse_dot_topn is not installed")
 METRICS = ["euclidean", "cosine"]
 
@@ -139,7 +140,7 @@ def test_one_row_far_away_spoils_nothing():
 SEARCHES = [
     ScikitLearn,
     Exact,
-    pytest.param(Approximate, marks=needs_usearch),
+    Approximate,
     pytest.param(Products, marks=needs_products),
 ]
 
@@ -162,7 +163,6 @@ def test_duplicates_and_equal_distances(search, data):
     assert agrees(fitted.nearest(given_X[:1], own[:1]), X[:1], X, metric, k, own[:1])
 
 
-@needs_usearch
 @pytest.mark.parametrize("metric", METRICS)
 def test_approximate(metric):
     X = curved(3000)
@@ -177,21 +177,108 @@ def test_approximate(metric):
     recall = (distances <= radius[:, None] * (1 + 1e-9)).mean()
     assert recall > 0.98
     assert abs(found.recall - recall) < 0.02
-    new = curved(20, seed=5)
-    truth = np.sort(pairwise_distances(new, X, metric=metric), axis=1)[:, 9:10]
-    assert (found.nearest(new)[0] <= truth * (1 + 1e-9)).mean() > 0.9
+    for new in (curved(3050)[3000:], curved(50, seed=5)):  # from the same surface, and far from it
+        truth = np.sort(pairwise_distances(new, X, metric=metric), axis=1)[:, 9:10]
+        assert (found.nearest(new)[0] <= truth * (1 + 1e-9)).mean() > 0.9
 
 
-@needs_usearch
 def test_approximate_in_leading_components(monkeypatch):
     monkeypatch.setattr(rotation, "MANY", 100)
     X = curved(2000)
     found = Approximate(X, 10, "euclidean")
     assert found.basis.shape == (80, 32)
+    assert found.P.dtype == np.int16
     assert found.recall > 0.98
+    own, new = np.arange(2000), curved(2100)[2000:]
+    for rows, mine in ((X, own), (new, None)):
+        truth = np.sort(all_pairs(rows, X, "euclidean", mine), axis=1)[:, 9:10]
+        assert (found.nearest(rows, mine)[0] <= truth * (1 + 1e-9)).mean() > 0.98
 
 
-@needs_usearch
+def test_rows_are_not_copied_without_leading_components():
+    X = np.random.default_rng(0).normal(size=(500, 10))
+    found = Approximate(X, 5, "euclidean")
+    assert found.basis is None
+    assert found.P is X
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("many", [100, 10**6], ids=["components", "rows"])
+def test_clusters_of_very_different_sizes(metric, many, monkeypatch):
+    """A large wide one, small tight ones, three rows and a single one; the rows of each must be served."""
+    monkeypatch.setattr(rotation, "MANY", many)
+    monkeypatch.setattr(cells, "SMALLEST", 8)
+    rng = np.random.default_rng(0)
+    sizes, widths = [3000, 400, 60, 20, 3, 1], [1.0, 0.01, 0.1, 1e-3, 0.1, 0.1]
+    kind = np.repeat(np.arange(6), sizes)
+    X = 10 * rng.normal(size=(6, 5))[kind] + np.array(widths)[kind, None] * rng.normal(size=(len(kind), 5))
+    X = (X @ rng.normal(size=(5, 80))).astype(np.float32)
+    own = np.arange(len(X))
+    found = Approximate(X, 8, metric)
+    assert len(found.cells) > 100
+    radius = np.sort(all_pairs(X, X, metric, own), axis=1)[:, 7:8]
+    distances, which = found.nearest(X, own)
+    for one in range(4):
+        assert (distances <= radius * (1 + 1e-6) + 1e-12)[kind == one].mean() > 0.95
+    assert set(which[kind == 4, :2].ravel()) == set(np.flatnonzero(kind == 4))
+    # far from everything nearly all rows are equally near: not the nearest, but hardly farther
+    assert (distances <= 1.01 * radius)[kind > 3].all()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_cells_with_fewer_rows_than_neighbours(metric, monkeypatch):
+    monkeypatch.setattr(cells, "SMALLEST", 1)
+    monkeypatch.setattr(approximate, "FIRST", 1)
+    monkeypatch.setattr(approximate, "ENOUGH", 0.0)
+    X = np.random.default_rng(0).normal(size=(400, 10))
+    found, own = Approximate(X, 30, metric), np.arange(400)
+    assert found.looked == 1
+    assert np.diff(found.cells.starts).max() < 31
+    assert agrees(found.nearest(X, own), X, X, metric, 30, own)
+
+
+def test_rows_of_zeros_have_no_direction():
+    X = np.abs(np.random.default_rng(0).normal(size=(1000, 20)))
+    X[::4] = 0.0
+    found, own = Approximate(X, 5, "cosine"), np.arange(1000)
+    distances, which = found.nearest(X, own)
+    zero = own % 4 == 0
+    assert (distances[zero] == 1.0).all()
+    assert (which[~zero] % 4 != 0).all()
+    assert found.recall > 0.98
+    assert (Approximate(np.zeros((90, 3)), 4, "cosine").nearest(np.zeros((90, 3)), own[:90])[0] == 1.0).all()
+
+
+def test_every_row_is_in_the_cell_of_its_nearest_centre():
+    P = np.random.default_rng(0).normal(size=(3000, 6)).astype(np.float32)
+    rows = np.arange(0, 3000, 2)
+    made = cells.Cells(lambda rows: P[rows], 3000, rows, np.random.default_rng(1))
+    np.testing.assert_array_equal(np.sort(made.order), np.arange(3000))
+    np.testing.assert_array_equal(made.order[made.place], np.arange(3000))
+    assert (made.starts[0], made.starts[-1]) == (0, len(rows))
+    assert (made.order[len(rows) :] % 2 == 1).all()
+    distances = cdist(P, made.centres)
+    for cell, (low, high) in enumerate(itertools.pairwise(made.starts)):
+        mine = distances[made.order[low:high]]
+        np.testing.assert_allclose(mine[:, cell], mine.min(axis=1), rtol=1e-5)
+    nearest = made.nearest(P[:50], 4)
+    np.testing.assert_allclose(
+        np.take_along_axis(distances[:50], nearest, 1), np.sort(distances[:50], axis=1)[:, :4], rtol=1e-5
+    )
+    # k-means: rows are much nearer to the centres than to as many of themselves
+    drawn = cdist(P, P[rows][: len(made)]).min(axis=1)
+    assert distances.min(axis=1).mean() < 0.9 * drawn.mean()
+
+
+def test_short_numbers_are_close():
+    points = np.random.default_rng(0).normal(size=(2000, 7)).astype(np.float32)
+    points[3], points[4], points[5] = 0.0, 1e-20, 1e20
+    order = np.random.default_rng(1).permutation(2000).astype(np.int32)
+    short, scale = approximate.shortened(points, order)
+    error = np.abs(short * scale[:, None].astype(float) - points[order]).max(axis=1)
+    assert (error <= 2e-5 * np.abs(points[order]).max(axis=1)).all()
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_many_equal_rows_leave_the_others_reachable(metric):
     X = np.random.default_rng(0).normal(size=(3000, 20))
@@ -203,14 +290,22 @@ def test_many_equal_rows_leave_the_others_reachable(metric):
     assert (which % 3 == 0)[::3].all()
 
 
-@needs_usearch
-def test_the_same_seed_gives_the_same_graph():
-    X = np.random.default_rng(0).normal(size=(2000, 40))
-    one, same = (Approximate(X, 10, "euclidean", seed).nearest(X)[1] for seed in (3, 3))
-    np.testing.assert_array_equal(one, same)
+@pytest.mark.parametrize("many", [100, 10**6], ids=["components", "rows"])
+def test_the_same_seed_gives_the_same_graph_on_any_number_of_threads(many, monkeypatch):
+    monkeypatch.setattr(rotation, "MANY", many)
+    monkeypatch.setattr(threads, "SMALL", 1000)
+    X, own = curved(2500), np.arange(2500)
+    found = []
+    for count in (1, 2, 3):
+        monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
+        search = Approximate(X, 10, "euclidean", 3)
+        found.append((search.cells.order, search.looked, *search.nearest(X, own)))
+    for other in found[1:]:
+        for one, same in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, same)
+    assert (Approximate(X, 10, "euclidean", 4).cells.order != found[0][0]).any()
 
 
-@needs_usearch
 def test_an_approximate_search_can_be_stored():
     X = np.random.default_rng(0).normal(size=(500, 10))
     found = Approximate(X, 5, "cosine")
@@ -267,7 +362,6 @@ def chosen(rows, columns=20, sparse=False, metric="euclidean", how="auto", seed=
     return type(search.choose(sp.csr_array(X) if sparse else X, 3, metric, how, 0))
 
 
-@needs_usearch
 @needs_products
 def test_which_search(few):
     assert chosen(49) is ScikitLearn
@@ -283,18 +377,11 @@ def test_which_search(few):
     assert FEW == 5_000
 
 
-def test_without_the_optional_packages(few):
-    few.setattr(approximate, "installed", lambda: False)
+def test_without_the_optional_package(few):
     few.setattr(products, "installed", lambda: False)
-    assert chosen(150) is Exact
     assert chosen(300, sparse=True) is ScikitLearn
-    with pytest.warns(UserWarning, match=r"201 rows takes long; .* usearch: pip install 'lass\[graph\]'"):
-        assert chosen(201) is Exact
-    with pytest.raises(ImportError, match=r"search='approximate' needs the package usearch"):
-        chosen(100, how="approximate")
 
 
-@needs_usearch
 def test_a_poor_approximate_search_is_not_used_or_told(few):
     few.setattr(approximate.Approximate, "__init__", lambda self, *_: setattr(self, "recall", 0.6))
     assert chosen(150) is Exact
@@ -304,7 +391,6 @@ def test_a_poor_approximate_search_is_not_used_or_told(few):
         assert chosen(100, how="approximate") is Approximate
 
 
-@needs_usearch
 @needs_products
 @pytest.mark.parametrize("metric", METRICS)
 def test_all_ways_give_one_graph(metric, few):

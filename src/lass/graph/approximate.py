@@ -1,67 +1,86 @@
-"""Nearly all neighbours of very many dense rows, from a navigable graph (HNSW)."""
+"""Nearly all neighbours of very many dense rows: only what lies in near cells is compared."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.backends.threads import thread_count
-from lass.graph.dense import SAMPLE, Space
+from lass.backends.threads import over_rows
+from lass.graph.cells import TOGETHER, Cells
+from lass.graph.dense import SAMPLE, Points, Points32, Space
 from lass.graph.plain import Found, Rows
 from lass.graph.rotation import rotate, share_within
 
 #: share of the true neighbours of a sample at which the search does not try harder
-ENOUGH = 0.98
-
-
-def installed() -> bool:
-    """Whether the package that this search needs is there."""
-    return find_spec("usearch") is not None
+ENOUGH = 0.995
+#: nor where a step more finds less than this share
+GAIN = 0.001
+#: cells looked through at first
+FIRST = 16
 
 
 class Approximate:
-    """Candidates from an HNSW index over leading components, ranked by their exact distances.
+    """Candidates from the cells nearest to a row, ranked by their exact distances.
 
-    The index holds the rows' points in bfloat16, 2 bytes a component, and about
-    600 bytes of links a row. One thread inserts, in an order drawn by the seed,
-    so that the same rows give the same graph every time; all threads search. How far
-    they look is doubled, at most twice, until 98 % of the neighbours of a sample are found.
+    Rows are compared as points of leading components, 2 bytes a component and row, or
+    as they are where no few components serve. Half as many cells more are looked
+    through, again and again, until 99.5 % of the neighbours of a sample are found, or
+    hardly more than before; an eighth of all (or 64) at most, since from there on
+    comparing all pairs is as fast. O(N sqrt(N)) distances where that does not happen.
+
+    Attributes
+    ----------
+    cells : Cells
+    looked : int
+        How many cells are looked through for each row.
+    P, scale : arrays of shape (N, m) and (N,)
+        What is compared: ``scale_m p_m``.
+    rows : array of shape (N,)
+        Where in P the rows of the first cell are, of the second, ...
     """
 
     def __init__(self, X: NDArray[Any], k: int, metric: str, seed: int = 0) -> None:
         self.space, self.k, self.size = Space(X, metric), k, len(X)
-        self.asked = self.space.candidates(k)
         rng = np.random.default_rng(seed)
         sample = rng.choice(self.size, min(SAMPLE, self.size), replace=False)
-        rows = self.space.X[sample]
-        truth = self.space.completed(*self.space.near(rows, sample, k, None, None), rows, sample)
+        some = self.space.X[sample]
+        truth = self.space.completed(*self.space.near(some, sample, k, None, None), some, sample)
         radius = truth[0][:, -1]
         self.basis, points = rotate(self.space, k, rng, sample, radius)
-        array = self.space.points(self.space.X).array if points is None else points.array
-        self.index: Any = import_module("usearch.index").Index(
-            ndim=array.shape[1], metric="l2sq", dtype="bf16", connectivity=16, expansion_add=64,
-            enable_key_lookups=False,
-        )  # fmt: skip
-        order = rng.permutation(self._needed(rng))
-        self.index.add(order.astype(np.uint64), array[order], threads=1)
-        for effort in (1, 2, 4):
-            self.index.expansion_search = effort * self.asked
-            self.recall = share_within(self.nearest(rows, sample), radius)
-            if self.recall >= ENOUGH:
+        self._divide(points, self._needed(rng), rng)
+        most = min(max(4 * FIRST, len(self.cells) // 8), len(self.cells))
+        self.looked, self.recall = min(FIRST, most), -1.0
+        while True:
+            before, self.recall = self.recall, share_within(self.nearest(some, sample), radius)
+            if self.recall >= ENOUGH or self.recall < before + GAIN or self.looked == most:
                 break
+            self.looked = min(self.looked * 3 // 2, most)
+
+    def _divide(self, points: Points | None, needed: Rows, rng: np.random.Generator) -> None:
+        """Put rows into cells: their points, moved together, or themselves, which stay where they are."""
+        X = self.space.X
+        self.P: NDArray[Any]
+        self.scale: NDArray[Any]
+        if points is None:
+            self.cells = Cells(lambda rows: self.space.points(X[rows]).array, self.size, needed, rng)
+            self.P, self.scale, self.rows = X, self.space.scale.astype(X.dtype), self.cells.order
+        else:
+            self.cells = Cells(lambda rows: points.array[rows], self.size, needed, rng)
+            self.P, self.scale = shortened(points.array, self.cells.order)
+            self.rows = np.arange(self.size, dtype=np.int32)
 
     def _needed(self, rng: np.random.Generator) -> Rows:
-        """The rows worth an entry in the index.
+        """The rows worth looking at.
 
         Rows of zeros have no direction: under the cosine they are near to nothing. Of
-        equal rows k + 1 are enough, and more of them would crowd out all other links.
+        equal rows k + 1 are enough, and more of them would make their cell a large one.
         """
         somewhere = rng.standard_normal((1, self.space.columns)) / self.space.unit
         rows = np.flatnonzero(self.space.scale).astype(np.int32)
+        if not len(rows):
+            return np.zeros(1, np.intp)
         # equal rows are equally far from anywhere; others, as good as never
         key = self.space.square_distances(somewhere, rows[None])[0]
         order = np.argsort(key, kind="stable")
@@ -72,22 +91,55 @@ class Approximate:
     def nearest(self, X: NDArray[Any], own: Rows | None = None) -> Found:
         """The nearest of the candidates; a row with too few of them is searched exactly."""
         count = min(self.k, self.size - (own is not None))
-        points = self.space.points(X, self.basis).array
-        matches = self.index.search(points, self.asked, threads=thread_count())
-        keys = np.atleast_2d(matches.keys)
-        # one row's matches come without a count, and without empty places
-        counts = matches.counts[:, None] if len(X) > 1 else keys.shape[1]
-        near = np.full((len(X), self.asked), -1, np.int32)
-        near[:, : keys.shape[1]] = np.where(np.arange(keys.shape[1]) < counts, keys.astype(np.int32), -1)
-        found = self.space.measured(X, near, count, own)
-        return self.space.completed(found, np.isfinite(found[0][:, -1]), X, own)
+        distances, which = np.empty((len(X), count)), np.empty((len(X), count), np.int64)
+        # rows of one cell look through nearly the same cells, and find them in a cache
+        order = np.arange(len(X)) if own is None else np.argsort(self.cells.place[own])
+        for low in range(0, len(X), TOGETHER):
+            these = order[low : low + TOGETHER]
+            rows, mine = X[these], None if own is None else own[these]
+            near = self._candidates(rows, mine)
+            distances[these], which[these] = self.space.measured(rows, near, count, mine)
+        return self.space.completed((distances, which), np.isfinite(distances[:, -1]), X, own)
 
-    def __getstate__(self) -> dict[str, Any]:
-        index = bytes(self.index.save()), self.index.expansion_search
-        return {**self.__dict__, "index": index}
+    def _candidates(self, X: NDArray[Any], own: Rows | None) -> NDArray[np.int32]:
+        """The nearest rows in the cells that are looked through, in no order; -1 where there are few."""
+        from lass.graph.scan import look_through
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        saved, expansion = state["index"]
-        self.index = import_module("usearch.index").Index.restore(saved, enable_key_lookups=False)
-        self.index.expansion_search = expansion
+        if self.basis is None or own is None:
+            Q = self.space.points(X, self.basis).array
+        else:
+            place = self.cells.place[own]
+            Q = self.P[place] * self.scale[place, None]
+        # new rows may lie where no cell's rows are: there, near ones are in more cells
+        cells = self.cells.nearest(Q, min(2 * self.looked, len(self.cells)) if own is None else self.looked)
+        if self.basis is None:
+            Q = (X * self.space.scales(X)[:, None]).astype(self.P.dtype, copy=False)
+        shape = len(X), self.space.candidates(self.k)
+        least, which = np.full(shape, np.inf, Q.dtype), np.full(shape, -1, np.int32)
+        work = Q.size * cells.shape[1] * self.size // len(self.cells)
+        over_rows(
+            look_through,
+            len(Q),
+            work,
+            Q,
+            cells,
+            self.cells.starts,
+            self.rows,
+            self.P,
+            self.scale,
+            least,
+            which,
+        )
+        return np.where(which < 0, which, self.cells.order[which])
+
+
+def shortened(points: Points32, order: NDArray[np.int32]) -> tuple[NDArray[np.int16], Points32]:
+    """Points in a new order as whole numbers of 2 bytes, and what each of them is multiplied by."""
+    scale = np.empty(len(order), np.float32)
+    short = np.empty((len(order), points.shape[1]), np.int16)
+    for low in range(0, len(order), TOGETHER):
+        part = points[order[low : low + TOGETHER]]
+        most = np.abs(part).max(axis=1) / 32767
+        scale[low : low + TOGETHER] = most
+        short[low : low + TOGETHER] = np.rint(part / np.where(most > 0, most, 1.0)[:, None])
+    return short, scale

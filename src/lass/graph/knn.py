@@ -29,7 +29,7 @@ class KNNGraph:
     """A nearest-neighbour graph that new items can be tied to; settings as in :func:`lass.knn_graph`.
 
     It keeps a reference to the rows and what the search needs beside them: a float32
-    copy with up to 257 columns (exact, from 15,000 rows and 64 columns on), about 700
+    copy with up to 257 columns (exact, from 15,000 rows and 64 columns on), about 150
     bytes a row (approximate, 64 components), or a transposed copy (sparse).
 
     Attributes
@@ -129,10 +129,9 @@ class KNNGraph:
             distances = np.where(distances < 1e-14, 0.0, distances)
         perplexity = max(1.0, self.n_neighbors / 3) if self.perplexity is None else self.perplexity
         values = weigh(distances, self.weights, self._spread, perplexity)
-        pointers = np.arange(0, which.size + 1, which.shape[1])
-        return as_sparse(
-            sp.csr_array((values.ravel(), which.ravel(), pointers), shape=(len(which), size)), "graph"
-        )
+        pointers = np.arange(0, which.size + 1, which.shape[1], dtype=np.int32)
+        columns = which.ravel().astype(np.int32)
+        return as_sparse(sp.csr_array((values.ravel(), columns, pointers), shape=(len(which), size)), "graph")
 
     def connect(self, X: Any) -> sp.csr_array:
         """Ties of new rows to the items of the graph, (M, N); the graph stays as it is.

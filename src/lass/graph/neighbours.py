@@ -53,8 +53,8 @@ def knn_graph(
         neighbours of each other are tied.
     search : {"auto", "exact", "approximate"}
         ``"auto"`` is exact for sparse rows, for up to 8 columns, and up to 30,000
-        dense rows; beyond that approximate, where the package usearch is installed
-        and finds 95 % of the neighbours of a sample (or rows are more than 100,000).
+        dense rows; beyond that approximate, where that finds 95 % of the neighbours
+        of a sample (or rows are more than 100,000).
     seed : int
         Of the approximate search. The same seed gives the same graph on any number of threads.
     bandwidth : float, optional

@@ -1,4 +1,4 @@
-"""The two compiled loops of the search for neighbours, each over a range of rows."""
+"""The compiled loops of the search for neighbours, each over a range of rows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,25 @@ _options: dict[str, Any] = {
 _STRIDE = 32
 
 
+@njit(**_options)
+def _replace(least, which, score, column):  # type: ignore[no-untyped-def]
+    """Put a score in place of the largest one, which is in front of the heap."""
+    kept, at = len(least), 0
+    while True:
+        below = 2 * at + 1
+        if below >= kept:
+            break
+        if below + 1 < kept and least[below + 1] > least[below]:
+            below += 1
+        if least[below] <= score:
+            break
+        least[at] = least[below]
+        which[at] = which[below]
+        at = below
+    least[at] = score
+    which[at] = column
+
+
 @njit("void(int64, int64, int64, float32[:, ::1], float32[::1], float32[:, ::1], int32[:, ::1])", **_options)
 def keep_least(low, high, first, products, half, least, which):  # type: ignore[no-untyped-def]
     """Keep the columns with the least ``half - products`` of each row.
@@ -24,7 +43,7 @@ def keep_least(low, high, first, products, half, least, which):  # type: ignore[
     A row of ``least`` is a heap with its largest score in front, ``which`` the
     columns behind the scores; ``first`` is the number of the first column.
     """
-    columns, kept = products.shape[1], least.shape[1]
+    columns = products.shape[1]
     for i in range(low, high):
         worst = least[i, 0]
         for begin in range(0, columns, _STRIDE):
@@ -38,20 +57,7 @@ def keep_least(low, high, first, products, half, least, which):  # type: ignore[
                 score = half[j] - products[i, j]
                 if score >= worst:
                     continue
-                at = 0
-                while True:
-                    below = 2 * at + 1
-                    if below >= kept:
-                        break
-                    if below + 1 < kept and least[i, below + 1] > least[i, below]:
-                        below += 1
-                    if least[i, below] <= score:
-                        break
-                    least[i, at] = least[i, below]
-                    which[i, at] = which[i, below]
-                    at = below
-                least[i, at] = score
-                which[i, at] = first + j
+                _replace(least[i], which[i], score, first + j)
                 worst = least[i, 0]
 
 
@@ -77,3 +83,43 @@ def square_distances(low, high, Q, mine, X, theirs, which, out):  # type: ignore
                 step = mine[i] * Q[i, d] - theirs[m] * np.float64(X[m, d])
                 total += step * step
             out[i, j] = total
+
+
+@njit(
+    [
+        f"void(int64, int64, {kind}[:, ::1], int32[:, ::1], int64[::1], int32[::1], {held}[:, ::1],"
+        f" {kind}[::1], {kind}[:, ::1], int32[:, ::1])"
+        for kind, held in (("float32", "int16"), ("float32", "float32"), ("float64", "float64"))
+    ],
+    **_options,
+)
+def look_through(low, high, Q, cells, starts, rows, P, theirs, least, which):  # type: ignore[no-untyped-def]
+    """Keep the places with the least |q_i - theirs_m p_m|^2, m = rows[place], in the cells listed for row i.
+
+    The places of cell c are starts[c] to starts[c + 1]; ``least`` and ``which`` are
+    heaps as in :func:`keep_least`. A cell is read once for all rows that list it.
+    """
+    size = P.shape[1]
+    counts = np.zeros(len(starts), np.int64)
+    for i in range(low, high):
+        for c in cells[i]:
+            counts[c] += 1
+    ends = np.cumsum(counts)
+    listing = np.empty(ends[-1], np.int64)
+    for i in range(low, high):
+        for c in cells[i]:
+            ends[c] -= 1
+            listing[ends[c]] = i
+    for c in range(len(starts) - 1):
+        for i in listing[ends[c] : ends[c + 1]]:
+            worst = least[i, 0]
+            for place in range(starts[c], starts[c + 1]):
+                m = rows[place]
+                scale = theirs[m]
+                total = np.float32(0.0)
+                for d in range(size):
+                    step = Q[i, d] - scale * P[m, d]
+                    total += step * step
+                if total < worst:
+                    _replace(least[i], which[i], total, place)
+                    worst = least[i, 0]

@@ -20,8 +20,6 @@ TREES = 8
 LONG = 100_000
 #: an approximate search that finds a smaller share of the neighbours than this is not good enough
 POOR = 0.95
-MISSING = "needs the package {0}: pip install 'lass[graph]'"
-
 
 #: metrics with searches of their own; all others are scikit-learn's
 OURS = ("euclidean", "cosine", "precomputed")
@@ -73,7 +71,8 @@ def _check_finite(X: Any, name: str) -> None:
 
 def choose(X: Any, k: int, metric: str, how: How, seed: int) -> Search:
     """The search for rows ``X``: exact up to some tens of thousands of dense rows, or any sparse ones."""
-    from lass.graph import approximate, products
+    from lass.graph import products
+    from lass.graph.approximate import Approximate
     from lass.graph.exact import Exact
 
     size, columns = X.shape
@@ -87,9 +86,7 @@ def choose(X: Any, k: int, metric: str, how: How, seed: int) -> Search:
                 "search='approximate' needs dense rows and the metric 'euclidean' or 'cosine'; "
                 f"found {found}. Use search='exact'"
             )
-        if not approximate.installed():
-            raise ImportError("search='approximate' " + MISSING.format("usearch"))
-        return _told(approximate.Approximate(X, k, metric, seed))
+        return _told(Approximate(X, k, metric, seed))
     if plain or size < FEW:
         return ScikitLearn(X, k, metric)
     if sp.issparse(X):
@@ -97,13 +94,9 @@ def choose(X: Any, k: int, metric: str, how: How, seed: int) -> Search:
     if columns <= TREES and metric == "euclidean":
         return ScikitLearn(X, k, metric)
     if how == "auto" and size > EXACT:
-        if approximate.installed():
-            nearly = approximate.Approximate(X, k, metric, seed)
-            if nearly.recall >= POOR or size > LONG:
-                return _told(nearly)
-        elif size > LONG:
-            message = f"an exact search of {size:,} rows takes long; a faster one "
-            warnings.warn(message + MISSING.format("usearch"), stacklevel=4)
+        nearly = Approximate(X, k, metric, seed)
+        if nearly.recall >= POOR or size > LONG:
+            return _told(nearly)
     return Exact(X, k, metric, seed)
 
 

@@ -96,9 +96,10 @@ def _entropy(excess: Array, b: Array) -> Array:
 
 def symmetrised(directed: sp.csr_array, symmetric: Symmetric) -> sp.csr_array:
     """The mean of both directions, the larger of them, or the smaller (neighbours of each other alone)."""
-    back = sp.csr_array(directed.T)
     if symmetric == "mean":
-        both = (directed + back) / 2
+        both = directed + sp.csr_array(directed.T)
+        both = both / 2  # a copy, without the places that sums are given in advance
     else:
+        back = sp.csr_array(directed.T)
         both = directed.maximum(back) if symmetric == "max" else directed.minimum(back)
     return as_sparse(both, "graph")
