@@ -21,6 +21,7 @@ from lass.core import Array
 from lass.decisions import centred, slide
 from lass.graph import KNNGraph, as_weights, health
 from lass.graph.contrast import Contrast, steepened
+from lass.graph.weights import symmetrised
 from lass.labels import Words, is_matrix, read_affinities, read_labels, unknown, words_of
 from lass.many import Assignments
 from lass.problem import Problem
@@ -199,7 +200,8 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
                 count = min(count, X.shape[0] - 1)
             self._say(f"finding {count} neighbours of {X.shape[0]:,} items")
             self.neighbours_ = KNNGraph(count, metric=self.metric).fit(X)
-            W = self.neighbours_.graph
+            # not kept twice: it is seldom asked for without its contrast
+            W = symmetrised(self.neighbours_.directed, self.neighbours_.symmetric)
         #: what new items' weights go through too
         self._contrast = Contrast.of(W, contrast if self.contrast is None else float(self.contrast))
         self.graph_ = self._contrast(W)

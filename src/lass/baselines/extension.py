@@ -102,7 +102,7 @@ def solve_rows(W: sp.csr_array, rows: NDArray[np.intp], B: Array, tol: float = 1
     """The X with L_rr X = B, for rows r that are not all of any component; O(nnz K) a step, or direct."""
     if not len(rows):
         return B
-    inner, diagonal = as_sparse(W[rows][:, rows], "W"), W[rows].sum(axis=1)
+    inner, diagonal = as_sparse(W[rows][:, rows], "W"), W.sum(axis=1)[rows]
     count, part = components(inner)
     # the largest component decides how to solve; shallow graphs fill up a factor, and iterate fast
     levels = depth(inner, int(np.argmax(part == np.bincount(part, minlength=count).argmax())))
