@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.core import Array, GraphOperator
+from lass.baselines.extension import solve_rows
+from lass.core import Array
 from lass.decisions import centred
-from lass.graph.hierarchy import Hierarchy
+from lass.graph.laplacian import components
 from lass.labels import words_of
-from lass.linear import ConjugateGradients
 from lass.solution import Solution, solve
 from lass.solvers import Callback
 from lass.sources import Sources
@@ -53,23 +53,14 @@ def solve_at(
 
 
 def held(W: sp.csr_array, G: sp.csr_array, tol: float) -> Array:
-    """Labelled items at their largest affinity, all others that a label reaches harmonic; else zero.
-
-    Conjugate gradients on the whole graph, in which labelled items never move: O(nnz K) a step.
-    """
+    """Labelled items at their largest affinity, all others that a label reaches harmonic; else zero."""
     told = np.diff(G.indptr) > 0
+    _, part = components(W)
+    others = np.flatnonzero(~told & np.isin(part, part[told]))
     sure = np.eye(G.shape[1])[G[told].toarray().argmax(axis=1)]
-    B, degree = W[:, told] @ sure, W.sum(axis=1)
-    B[told] = 0.0
-    operator, positive = GraphOperator(W, degree), degree + (degree == 0)
-
-    def apply(P: Array, out: Array) -> Array:
-        operator.apply(P, out)[told] = 0.0
-        return out
-
-    levels = Hierarchy(W, positive, told)
-    Z = ConjugateGradients(apply, positive, tol=tol, levels=levels, alike=True).solve(B)
-    Z[told] = sure
+    found = solve_rows(W, others, (W[:, told] @ sure)[others], tol=tol)
+    Z = np.zeros(G.shape)
+    Z[told], Z[others] = sure, found
     return Z
 
 

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from lass.baselines.labels import label_rows, shares_of
-from lass.core import Array
+from lass.core import Array, GraphOperator
+from lass.graph.hierarchy import Hierarchy
 from lass.graph.laplacian import as_sparse, as_weights, components, depth
-from lass.linear import ConjugateGradients, Factor, iterative, solver_for
+from lass.linear import ConjugateGradients, iterative, solver_for
 
 
 def harmonic(W: Any, y: Any) -> Array:
@@ -106,9 +107,25 @@ def solve_rows(W: sp.csr_array, rows: NDArray[np.intp], B: Array, tol: float = 1
     count, part = components(inner)
     # the largest component decides how to solve; shallow graphs fill up a factor, and iterate fast
     levels = depth(inner, int(np.argmax(part == np.bincount(part, minlength=count).argmax())))
-    solver: Factor | ConjugateGradients
     if len(rows) * (len(rows) / levels) ** 2 < 20.0 * levels * inner.nnz * B.shape[1]:
-        solver = solver_for(inner, diagonal, levels, tol=tol)
-    else:
-        solver = iterative(inner, diagonal, tol)
-    return solver.solve(B)
+        return solver_for(inner, diagonal, levels, tol=tol).solve(B)
+    if 2 * len(rows) < W.shape[0]:
+        return iterative(inner, diagonal, tol).solve(B)
+    del inner  # nearly all of W: the other rows stay, held at zero
+    fixed, whole = np.ones(W.shape[0], bool), np.zeros((W.shape[0], B.shape[1]))
+    fixed[rows], whole[rows] = False, B
+    del B
+    return _beside(W, fixed, tol).solve(whole)[rows]
+
+
+def _beside(W: sp.csr_array, fixed: NDArray[np.bool_], tol: float) -> ConjugateGradients:
+    """Conjugate gradients on the whole graph for right-hand sides that are zero where rows are fixed."""
+    degree = W.sum(axis=1)
+    operator, positive = GraphOperator(W, degree), degree + (degree == 0)
+
+    def apply(P: Array, out: Array) -> Array:
+        operator.apply(P, out)[fixed] = 0.0
+        return out
+
+    levels = Hierarchy(W, positive, fixed)
+    return ConjugateGradients(apply, positive, tol=tol, levels=levels, alike=True)
