@@ -38,6 +38,7 @@ def rotate(
     one, which knows the radius that holds a row's neighbours, when 99 % of what they
     find lies within. Variance alone does not tell: within tight clusters neighbours
     differ in what the leading components leave out. Nothing, if none of the ladder serves.
+    O(N D count) for each count of the ladder that is tried, whose points alone are held.
     """
     if space.size < MANY or space.columns < 2 * LADDER[0]:
         return None, None
