@@ -188,15 +188,53 @@ def test_elimination_changes_nothing(case):
     assert abs(with_it.objective - without.objective) <= 1e-8 * case.scale(without.objective)
 
 
+@pytest.mark.parametrize("at_once", [3, 64])
+@pytest.mark.parametrize("categories", [3, 8, 9])
 @pytest.mark.parametrize("explicit", [0, 10_000])
-def test_schur_complement_formed_or_applied(explicit, monkeypatch):
+def test_schur_complement_formed_or_applied(explicit, categories, at_once, monkeypatch):
+    """Eight informed rows: more, as many, and fewer of them than categories."""
     monkeypatch.setattr("lass.solvers.reduced.EXPLICIT", explicit)
+    monkeypatch.setattr("lass.solvers.reduced.AT_ONCE", at_once)
     rng = np.random.default_rng(0)
-    case = Case(random_graph(rng, 40, "sparse"), np.zeros((40, 3)), 3.0)
-    case.G[:8] = rng.normal(size=(8, 3))
+    case = Case(random_graph(rng, 40, "sparse"), np.zeros((40, categories)), 3.0)
+    case.G[:8] = rng.normal(size=(8, categories))
     sol = lass.solve(case.W, case.G, case.lam, method="reduced", tol=1e-10)
     assert sol.converged
     assert sol.objective == pytest.approx(case.objective(case.oracle()), abs=1e-8)
+
+
+def test_no_more_informed_rows_than_categories_are_eliminated():
+    """The solver that is picked then, with conjugate gradients, agrees with the one that iterates on all."""
+    rng = np.random.default_rng(1)
+    clouds, words, categories = 1200, 30, 40
+    W = lass.knn_graph(rng.normal(size=(clouds, 8)), 10)
+    G = np.zeros((clouds, categories))
+    told = rng.permutation(clouds)[:words]
+    for n in told:
+        G[n, rng.permutation(categories)[:3]] = 1.0
+    picked = lass.solve(W, G, 1.0, tol=1e-7)
+    assert "reduced" in picked.method
+    assert "no more than there are categories" in picked.method
+    other = lass.solve(W, G, 1.0, method="face", tol=1e-7)
+    assert picked.converged
+    assert abs(picked.objective - other.objective) <= 2e-7 * picked.problem.stake
+    G[told[0]] = 0.0
+    G[rng.permutation(clouds)[:20], rng.integers(categories, size=20)] = 1.0
+    assert "reduced" not in lass.solve(W, G, 1.0, tol=1e-3).method
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_elimination_stops_when_iterations_run_out(most):
+    rng = np.random.default_rng(1)
+    G = np.zeros((1200, 200))
+    G[rng.permutation(1200)[:150], rng.integers(200, size=150)] = 1.0
+    W = lass.knn_graph(rng.normal(size=(1200, 8)), 10)
+    with pytest.warns(lass.ConvergenceWarning):
+        sol = lass.solve(W, G, 10.0, max_iter=most, tol=1e-9)
+    assert sol.n_iter <= most + 1
+    assert not sol.converged
+    optimum = lass.solve(W, G, 10.0, tol=1e-7).objective
+    assert sol.objective - optimum <= sol.gap + 1e-7 * sol.problem.stake
 
 
 def test_conjugate_gradients_in_place_of_a_factor(monkeypatch):

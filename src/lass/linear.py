@@ -160,7 +160,7 @@ def solver_for(
 ) -> Factor | ConjugateGradients:
     """Something that solves (diag(a) - W) X = B: a factor where it stays small, else conjugate gradients."""
     size = W.shape[0]
-    if fill(size, levels) <= FACTOR_LIMIT or size < 500:
+    if size < SMALL or (levels**3 >= size and fill(size, levels) <= FACTOR_LIMIT):
         return Factor(sp.csr_array(sp.diags_array(diagonal) - W))
     return iterative(W, diagonal, tol)
 

@@ -48,7 +48,8 @@ def pick(core: Core, started: bool) -> tuple[Solver, str]:
 
     Factorising costs about F^2 / N operations, F the numbers that the factor will hold, from the
     depth of the graph (:func:`lass.linear.fill`), and then some solves with the factor;
-    conjugate gradients need some multiples of depth products, each 2 nnz K operations.
+    conjugate gradients need some multiples of depth products, each 2 nnz K operations. With no more
+    informed rows than categories, a solve a row costs less than a few products.
     """
     if core.masses is not None:
         return Face(), "category masses by their multipliers"
@@ -65,6 +66,8 @@ def _by_depth(core: Core) -> tuple[Solver, str]:
     silent = int(core.harmonic.sum())
     told = f"{N - silent:,} of {N:,} rows have a word of their own"
     if core.C is None and silent > N // 2 and isinstance(core.operator, GraphOperator):
+        if N - silent <= min(K, EXPLICIT):
+            return Reduced(), f"{told}, no more than there are categories, so eliminating is cheap"
         levels = depth(core.operator.W)
         # a formed Schur complement takes a solve a row, an applied one a solve a category and iteration
         solves = N - silent if N - silent <= EXPLICIT else 50 * K

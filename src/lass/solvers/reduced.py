@@ -17,8 +17,10 @@ from lass.solvers.face import Face
 
 #: more informed rows than this, and the Schur complement is applied instead of formed
 EXPLICIT = 1500
+#: relative residuals of linear systems, against the relative gap that is asked for
+CLOSE = 1e-3
 #: columns of it that are solved for at once
-AT_ONCE = 16
+AT_ONCE = 64
 
 
 class SchurOperator:
@@ -42,7 +44,8 @@ class Reduced:
     Rows without a word are weighted means of their neighbours at the optimum,
     ``Z_u = A_uu^-1 (W_ul Z_l + H_u)``, and the bounds hold there by themselves. What is
     left is a LASS problem on the informed rows whose graph is the Schur
-    complement: formed when they are few, applied when they are many.
+    complement: formed when they are few, applied when they are many. With no more of them than
+    categories, ``A_uu^-1 W_ul`` itself is kept, one column an informed row, and nothing else is solved for.
     """
 
     name: ClassVar[str] = "reduced"
@@ -60,13 +63,21 @@ class Reduced:
             as_sparse(operator.W[a][:, b], "W") if len(a) and len(b) else sp.csr_array((len(a), len(b)))
             for a, b in ((silent, silent), (silent, told), (told, told))
         )
-        solver = solver_for(uu, operator.diagonal[silent], depth(uu))
+        if watch.report(core.certify(Z, core.apply(Z, np.empty_like(Z))).gap):
+            return Z
+        formed = len(told) <= EXPLICIT
+        close = CLOSE * watch.target / (core.stake or 1.0) if formed else 0.0
+        solver = solver_for(uu, operator.diagonal[silent], depth(uu), tol=min(max(close, 1e-12), 1e-6))
         pull = self._pull(core, silent)
         offset = solver.solve(pull) if pull.any() else pull
+        reach = _columns(solver, ul, watch) if formed and len(told) <= core.shape[1] else None
+        if watch.stopping:
+            return Z
 
         def extend() -> bool:
             """Make the silent rows harmonic, look at the certificate, say whether to stop."""
-            Z[silent] = solver.solve(ul @ Z[told]) + offset
+            Z[silent] = solver.solve(ul @ Z[told]) if reach is None else reach @ Z[told]
+            Z[silent] += offset
             core.rows("project", Z)
             watch.count()
             return watch.report(core.certify(Z, core.apply(Z, np.empty_like(Z))).gap)
@@ -76,10 +87,14 @@ class Reduced:
         H = core.H[told]
         if offset.any():
             H = H + sp.csr_array(ul.T @ offset)
-        inner = GraphOperator(ll, operator.diagonal[told])
-        small = Core(
-            self._schur(inner, sp.csr_array(ul.T), solver, core.slides is not None), as_sparse(H, "G")
-        )
+        inner, ties = GraphOperator(ll, operator.diagonal[told]), sp.csr_array(ul.T)
+        left: GraphOperator | SchurOperator = SchurOperator(inner, ties, solver)
+        if formed:
+            taken = _columns(solver, ul, watch, ties) if reach is None else ties @ reach
+            if watch.stopping:
+                return Z
+            left = _formed(inner, taken, core.slides is not None)
+        small = Core(left, as_sparse(H, "G"))
         Z[told] = Face().run(small, np.ascontiguousarray(Z[told]), watch)
         return Z if extend() else Face().run(core, Z, watch)  # rounding in the elimination
 
@@ -93,19 +108,26 @@ class Reduced:
         pull[np.abs(pull).max(axis=1) <= 1e-14 * operator.diagonal[silent]] = 0.0
         return pull
 
-    @staticmethod
-    def _schur(
-        inner: GraphOperator, ties: sp.csr_array, solver: Factor | ConjugateGradients, closed: bool
-    ) -> GraphOperator | SchurOperator:
-        if ties.shape[0] > EXPLICIT:
-            return SchurOperator(inner, ties, solver)
-        S = np.diag(inner.diagonal) - inner.W.toarray()
-        for low in range(0, len(S), AT_ONCE):
-            some = slice(low, low + AT_ONCE)
-            S[:, some] -= ties @ solver.solve(ties[some].T.toarray())
-        S = (S + S.T) / 2
-        weights = np.maximum(-S, 0.0)
-        np.fill_diagonal(weights, 0.0)
-        # of a graph tied to nothing outside it comes another such: row sums zero, whatever rounding did
-        diagonal = weights.sum(axis=1) if closed else np.diagonal(S).copy()
-        return GraphOperator(as_sparse(weights, "W"), diagonal)
+
+def _columns(
+    solver: Factor | ConjugateGradients, B: sp.csr_array, watch: Watch, before: sp.csr_array | None = None
+) -> Array:
+    """Solve for the columns of B, some at a time, until told to stop; then multiply by ``before``."""
+    X = np.empty((B.shape[0] if before is None else before.shape[0], B.shape[1]))
+    for low in range(0, B.shape[1], AT_ONCE):
+        if watch.count():
+            break
+        some = slice(low, low + AT_ONCE)
+        part = solver.solve(B[:, some].toarray())
+        X[:, some] = part if before is None else before @ part
+    return X
+
+
+def _formed(inner: GraphOperator, taken: Array, closed: bool) -> GraphOperator:
+    """The Schur complement, with ``taken`` away from it by the eliminated rows, as a graph."""
+    S = np.diag(inner.diagonal) - inner.W.toarray() - taken
+    weights = np.maximum(-(S + S.T) / 2, 0.0)
+    np.fill_diagonal(weights, 0.0)
+    # of a graph tied to nothing outside it comes another such: row sums zero, whatever rounding did
+    diagonal = weights.sum(axis=1) if closed else np.diagonal(S).copy()
+    return GraphOperator(as_sparse(weights, "W"), diagonal)
