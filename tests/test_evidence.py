@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import lass
 from lass.evidence import COLUMNS, WITNESSES, Linear, Weights, Witnesses, learn, score
 from lass.evidence import linear as linear_room
-from lass.evidence.weighing import hidings
+from lass.evidence.learning import hidings
 
 
 def collection(items=400, tags=12, seed=0):
@@ -135,7 +135,7 @@ def fitted(seed=0, items=600):
     def call(visible):
         return Witnesses(W, visible, lass.solve(W, visible, 0.5, tol=1e-3).Z, linear)
 
-    return call, G, learn(call, G, np.arange(items))
+    return call, G, learn(call, call(G), G, np.arange(items))
 
 
 def test_scores_are_likely_where_tags_are_and_say_how_likely():
@@ -145,7 +145,7 @@ def test_scores_are_likely_where_tags_are_and_say_how_likely():
     away = rng.random(G.shape[0]) < 0.2
     visible = sp.csr_array(sp.diags_array((~away).astype(float)) @ G)
     visible.eliminate_zeros()
-    weights = learn(call, visible, np.arange(G.shape[0]))
+    weights = learn(call, call(visible), visible, np.arange(G.shape[0]))
     scores = score(call(visible), visible, weights)
     judged = np.flatnonzero(away & (np.diff(G.indptr) > 0))
     truth, values = G[judged].toarray() > 0, scores.values[judged]
@@ -202,4 +202,6 @@ def test_nothing_is_learnt_from_next_to_nothing():
     _, W, G = collection(60, 4)
     few = G.tolil()
     few[8:] = 0
-    assert learn(lambda visible: witnesses_of(W, visible), sp.csr_array(few), np.arange(60)) is None
+    few = sp.csr_array(few)
+    everybody = witnesses_of(W, few)
+    assert learn(lambda visible: witnesses_of(W, visible), everybody, few, np.arange(60)) is None

@@ -320,6 +320,7 @@ def test_control_c(method):
         import lass
 
         warnings.simplefilter("ignore")
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         N = 2000
         W = np.eye(N, k=1) + np.eye(N, k=-1)
         G = np.random.default_rng(0).normal(size=(N, 5))

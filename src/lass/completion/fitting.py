@@ -171,7 +171,10 @@ def _weights(former: Stored | None, said: int) -> Weights | None:
     then = int(former.beside.get("weighed_with", 0))
     if abs(said - then) > CHANGED * then:
         return None
-    return Weights.from_json(str(former.beside["weights"]))
+    try:
+        return Weights.from_json(str(former.beside["weights"]))
+    except ValueError:  # another version heard other witnesses
+        return None
 
 
 def _weighed_with(former: Stored | None, weights: Weights, said: int) -> int:

@@ -25,7 +25,7 @@ WITNESSES = {
 #: columns of the testimony, each with the witness it belongs to
 COLUMNS = (
     "crowd", "crowd", "reach", "reach", "neighbours", "neighbours", "features", "features",
-    "company", "company", "frequency", "reach", "reach", "frequency",
+    "company", "company", "frequency", "reach", "reach", "frequency", "company",
 )  # fmt: skip
 #: share of its frequency that a tag has where nothing speaks for it
 FLOOR = 1e-3
@@ -128,6 +128,7 @@ class Witnesses:
         result[:, :, 11] = np.log(walk + FLOOR * often)
         result[:, :, 12] = walk
         result[:, :, 13] = np.log(self.mass)  # so that a tag that spreads too far can be held back
+        result[:, :, 14] = np.log(size)  # who has many tags is likely to have one more
         return result
 
 
@@ -136,7 +137,12 @@ def _harmonic(W: sp.csr_array, T: sp.csr_array, told: NDArray[np.bool_]) -> Arra
     _, part = components(W)
     free = np.flatnonzero(~told & np.isin(part, part[told]))
     Z = T.toarray()
-    Z[free] = np.maximum(solve_rows(W, free, (W[free] @ T).toarray(), tol=CLOSE), 0.0)
+    speak = np.flatnonzero(np.diff(T.indptr))
+    if len(speak) < T.shape[1]:  # fewer columns: how much each of them reaches every other item
+        reach = solve_rows(W, free, W[free][:, speak].toarray(), tol=CLOSE)
+        Z[free] = np.maximum(reach @ Z[speak], 0.0)
+    else:
+        Z[free] = np.maximum(solve_rows(W, free, (W[free] @ T).toarray(), tol=CLOSE), 0.0)
     return Z
 
 

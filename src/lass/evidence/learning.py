@@ -1,0 +1,172 @@
+"""How much each witness is worth, learnt by hiding some of what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.core import Array
+from lass.evidence.hiding import split
+from lass.evidence.missing import Trial, completeness, matching
+from lass.evidence.weighing import Weights
+from lass.evidence.witnesses import Witnesses
+
+#: tagged groups below which they take turns in being hidden, and how many turns there are
+MANY, TURNS = 1500, 4
+#: share of the tagged groups that lose all tags in a turn, and of others that lose a third of theirs
+HIDDEN, LOST = 0.2, 0.34
+#: items, and pairs of item and tag, that weights are learnt from at most
+ITEMS, PAIRS = 1500, 400_000
+#: columns that are believed alike while little is known: the logarithms of crowd, reach and features, and
+#: how much rather that than each by itself
+SHARES, TRUST = (0, 2, 6), 5.0
+#: groups with tags below which nothing can be learnt
+LEAST = 10
+
+#: from visible words to those who testify about them
+Calling = Callable[[sp.csr_array], Witnesses]
+
+
+def learn(
+    call: Calling, everybody: Witnesses, G: sp.csr_array, groups: NDArray[np.intp], seed: int = 0
+) -> Weights | None:
+    """Hide some of the tags, hear the witnesses on what is left, and see whom to believe.
+
+    Logistic regression of what was hidden on the testimony, once for items that kept tags and once for
+    items that lost all, with tags that were never stated in mind (:mod:`lass.evidence.missing`).
+    ``everybody`` has heard all of G. None where too little is known.
+    """
+    rows, _ = (G > 0).nonzero()
+    if len(np.unique(groups[rows])) < LEAST:
+        return None
+    found: dict[bool, list[Pairs]] = {True: [], False: []}
+    generator = np.random.default_rng(seed)
+    turns = list(hidings(G, groups, seed))
+    for visible, hidden in turns:
+        witnesses = call(visible)
+        judged = np.flatnonzero(np.diff(hidden.indptr))
+        for tagged, pairs in found.items():
+            some = judged[(witnesses.stated[judged] > 0) == tagged]
+            some = generator.permutation(some)[:ITEMS]
+            if len(some):
+                pairs.append(_pairs(witnesses, some, visible, hidden, PAIRS // len(turns), generator))
+    kinds = {tagged: _Kind(pairs) for tagged, pairs in found.items() if pairs}
+    if not kinds:
+        return None
+    complete, fitted = completeness([kind.trial for kind in kinds.values()])
+    slopes = {tagged: kind.plain(fit) for (tagged, kind), fit in zip(kinds.items(), fitted, strict=True)}
+    either = next(iter(slopes.values()))
+    with_tags = slopes.get(True, either)
+    lost = kinds[True].trial.lost if True in kinds else LOST
+    # in a complete collection scores are those after a loss like that of the trial
+    _expect(with_tags, min(complete, 1.0 - lost), everybody, G, generator)
+    usual = np.concatenate([pair.X for pairs in found.values() for pair in pairs]).mean(axis=0)
+    return Weights(with_tags.tolist(), slopes.get(False, either).tolist(), usual.tolist(), complete)
+
+
+def _expect(
+    slope: Array, complete: float, everybody: Witnesses, G: sp.csr_array, generator: np.random.Generator
+) -> None:
+    """Of a tag that belongs, to one that belongs and is not among the stated: changes the constant.
+
+    Its odds are ``1 - complete`` times as large. When some tags are hidden, the others say less than they
+    do now: so chances are made to sum to the number of tags that must be missing beside the stated ones.
+    """
+    slope[-1] += np.log(1.0 - complete)
+    some = generator.permutation(np.flatnonzero(everybody.stated))[:ITEMS]
+    odds = everybody.testimony(some) @ slope[:-1].astype(np.float32) + slope[-1]
+    missing = everybody.stated[some].sum() * (1.0 - complete) / complete
+    slope[-1] += matching(odds[G[some].toarray() == 0].astype(float), missing)
+
+
+def hidings(
+    G: sp.csr_array, groups: NDArray[np.intp], seed: int
+) -> Iterator[tuple[sp.csr_array, sp.csr_array]]:
+    """What is visible and what is hidden: some groups lose all tags, others a third, most none."""
+    generator = np.random.default_rng(seed)
+    T = sp.csr_array((G > 0).astype(float))
+    order = generator.permutation(np.unique(groups[T.nonzero()[0]]))
+    turns = 1 if len(order) > MANY else TURNS
+    size = max(1, int(HIDDEN * len(order))) if turns > 1 else min(ITEMS, int(HIDDEN * len(order)))
+    for turn in range(turns):
+        at = np.arange(2 * size) + turn * size
+        chosen = order[at % len(order)]
+        silenced, shortened = np.isin(groups, chosen[:size]), np.isin(groups, chosen[size:])
+        shortened &= ~silenced
+        hidden = _rows(T, silenced)
+        visible = _rows(G, ~silenced)
+        try:
+            fewer = split(G, groups, "scattered", LOST, seed + turn)
+        except ValueError:  # nobody has two tags
+            pass
+        else:
+            hidden = sp.csr_array(hidden + _rows(fewer.hidden, shortened))
+            visible = sp.csr_array(_rows(G, ~silenced & ~shortened) + _rows(fewer.visible, shortened))
+        yield visible, hidden
+
+
+def _rows(matrix: sp.csr_array, kept: NDArray[np.bool_]) -> sp.csr_array:
+    """The matrix with zeros in all other rows."""
+    result = sp.csr_array(sp.diags_array(kept.astype(float)) @ matrix)
+    result.eliminate_zeros()
+    return result
+
+
+class Pairs(NamedTuple):
+    """Testimony, whether it was hidden, and weight of pairs of item and tag that are not visible.
+
+    ``lost`` counts the hidden tags of their items, ``kept`` the visible ones.
+    """
+
+    X: Array
+    hidden: NDArray[np.bool_]
+    weight: Array
+    lost: int
+    kept: int
+
+
+def _pairs(
+    witnesses: Witnesses,
+    rows: NDArray[np.intp],
+    visible: sp.csr_array,
+    hidden: sp.csr_array,
+    count: int,
+    generator: np.random.Generator,
+) -> Pairs:
+    """All pairs that were hidden; of the others nothing is said about, a sample of about ``count``."""
+    truth = hidden[rows].toarray() > 0
+    open_ = visible[rows].toarray() == 0
+    rate = min(1.0, count / max(int(open_.sum()), 1))
+    taken = truth | (open_ & (generator.random(truth.shape) < rate))
+    testimony = witnesses.testimony(rows)[taken].astype(float)
+    weight = np.where(truth[taken], 1.0, 1.0 / rate)
+    return Pairs(testimony, truth[taken], weight, int(truth.sum()), int(witnesses.stated[rows].sum()))
+
+
+class _Kind:
+    """Pairs of one kind of items, in columns that a penalty treats alike."""
+
+    def __init__(self, pairs: list[Pairs]) -> None:
+        X, hidden, weight, lost, kept = zip(*pairs, strict=True)
+        columns = np.concatenate(X)
+        self.mean, self.spread = columns.mean(axis=0), columns.std(axis=0)
+        self.spread[self.spread < 1e-9] = np.inf  # a column that says nothing gets no weight
+        scaled = (columns - self.mean) / self.spread
+        together = TRUST * scaled[:, list(SHARES)].mean(axis=1)
+        self.trial = Trial(
+            np.column_stack([scaled, together]),
+            np.concatenate(hidden),
+            np.concatenate(weight),
+            sum(lost) / (sum(lost) + sum(kept)),
+        )
+
+    def plain(self, fitted: Array) -> Array:
+        """Weights of the columns as they come, and a constant."""
+        slope = fitted[:-2].copy()
+        slope[list(SHARES)] += TRUST * fitted[-2] / len(SHARES)
+        slope /= self.spread
+        return np.append(slope, fitted[-1] - slope @ self.mean)

@@ -1,0 +1,102 @@
+"""How much is missing in a collection, and scores that take it into account."""
+
+import csv
+import gzip
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from lass.bundled import debian
+from lass.collection import Collection, Item
+from lass.completion import complete, features_of, graph_of, weigh
+from lass.evidence import Weights
+from lass.evidence.hiding import group_codes, split
+from lass.evidence.missing import Trial, completeness, matching
+
+
+def trial(stated, lost, seed=0, size=60_000):
+    """Pairs of known chance to belong; a share was stated, and a share of that hidden from the trial."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(size, 2))
+    belongs = rng.random(size) < expit(3.0 * x[:, 0] - 2.0)
+    said = belongs & (rng.random(size) < stated)
+    hidden = said & (rng.random(size) < lost)
+    shown = hidden | ~said
+    return Trial(x[shown], hidden[shown], np.ones(shown.sum()), lost)
+
+
+@pytest.mark.parametrize("lost", [1.0, 0.34])
+@pytest.mark.parametrize("stated", [0.15, 0.5, 1.0])
+def test_regression_finds_the_chance_to_belong_behind_what_was_stated(stated, lost):
+    theta, _ = trial(stated, lost, size=300_000).regress(stated, np.zeros(3))
+    np.testing.assert_allclose(theta, [3.0, 0.0, -2.0], atol=0.35)
+
+
+def test_slope_of_the_likelihood_is_right():
+    """At the optimum no step in any direction is better, whatever was lost and stated."""
+    pairs = trial(0.5, 0.34, size=2000)
+    best, value = pairs.regress(0.5, np.zeros(3))
+    again, other = pairs.regress(0.5, np.array([1.0, 2.0, 0.5]))
+    assert other == pytest.approx(value, abs=1e-3)
+    np.testing.assert_allclose(again, best, atol=0.05)
+
+
+@pytest.mark.parametrize("stated", [0.15, 0.5])
+def test_completeness_is_found_and_never_understated_by_much(stated):
+    found, fits = completeness([trial(stated, 1.0), trial(stated, 0.34, seed=1)])
+    assert stated - 0.03 <= found <= 1.35 * stated
+    assert len(fits) == 2
+
+
+def test_complete_collections_are_called_complete():
+    found, _ = completeness([trial(1.0, 1.0), trial(1.0, 0.34, seed=1)])
+    assert found == 1.0
+
+
+def test_witnesses_that_know_little_prove_nothing_missing():
+    """Tags that nobody can foresee are found no more often than they are common: that is no ceiling."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(5000, 2))
+    found = rng.random(5000) < expit(0.2 * x[:, 0] - 3.0)
+    assert completeness([Trial(x, found, np.ones(5000), 1.0)])[0] == 1.0
+
+
+def test_chances_are_made_to_sum_to_a_count():
+    odds = np.random.default_rng(0).normal(size=1000)
+    shift = matching(odds, 80.0)
+    assert expit(odds + shift).sum() == pytest.approx(80.0, rel=1e-2)
+    assert matching(odds, 0.0) == 0.0
+    assert matching(odds, 2000.0) == 0.0
+
+
+def test_half_of_the_tags_of_debian_packages_are_missed_and_scores_say_how_likely_they_are(tmp_path):
+    """Real tags, half of which are taken away: the others tell that about as many must be missing."""
+    with gzip.open(debian().items, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))[:2500]
+    known = {row["package"] for row in rows}
+    with gzip.open(debian().tags, "rt", encoding="utf-8", newline="") as file:
+        words = [(row["item"], row["tag"], 1) for row in csv.DictReader(file) if row["item"] in known]
+    items = [Item(row["package"], text=f"{row['summary']} {row['description']}") for row in rows]
+    with Collection.create(tmp_path / "half", items, words=words) as made:
+        W, G, X = graph_of(made), made.words().G, features_of(made)
+    # packages of one source are near copies
+    groups = group_codes([row["source"] for row in rows])
+    parts = split(G, groups, "scattered", 0.5, seed=0)
+    whole, half = (
+        weigh(complete(W, words, 1.0), features=X, groups=groups) for words in (G, parts.visible)
+    )  # fmt: skip
+    assert whole.weights.complete > 0.8
+    assert 0.4 < half.weights.complete < 0.7
+    shown = half.scores.best[parts.rows][:, :5]
+    claimed = np.take_along_axis(half.scores.values[parts.rows], shown, 1)
+    right = np.take_along_axis(parts.hidden[parts.rows].toarray(), shown, 1)
+    assert abs(claimed.mean() - right.mean()) < 0.1
+    sure = claimed > 0.7
+    assert sure.sum() > 200
+    assert right[sure].mean() > 0.65
+
+
+def test_weights_of_a_version_that_did_not_know_completeness_are_read():
+    text = Weights([0.0] * 16, [0.0] * 16, [0.0] * 15).to_json().replace(', "complete": 1.0', "")
+    assert Weights.from_json(text).complete == 1.0
