@@ -1,5 +1,7 @@
 """Features, graph and assignments of a collection: right, and made anew only where they must be."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,6 +21,7 @@ from lass.completion import (
     tag_health,
 )
 from lass.completion.sampling import part_of
+from lass.completion.saved import keep
 from lass.completion.scoring import choose
 
 TOPICS = {
@@ -302,3 +305,23 @@ def test_one_tag_is_not_nobody_said_anything(tmp_path):
         assert "leave no choice" in fit(made).certificate
     with Collection.create(tmp_path / "none", items, ["mail", "news"]) as made:
         assert "Nobody said anything" in fit(made).certificate
+
+
+def test_a_fit_says_so_where_tags_are_missing(collection):
+    done = fit(collection)
+    weights = done.completed.weights
+    assert weights is not None
+    assert (done.note == "") == (weights.complete == 1.0)
+    half = replace(done, completed=replace(done.completed, weights=replace(weights, complete=0.512)))
+    assert half.note.startswith("At most 51% of the tags")
+
+
+def test_weights_of_another_version_are_learnt_anew(collection):
+    first = fit(collection)
+    stored = collection.stored("assignments")
+    assert stored is not None
+    short = replace(first.completed.weights, tagged=[0.0] * 3)
+    beside = {"weighed_with": stored.beside["weighed_with"]}
+    keep(collection, replace(first.completed, weights=short), collection.words(), beside)
+    again = fit(collection)
+    np.testing.assert_allclose(again.completed.weights.tagged, first.completed.weights.tagged, atol=0.05)

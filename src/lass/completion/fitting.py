@@ -49,8 +49,14 @@ class Fit:
 
     @property
     def note(self) -> str:
-        """What to know of the scores, in one sentence; empty where nothing is missing."""
-        return self.completed.note
+        """What to know of the scores, in one sentence; empty where there is nothing to say."""
+        weights = self.completed.weights
+        if weights is None or weights.complete == 1.0:
+            return self.completed.note
+        return (
+            f"At most {weights.complete:.0%} of the tags that belong to tagged items seem to be stated; "
+            "scores count on the others."
+        )
 
 
 def fit(
