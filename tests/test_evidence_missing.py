@@ -98,5 +98,5 @@ def test_half_of_the_tags_of_debian_packages_are_missed_and_scores_say_how_likel
 
 
 def test_weights_of_a_version_that_did_not_know_completeness_are_read():
-    text = Weights([0.0] * 16, [0.0] * 16, [0.0] * 15).to_json().replace(', "complete": 1.0', "")
+    text = Weights([0.0] * 15, [0.0] * 15, [0.0] * 14).to_json().replace(', "complete": 1.0', "")
     assert Weights.from_json(text).complete == 1.0

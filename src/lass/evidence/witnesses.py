@@ -25,7 +25,7 @@ WITNESSES = {
 #: columns of the testimony, each with the witness it belongs to
 COLUMNS = (
     "crowd", "crowd", "reach", "reach", "neighbours", "neighbours", "features", "features",
-    "company", "company", "frequency", "reach", "reach", "frequency", "company",
+    "company", "company", "frequency", "reach", "reach", "frequency",
 )  # fmt: skip
 #: share of its frequency that a tag has where nothing speaks for it
 FLOOR = 1e-3
@@ -128,7 +128,6 @@ class Witnesses:
         result[:, :, 11] = np.log(walk + FLOOR * often)
         result[:, :, 12] = walk
         result[:, :, 13] = np.log(self.mass)  # so that a tag that spreads too far can be held back
-        result[:, :, 14] = np.log(size)  # who has many tags is likely to have one more
         return result
 
 
