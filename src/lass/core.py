@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lass.backends.threads import kernels, over_rows
 from lass.graph.hierarchy import Hierarchy
-from lass.graph.laplacian import components
+from lass.graph.laplacian import components, depth
 
 Array = NDArray[np.float64]
 
@@ -51,6 +51,17 @@ class GraphOperator:
     def components(self) -> tuple[int, NDArray[np.int32]]:
         """How many connected components there are, and the one each row is in."""
         return components(self.W)
+
+    @cached_property
+    def depth(self) -> int:
+        """Number of breadth-first levels, see :func:`lass.graph.laplacian.depth`."""
+        return depth(self.W)
+
+    @cached_property
+    def probe(self) -> tuple[Array, Array]:
+        """Random numbers, one a row, and A times them: what a product that is claimed is checked with."""
+        numbers = np.random.default_rng(0).standard_normal(len(self.diagonal))
+        return numbers, self.diagonal * numbers - self.W @ numbers
 
     def coarser(self, fixed: NDArray[np.bool_]) -> Hierarchy:
         """Coarser graphs for nearly these fixed rows, the former ones where they serve; O(nnz(W))."""
@@ -102,6 +113,10 @@ class Core:
     convex: bool = True
     #: dual variables that a solver can start from, and leaves behind
     duals: dict[str, Array] = field(default_factory=dict)
+    #: A Z + Z C where a solver starts, if somebody knows it; looked at, never written to
+    known: Array | None = None
+    #: the same at the answer, if the solver leaves it behind
+    product: Array | None = None
 
     def __post_init__(self) -> None:
         self.shape = self.H.shape
@@ -159,6 +174,25 @@ class Core:
         if self.C is not None:
             out += Z @ self.C
         return out
+
+    def begin(self, Z: Array, out: Array) -> Array:
+        """Put A Z + Z C into out where a solver starts: what is known of it if that is true, else anew."""
+        known, self.known = self.known, None
+        if known is None or not self.agrees(Z, known):
+            return self.apply(Z, out)
+        out[:] = known
+        return out
+
+    def agrees(self, Z: Array, product: Array) -> bool:
+        """Whether ``product`` is A Z + Z C but for rounding, by one random combination of its rows; O(N K)."""
+        if not isinstance(self.operator, GraphOperator) or product.shape != Z.shape:
+            return False
+        numbers, through = self.operator.probe
+        expected = through @ Z
+        if self.C is not None:
+            expected += (numbers @ Z) @ self.C
+        rounding = 1e-13 * float(np.linalg.norm(self.majorizer))
+        return bool(np.abs(numbers @ product - expected).max() <= rounding)
 
     def rows(self, kernel: str, *arguments: object) -> Any:
         """Run a kernel over all rows, on as many threads as pay."""

@@ -148,20 +148,20 @@ def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[n
 
 @_signed(
     "int64(int64[::1], int64[::1], int32[::1], float64[::1], float64[::1], int64[::1],"
-    " int32[::1], float64[::1], float64, int64, float64[:, ::1])"
+    " int32[::1], float64[::1], float64, int64, float64[:, ::1], float64[:, ::1])"
 )
-def relax(todo, pointers, columns, weights, a, starts, where, values, least, budget, Z):  # type: ignore[no-untyped-def]
+def relax(todo, pointers, columns, weights, a, starts, where, values, least, budget, Z, AZ):  # type: ignore[no-untyped-def]
     """Put rows at their best one after the other, and then the neighbours that noticed.
 
-    Row n becomes the projection of (sum_m w_nm z_m + h_n) / a_n. A row is taken
-    up (again) once its gradient has moved by more than ``least``. Returns how
-    many rows were visited; more than ``budget`` are not.
+    Row n becomes the projection of z_n + (h_n - (A Z)_n) / a_n, and A Z is kept up with it. A row
+    is taken up (again) once its gradient has moved by more than ``least``. Returns how many rows
+    were visited; more than ``budget`` are not.
     """
     size, rows = Z.shape[1], Z.shape[0]
     queue = np.empty(rows, np.int64)
     waiting = np.zeros(rows, np.bool_)
     moved = np.zeros(rows)
-    old = np.empty(size)
+    old, change = np.empty(size), np.empty(size)
     head, length = 0, todo.shape[0]
     for i in range(length):
         queue[i] = todo[i]
@@ -176,23 +176,23 @@ def relax(todo, pointers, columns, weights, a, starts, where, values, least, bud
         moved[n] = 0.0
         for k in range(size):
             old[k] = Z[n, k]
-            Z[n, k] = 0.0
-        for j in range(pointers[n], pointers[n + 1]):
-            m, weight = columns[j], weights[j]
-            for k in range(size):
-                Z[n, k] += weight * Z[m, k]
+            Z[n, k] -= AZ[n, k] / a[n]
         for j in range(starts[n], starts[n + 1]):
-            Z[n, where[j]] += values[j]
-        for k in range(size):
-            Z[n, k] /= a[n]
+            Z[n, where[j]] += values[j] / a[n]
         _to_simplex(Z, n)
         low, high = 0.0, 0.0
         for k in range(size):
-            low = min(low, Z[n, k] - old[k])
-            high = max(high, Z[n, k] - old[k])
+            change[k] = Z[n, k] - old[k]
+            AZ[n, k] += a[n] * change[k]
+            low = min(low, change[k])
+            high = max(high, change[k])
+        if high == 0.0 and low == 0.0:
+            continue
         for j in range(pointers[n], pointers[n + 1]):
-            m = columns[j]
-            moved[m] += weights[j] * (high - low)
+            m, weight = columns[j], weights[j]
+            for k in range(size):
+                AZ[m, k] -= weight * change[k]
+            moved[m] += weight * (high - low)
             if moved[m] > least and not waiting[m]:
                 waiting[m] = True
                 queue[(head + length) % rows] = m

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lass.core import Core, GraphOperator
-from lass.graph.laplacian import depth
 from lass.linear import fill
 from lass.solvers.admm import ADMM
 from lass.solvers.base import Callback, Solver, Step, Watch
@@ -65,7 +64,7 @@ def _by_depth(core: Core) -> tuple[Solver, str]:
     silent = int(core.harmonic.sum())
     told = f"{N - silent:,} of {N:,} rows have a word of their own"
     if core.C is None and silent > N // 2 and isinstance(core.operator, GraphOperator):
-        levels = depth(core.operator.W)
+        levels = core.operator.depth
         # a formed Schur complement takes a solve a row, an applied one a solve a category and iteration
         solves = N - silent if N - silent <= EXPLICIT else 50 * K
         numbers = fill(silent, levels)

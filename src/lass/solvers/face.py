@@ -49,13 +49,15 @@ class Face:
         if core.masses is not None:
             return with_masses(self, core, Z, watch)
         X, R, P, Q, T = empty_like(Z, 5)
-        state = core.certify(Z, core.apply(Z, Q))
+        state = core.certify(Z, core.begin(Z, Q))
+        core.product = Q
         steps, stalled, patience = self.steps, 0, 8
         while not watch.report(state.gap):
-            best = state
+            best, before = state, Z
             Z, T, state = _on_face(core, Z, X, R, P, Q, T, state, watch, patience)
             if state.gap <= watch.target or watch.stopping:
                 watch.report(state.gap)
+                core.product = Q if Z is not before else None  # what did not help is in Q otherwise
                 break
             T[:] = Z
             accelerate(core, Z, T, Q, steps, watch)
@@ -78,7 +80,7 @@ def _on_face(
 ) -> tuple[Array, Array, Certificate]:  # fmt: skip
     """Minimise on the face of Z as far as that pays; returns the better point, a spare array, its proof.
 
-    Expects A Z in Q.
+    Expects A Z in Q, and leaves the product of the point there unless that is Z itself.
     """
     inverse, free = 1.0 / core.preconditioner, core.harmonic
     square: float = core.rows("face_start", *core.linear, core.shift, free, inverse, Q, Z, X, R, P)
@@ -90,6 +92,7 @@ def _on_face(
     long = SOON if len(Z) < MANY else LATE
     trial: Certificate | None = None
     while square > 0.0:
+        trial = None
         core.apply(P, Q)
         curvature: float = core.rows("face_curvature", free, Z, P, Q)
         if curvature <= 0.0:
@@ -99,7 +102,6 @@ def _on_face(
         square, spread, below, moved = core.rows("face_advance", step, inverse, P, Q, Z, X, R)
         stop = watch.count() or (done >= patience and below > OUTSIDE * moved)
         done += 1
-        trial = None
         if done >= check or stop or (spread <= 2.0 * watch.target and done >= soonest):
             trial = _trial(core, 1.0, X, Z, T, Q)
             stop = watch.count() or stop

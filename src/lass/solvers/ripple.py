@@ -19,14 +19,13 @@ HELD = 0.1
 CLOSE = 1e-5
 
 
-def ripple(core: Core, operator: GraphOperator, Z: Array, watch: Watch) -> Certificate:
+def ripple(core: Core, operator: GraphOperator, Z: Array, AZ: Array, watch: Watch) -> Certificate:
     """Answer the change of one row by a motion of all: that row's, times how much it moves each.
 
     Rows at a vertex stay, the others are harmonic between them and the row, so the best motion is
     one projection once their reach is known: exact where no other bound binds. One linear system
-    with one column, O(nnz) a step. Improves Z in place, or leaves it; returns its certificate.
+    with one column, O(nnz) a step. Improves Z and A Z in place, or leaves them; returns the certificate.
     """
-    AZ = core.apply(Z, np.empty_like(Z))
     state = core.certify(Z, AZ)
     n = int(state.rows.argmax())
     if len(Z) < LARGE or state.gap <= watch.target or state.rows[n] < ALONE * state.gap:
@@ -60,8 +59,9 @@ def ripple(core: Core, operator: GraphOperator, Z: Array, watch: Watch) -> Certi
     reach[n] = 1.0
     moved = Z + reach * (there - Z[n])
     core.rows("project", moved)
-    found = core.certify(moved, core.apply(moved, AZ))
+    product = core.apply(moved, np.empty_like(AZ))
+    found = core.certify(moved, product)
     if found.objective >= state.objective:
         return state
-    Z[:] = moved
+    Z[:], AZ[:] = moved, product
     return found
