@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from lass.backends.threads import kernels, over_rows
 from lass.graph.hierarchy import Hierarchy
 from lass.graph.laplacian import components, depth
+
+if TYPE_CHECKING:
+    from lass.solvers.reaches import Reaches
 
 Array = NDArray[np.float64]
 
@@ -46,6 +49,9 @@ class GraphOperator:
         self.majorizer = diagonal + sizes
         self.graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
         self.levels: Hierarchy | None = None
+        self.reaches: Reaches | None = None
+        #: steps, one column each, that updates with few words have taken without reaches
+        self.spent = 0
 
     @cached_property
     def components(self) -> tuple[int, NDArray[np.int32]]:
@@ -184,15 +190,14 @@ class Core:
         return out
 
     def agrees(self, Z: Array, product: Array) -> bool:
-        """Whether ``product`` is A Z + Z C but for rounding, by one random combination of its rows; O(N K)."""
+        """Whether ``product`` is A Z + Z C but for rounding, by a random combination of its rows; O(N K)."""
         if not isinstance(self.operator, GraphOperator) or product.shape != Z.shape:
             return False
         numbers, through = self.operator.probe
-        expected = through @ Z
+        wrong = self.rows("weigh", numbers, product) - self.rows("weigh", through, Z)
         if self.C is not None:
-            expected += (numbers @ Z) @ self.C
-        rounding = 1e-13 * float(np.linalg.norm(self.majorizer))
-        return bool(np.abs(numbers @ product - expected).max() <= rounding)
+            wrong -= self.rows("weigh", numbers, Z) @ self.C
+        return bool(np.abs(wrong).max() <= 1e-13 * float(np.linalg.norm(self.majorizer)))
 
     def rows(self, kernel: str, *arguments: object) -> Any:
         """Run a kernel over all rows, on as many threads as pay."""

@@ -146,6 +146,16 @@ def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[n
     return quadratic, linear
 
 
+@_signed("float64[::1](int64, int64, float64[::1], float64[:, ::1])")
+def weigh(low, high, numbers, Z):  # type: ignore[no-untyped-def]
+    """The sum of numbers_n z_n."""
+    sums = np.zeros(Z.shape[1])
+    for n in range(low, high):
+        for k in range(Z.shape[1]):
+            sums[k] += numbers[n] * Z[n, k]
+    return sums
+
+
 @_signed(
     "int64(int64[::1], int64[::1], int32[::1], float64[::1], float64[::1], int64[::1],"
     " int32[::1], float64[::1], float64, int64, float64[:, ::1], float64[:, ::1])"

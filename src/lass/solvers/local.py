@@ -12,7 +12,11 @@ from lass.backends.threads import kernels
 from lass.core import Array, Core, GraphOperator
 from lass.solvers.base import Solver, Watch
 from lass.solvers.face import Face
+from lass.solvers.few import follow, told_rows
 from lass.solvers.ripple import ripple
+
+#: with few words, a gap so many times too large is not that of some rows
+FAR = 10.0
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,15 @@ class Local:
         AZ = core.begin(Z, np.empty_like(Z))
         budget = int(self.sweeps * len(Z))
         state = ripple(core, operator, Z, AZ, watch)
+        state = follow(core, operator, Z, AZ, state, watch)
+        everywhere = told_rows(core) is not None and state.gap > FAR * watch.target
         while not watch.report(state.gap):
             todo = _without_the_least(state.rows, 0.8 * watch.target)
-            if len(todo) > self.share * len(Z) or budget <= 0:
-                core.known = AZ
-                return self.otherwise.run(core, Z, watch)
+            if everywhere or len(todo) > self.share * len(Z) or budget <= 0:
+                core.known, before = AZ, watch.iterations
+                Z = self.otherwise.run(core, Z, watch)
+                operator.spent += (watch.iterations - before) * core.shape[1]
+                return Z
             least = 0.1 * watch.target / (len(todo) + 100)
             visits = kernels().relax(todo, *operator.graph, *core.linear, least, budget, Z, AZ)
             budget -= visits
@@ -55,7 +63,7 @@ class Local:
 
 
 def _without_the_least(gaps: Array, share: float) -> NDArray[np.intp]:
-    """The rows that are left when the least gaps are passed over, as long as they sum to ``share`` at most."""
+    """The rows that are left without the least gaps, as many as sum to ``share`` at most."""
     ordered = np.sort(gaps)
     small = int(np.searchsorted(np.cumsum(ordered), share))
     return np.flatnonzero(gaps >= ordered[small]) if small < len(gaps) else np.zeros(0, np.intp)
