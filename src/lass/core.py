@@ -138,6 +138,8 @@ class Core:
         bound = self.operator.majorizer
         if self.C is not None:
             bound = bound + np.linalg.norm(self.C, 2)
+        if (bound > 0).all():
+            return bound
         typical = bound[bound > 0].mean() if (bound > 0).any() else 1.0
         return np.where(bound > 0, bound, typical)
 
@@ -147,7 +149,7 @@ class Core:
         bound = self.operator.diagonal
         if self.C is not None:
             bound = bound + np.trace(self.C) / len(self.C)
-        return np.where(bound > 0, bound, 1.0)
+        return bound if (bound > 0).all() else np.where(bound > 0, bound, 1.0)
 
     @cached_property
     def ranges(self) -> Array:

@@ -28,7 +28,7 @@ _options: dict[str, Any] = {
 _compiled = njit(**_options)
 
 
-def _signed(signature: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _signed(signature: str | list[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return njit(signature, **_options)
 
 
@@ -109,15 +109,27 @@ def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
     "void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], float64[:, ::1], float64[:, ::1])"
 )
 def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-untyped-def]
-    """out_n = a_n z_n - sum_m w_nm z_m."""
-    size = Z.shape[1]
-    for n in range(low, high):
+    """out_n = a_n z_n - sum_m w_nm z_m, two neighbours at a time.
+
+    Places are read as unsigned numbers: Numba need not ask each whether it counts from the end.
+    """
+    size = np.uint64(Z.shape[1])
+    one, two = np.uint64(1), np.uint64(2)
+    for n in range(np.uint64(low), np.uint64(high)):
         for k in range(size):
             out[n, k] = a[n] * Z[n, k]
-        for j in range(pointers[n], pointers[n + 1]):
-            m, weight = columns[j], weights[j]
+        j, end = np.uint64(pointers[n]), np.uint64(pointers[n + one])
+        if (end - j) % two == one:
+            m, weight = np.uint64(columns[j]), weights[j]
             for k in range(size):
                 out[n, k] -= weight * Z[m, k]
+            j += one
+        while j < end:
+            m, weight = np.uint64(columns[j]), weights[j]
+            other, more = np.uint64(columns[j + one]), weights[j + one]
+            for k in range(size):
+                out[n, k] -= weight * Z[m, k] + more * Z[other, k]
+            j += two
 
 
 @_signed(
@@ -240,18 +252,17 @@ def descend(low, high, starts, where, values, b, inverse, momentum, AY, Y, Z):  
 
 
 @_compiled
-def _to_face(V, Z, n):  # type: ignore[no-untyped-def]
-    """Project row ``n`` of ``V`` onto the directions that stay on the face of z_n."""
-    size = Z.shape[1]
+def _to_face(v, Z, n):  # type: ignore[no-untyped-def]
+    """Project ``v``, one number a category, onto the directions that stay on the face of z_n."""
     total, count = 0.0, 0.0
-    for k in range(size):
+    for k in range(v.shape[0]):
         kept = 1.0 if Z[n, k] > 0.0 else 0.0
-        total += kept * V[n, k]
+        total += kept * v[k]
         count += kept
     mean = total / count
-    for k in range(size):
+    for k in range(v.shape[0]):
         kept = 1.0 if Z[n, k] > 0.0 else 0.0
-        V[n, k] = kept * (V[n, k] - mean)
+        v[k] = kept * (v[k] - mean)
 
 
 @_signed(
@@ -269,7 +280,7 @@ def face_start(low, high, starts, where, values, b, free, inverse, AZ, Z, X, R, 
         for j in range(starts[n], starts[n + 1]):
             R[n, where[j]] += values[j]
         if not free[n]:
-            _to_face(R, Z, n)
+            _to_face(R[n], Z, n)
         for k in range(size):
             X[n, k] = 0.0
             P[n, k] = 0.0
@@ -287,7 +298,7 @@ def face_curvature(low, high, free, Z, P, Q):  # type: ignore[no-untyped-def]
     product = 0.0
     for n in range(low, high):
         if not free[n]:
-            _to_face(Q, Z, n)
+            _to_face(Q[n], Z, n)
         for k in range(size):
             product += P[n, k] * Q[n, k]
     return product
@@ -340,16 +351,23 @@ def face_turn(low, high, beta, slide, group, V, inverse, free, Z, R, P):  # type
         together = grouped and group[n] >= 0
         if not (sliding or together):
             continue
-        total, count = 0.0, 0.0
         for k in range(size):
-            kept = 1.0 if free[n] or Z[n, k] > 0.0 else 0.0
-            more[k] = kept * ((slide[k] if sliding else 0.0) + (V[group[n], k] if together else 0.0))
+            more[k] = slide[k] if sliding else 0.0
+        if together:
+            c = group[n]
+            for k in range(size):
+                more[k] += V[c, k]
+        if not free[n]:
+            _to_face(more, Z, n)
+            for k in range(size):
+                P[n, k] += more[k]
+            continue
+        total = 0.0
+        for k in range(size):
             total += more[k]
-            count += kept
-        mean = total / count
+        mean = total / size
         for k in range(size):
-            kept = 1.0 if free[n] or Z[n, k] > 0.0 else 0.0
-            P[n, k] += more[k] - kept * mean
+            P[n, k] += more[k] - mean
 
 
 @_signed(

@@ -15,9 +15,8 @@ from lass.solvers.slides import Coarse, best_slide
 
 #: share of the movement that may lie outside the simplices before a face is given up
 OUTSIDE = 0.1
-#: products on one face after which coarser graphs are made: at once, but late where there are many rows,
-#: since they take as much memory as the graph and a few faces may do without
-SOON, LATE, MANY = 1, 50, 50_000
+#: products on one face after which coarser graphs are made
+SOON = 1
 #: rows looked at together
 BLOCK = 4096
 #: how much of the gap must go between two looks for conjugate gradients to continue
@@ -89,7 +88,6 @@ def _on_face(
     square += extra
     core.rows("face_turn", 0.0, *motions, inverse, free, Z, R, P)
     done, check, soonest, last = 0, patience, 0, state.gap
-    long = SOON if len(Z) < MANY else LATE
     trial: Certificate | None = None
     while square > 0.0:
         trial = None
@@ -110,7 +108,7 @@ def _on_face(
             watch.report(trial.gap)
             last = trial.gap
             check, soonest = 2 * done, done + 3
-        anew = done == long and coarse.deepen()
+        anew = done == SOON and coarse.deepen()
         *motions, extra = coarse.response(R)
         square += extra
         core.rows("face_turn", 0.0 if anew else square / before, *motions, inverse, free, Z, R, P)

@@ -24,7 +24,7 @@ LARGE, BOUND = 1000, 0.1
 class Coarse:
     """Motions on a face that neighbours feel faintly: of whole categories, and of groups of rows.
 
-    Groups come from coarser graphs, which are as dear as some fifteen products with the graph: they
+    Groups come from coarser graphs, which are as dear as some six products with the graph: they
     are made when asked for (:meth:`deepen`), and kept for later faces that differ little.
     """
 
