@@ -252,40 +252,45 @@ def descend(low, high, starts, where, values, b, inverse, momentum, AY, Y, Z):  
 
 
 @_compiled
-def _to_face(v, Z, n):  # type: ignore[no-untyped-def]
-    """Project ``v``, one number a category, onto the directions that stay on the face of z_n."""
+def _to_face(V, i, Z, n):  # type: ignore[no-untyped-def]
+    """Project row ``i`` of ``V`` onto the directions that stay on the face of z_n."""
+    size = Z.shape[1]
     total, count = 0.0, 0.0
-    for k in range(v.shape[0]):
+    for k in range(size):
         kept = 1.0 if Z[n, k] > 0.0 else 0.0
-        total += kept * v[k]
+        total += kept * V[i, k]
         count += kept
     mean = total / count
-    for k in range(v.shape[0]):
+    for k in range(size):
         kept = 1.0 if Z[n, k] > 0.0 else 0.0
-        v[k] = kept * (v[k] - mean)
+        V[i, k] = kept * (V[i, k] - mean)
 
 
 @_signed(
-    "float64(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], boolean[::1],"
-    " float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
+    "Tuple((float64, float64[::1]))(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1],"
+    " boolean[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
     " float64[:, ::1])"
 )
 def face_start(low, high, starts, where, values, b, free, inverse, AZ, Z, X, R, P):  # type: ignore[no-untyped-def]
-    """Begin conjugate gradients on the face of Z: X = P = 0, R; returns sum_n inverse_n |r_n|^2."""
+    """Begin conjugate gradients on the face of Z: X = P = 0, R.
+
+    Returns sums over rows: inverse_n |r_n|^2, and r_n.
+    """
     size = Z.shape[1]
-    product = 0.0
+    product, force = 0.0, np.zeros(size)
     for n in range(low, high):
         for k in range(size):
             R[n, k] = b[k] - AZ[n, k]
         for j in range(starts[n], starts[n + 1]):
             R[n, where[j]] += values[j]
         if not free[n]:
-            _to_face(R[n], Z, n)
+            _to_face(R, n, Z, n)
         for k in range(size):
             X[n, k] = 0.0
             P[n, k] = 0.0
             product += inverse[n] * R[n, k] * R[n, k]
-    return product
+            force[k] += R[n, k]
+    return product, force
 
 
 @_signed("float64(int64, int64, boolean[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
@@ -298,24 +303,25 @@ def face_curvature(low, high, free, Z, P, Q):  # type: ignore[no-untyped-def]
     product = 0.0
     for n in range(low, high):
         if not free[n]:
-            _to_face(Q[n], Z, n)
+            _to_face(Q, n, Z, n)
         for k in range(size):
             product += P[n, k] * Q[n, k]
     return product
 
 
 @_signed(
-    "UniTuple(float64, 4)(int64, int64, float64, float64[::1], float64[:, ::1],"
-    " float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
+    "Tuple((float64, float64, float64, float64, float64[::1]))(int64, int64, float64, float64[::1],"
+    " float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
 )
 def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-untyped-def]
     """X += step P, R -= step Q.
 
     Returns sums over rows: inverse_n |r_n|^2; the range of r_n; how far z_n + x_n
-    lies below zero; how far x_n moves.
+    lies below zero; how far x_n moves; and r_n.
     """
     size = X.shape[1]
     product, spread, below, moved = 0.0, 0.0, 0.0, 0.0
+    force = np.zeros(size)
     for n in range(low, high):
         square, least, most = 0.0, 0.0, 0.0
         for k in range(size):
@@ -323,6 +329,7 @@ def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-un
             X[n, k] = x
             r = R[n, k] - step * Q[n, k]
             R[n, k] = r
+            force[k] += r
             square += r * r
             least = min(least, r)
             most = max(most, r)
@@ -330,7 +337,7 @@ def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-un
             moved += abs(x)
         product += inverse[n] * square
         spread += most - least
-    return product, spread, below, moved
+    return product, spread, below, moved, force
 
 
 @_signed(
@@ -344,7 +351,7 @@ def face_turn(low, high, beta, slide, group, V, inverse, free, Z, R, P):  # type
     """
     size = P.shape[1]
     sliding, grouped = slide.shape[0] == size, group.shape[0] > 0
-    more = np.zeros(size)
+    more = np.zeros((1, size))
     for n in range(low, high):
         for k in range(size):
             P[n, k] = inverse[n] * R[n, k] + beta * P[n, k]
@@ -352,22 +359,22 @@ def face_turn(low, high, beta, slide, group, V, inverse, free, Z, R, P):  # type
         if not (sliding or together):
             continue
         for k in range(size):
-            more[k] = slide[k] if sliding else 0.0
+            more[0, k] = slide[k] if sliding else 0.0
         if together:
             c = group[n]
             for k in range(size):
-                more[k] += V[c, k]
+                more[0, k] += V[c, k]
         if not free[n]:
-            _to_face(more, Z, n)
+            _to_face(more, 0, Z, n)
             for k in range(size):
-                P[n, k] += more[k]
+                P[n, k] += more[0, k]
             continue
         total = 0.0
         for k in range(size):
-            total += more[k]
+            total += more[0, k]
         mean = total / size
         for k in range(size):
-            P[n, k] += more[k] - mean
+            P[n, k] += more[0, k] - mean
 
 
 @_signed(

@@ -10,7 +10,7 @@ import numpy as np
 from lass.backends.cpu import _signed
 
 #: ties that a row of a coarser graph keeps
-TIES = 16
+TIES = 12
 
 
 def _both(signature: str) -> list[str]:

@@ -75,10 +75,13 @@ class Hierarchy:
         """Whether it was made for these fixed rows or nearly so; others that are fixed must be held apart."""
         return bool((self.fixed != fixed).mean() <= CHANGED)
 
-    def answer(self, R: Array) -> tuple[Array, Array]:
-        """What the levels below the finest add, a row for each group, and <R, that> column by column."""
+    def answer(self, R: Array, former: Array | None = None) -> tuple[Array, Array]:
+        """What the levels below the finest add, a row for each group, and <R, that> column by column.
+
+        A ``former`` answer that is no longer needed is overwritten.
+        """
         levels, size = kernels("levels"), R.shape[1]
-        V, squares = np.empty((self.bounds[-1], size)), np.zeros(size)
+        V, squares = np.empty((self.bounds[-1], size)) if former is None else former, np.zeros(size)
         over_rows(levels.gather, len(self.starts) - 1, R.size, self.starts, self.rows, R, V)
         levels.climb(self.bounds, self.parents, self.inverse, self.last, V, squares)
         return V, squares

@@ -82,9 +82,9 @@ def _on_face(
     Expects A Z in Q, and leaves the product of the point there unless that is Z itself.
     """
     inverse, free = 1.0 / core.preconditioner, core.harmonic
-    square: float = core.rows("face_start", *core.linear, core.shift, free, inverse, Q, Z, X, R, P)
+    square, force = core.rows("face_start", *core.linear, core.shift, free, inverse, Q, Z, X, R, P)
     coarse = Coarse(core, Z)
-    *motions, extra = coarse.response(R)
+    *motions, extra = coarse.response(R, force)
     square += extra
     core.rows("face_turn", 0.0, *motions, inverse, free, Z, R, P)
     done, check, soonest, last = 0, patience, 0, state.gap
@@ -97,7 +97,7 @@ def _on_face(
             break
         before = square
         step = square / curvature
-        square, spread, below, moved = core.rows("face_advance", step, inverse, P, Q, Z, X, R)
+        square, spread, below, moved, force = core.rows("face_advance", step, inverse, P, Q, Z, X, R)
         stop = watch.count() or (done >= patience and below > OUTSIDE * moved)
         done += 1
         if done >= check or stop or (spread <= 2.0 * watch.target and done >= soonest):
@@ -109,7 +109,7 @@ def _on_face(
             last = trial.gap
             check, soonest = 2 * done, done + 3
         anew = done == SOON and coarse.deepen()
-        *motions, extra = coarse.response(R)
+        *motions, extra = coarse.response(R, force)
         square += extra
         core.rows("face_turn", 0.0 if anew else square / before, *motions, inverse, free, Z, R, P)
     for step in (1.0, 0.25, 1.0 / 16.0, 0.0):
