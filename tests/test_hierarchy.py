@@ -1,5 +1,7 @@
 """Coarser graphs as an approximate inverse: symmetric, positive, and worth it; and what is built on it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,6 +13,7 @@ import lass
 from lass.graph import hierarchy
 from lass.graph.contrast import Contrast, steepened
 from lass.graph.hierarchy import Hierarchy
+from lass.graph.laplacian import as_sparse
 from lass.labels import words_of
 from lass.linear import ConjugateGradients, iterative
 from lass.sources import Sources
@@ -78,6 +81,46 @@ def test_every_level_has_fewer_rows_and_groups_are_tied(monkeypatch):
         np.testing.assert_array_equal(
             np.sort(levels.rows[levels.starts[group] : levels.starts[group + 1]]), rows
         )
+
+
+def test_the_coarsest_matrix_is_that_of_the_groups():
+    W, _ = graph()
+    degree = W.sum(axis=1) + 0.1
+    levels = Hierarchy(W, degree, np.arange(1200) % 7 == 0)
+    whole = levels.group
+    for low, high, after in zip(levels.bounds[:-2], levels.bounds[1:-1], levels.bounds[1:-1], strict=True):
+        parents = levels.parents[low:high] - after
+        whole = np.where(whole >= 0, parents[whole], -1)
+    member = (whole[:, None] == np.arange(len(levels.last))).astype(float)
+    matrix = member.T @ (np.diag(degree) - W.toarray()) @ member
+    np.testing.assert_allclose(levels.last @ matrix, np.eye(len(matrix)), atol=1e-9)
+
+
+def test_where_all_rows_are_fixed_there_are_no_levels():
+    W, _ = graph()
+    assert not Hierarchy(W, W.sum(axis=1), np.ones(1200, bool)).useful
+
+
+def test_a_hierarchy_takes_far_less_memory_than_the_graph():
+    rng = np.random.default_rng(0)
+    N = 20_000
+    rows = np.repeat(np.arange(N), 15)
+    columns = (rows + rng.integers(1, 45, rows.size)) % N
+    W = sp.csr_array((rng.uniform(0.1, 1, rows.size), (rows, columns)), shape=(N, N))
+    W = as_sparse(W + W.T, "W")
+    degree = W.sum(axis=1)
+    Hierarchy(W[:2000, :2000], degree[:2000])  # what is loaded once does not count
+    tracemalloc.start()
+    try:
+        levels = Hierarchy(W, degree)
+        levels.answer(np.ones((N, 10)))
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    given = W.data.nbytes + W.indices.nbytes + W.indptr.nbytes
+    assert levels.useful
+    assert peak <= 0.7 * given
+    assert kept <= 0.2 * given
 
 
 @pytest.mark.parametrize("power", [1.0, 4.0])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 
 from lass.backends.threads import kernels, over_rows
 from lass.graph.hierarchy import Hierarchy
-from lass.graph.laplacian import components
+from lass.graph.laplacian import components, depth
+
+if TYPE_CHECKING:
+    from lass.solvers.reaches import Reaches
 
 Array = NDArray[np.float64]
 
@@ -46,11 +49,25 @@ class GraphOperator:
         self.majorizer = diagonal + sizes
         self.graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
         self.levels: Hierarchy | None = None
+        self.reaches: Reaches | None = None
+        #: steps, one column each, that updates with few words have taken without reaches
+        self.spent = 0
 
     @cached_property
     def components(self) -> tuple[int, NDArray[np.int32]]:
         """How many connected components there are, and the one each row is in."""
         return components(self.W)
+
+    @cached_property
+    def depth(self) -> int:
+        """Number of breadth-first levels, see :func:`lass.graph.laplacian.depth`."""
+        return depth(self.W)
+
+    @cached_property
+    def probe(self) -> tuple[Array, Array]:
+        """Random numbers, one a row, and A times them: what a product that is claimed is checked with."""
+        numbers = np.random.default_rng(0).standard_normal(len(self.diagonal))
+        return numbers, self.diagonal * numbers - self.W @ numbers
 
     def coarser(self, fixed: NDArray[np.bool_]) -> Hierarchy:
         """Coarser graphs for nearly these fixed rows, the former ones where they serve; O(nnz(W))."""
@@ -102,6 +119,10 @@ class Core:
     convex: bool = True
     #: dual variables that a solver can start from, and leaves behind
     duals: dict[str, Array] = field(default_factory=dict)
+    #: A Z + Z C where a solver starts, if somebody knows it; looked at, never written to
+    known: Array | None = None
+    #: the same at the answer, if the solver leaves it behind
+    product: Array | None = None
 
     def __post_init__(self) -> None:
         self.shape = self.H.shape
@@ -117,6 +138,8 @@ class Core:
         bound = self.operator.majorizer
         if self.C is not None:
             bound = bound + np.linalg.norm(self.C, 2)
+        if (bound > 0).all():
+            return bound
         typical = bound[bound > 0].mean() if (bound > 0).any() else 1.0
         return np.where(bound > 0, bound, typical)
 
@@ -126,7 +149,7 @@ class Core:
         bound = self.operator.diagonal
         if self.C is not None:
             bound = bound + np.trace(self.C) / len(self.C)
-        return np.where(bound > 0, bound, 1.0)
+        return bound if (bound > 0).all() else np.where(bound > 0, bound, 1.0)
 
     @cached_property
     def ranges(self) -> Array:
@@ -159,6 +182,24 @@ class Core:
         if self.C is not None:
             out += Z @ self.C
         return out
+
+    def begin(self, Z: Array, out: Array) -> Array:
+        """Put A Z + Z C into out where a solver starts: what is known of it if that is true, else anew."""
+        known, self.known = self.known, None
+        if known is None or not self.agrees(Z, known):
+            return self.apply(Z, out)
+        out[:] = known
+        return out
+
+    def agrees(self, Z: Array, product: Array) -> bool:
+        """Whether ``product`` is A Z + Z C but for rounding, by a random combination of its rows; O(N K)."""
+        if not isinstance(self.operator, GraphOperator) or product.shape != Z.shape:
+            return False
+        numbers, through = self.operator.probe
+        wrong = self.rows("weigh", numbers, product) - self.rows("weigh", through, Z)
+        if self.C is not None:
+            wrong -= self.rows("weigh", numbers, Z) @ self.C
+        return bool(np.abs(wrong).max() <= 1e-13 * float(np.linalg.norm(self.majorizer)))
 
     def rows(self, kernel: str, *arguments: object) -> Any:
         """Run a kernel over all rows, on as many threads as pay."""

@@ -223,20 +223,20 @@ def _adjoint(core: Core, Z: Array, row: int, k: int) -> Array:
     starts = np.zeros(size + 1, np.int64)
     starts[row + 1 :] = K
     linear = (starts, np.arange(K, dtype=np.int32), unit)
-    square: float = core.rows("face_start", *linear, np.zeros(K), free, inverse, Q, Z, X, R, P)
+    square, force = core.rows("face_start", *linear, np.zeros(K), free, inverse, Q, Z, X, R, P)
     coarse, first, before = Coarse(core, Z), square, math.inf
     coarse.deepen()
     for _ in range(STEPS):
         if square <= GOAL**2 * first:
             break
-        *motions, extra = coarse.response(R)
+        *motions, extra = coarse.response(R, force)
         core.rows("face_turn", (square + extra) / before, *motions, inverse, free, Z, R, P)
         before = square + extra
         core.apply(P, Q)
         curvature: float = core.rows("face_curvature", free, Z, P, Q)
         if curvature <= 0.0:
             break
-        square = core.rows("face_advance", before / curvature, inverse, P, Q, Z, X, R)[0]
+        square, *_, force = core.rows("face_advance", before / curvature, inverse, P, Q, Z, X, R)
     if square > FAILED**2 * first:
         raise ValueError(
             "the influence could not be computed: the solution is not unique, or its graph too badly "

@@ -156,12 +156,16 @@ class Problem:
         """A copy with other affinities (all, or {(item, category): affinity}), lam or fixed rows."""
         other = Problem.__new__(Problem)
         other.__dict__.update(self.__dict__)
-        other.__dict__.pop("ranges", None)
+        ranges = other.__dict__.pop("ranges", None)
         if lam is not None:
             other.lam = number(lam, "lam", infinite=True)
             other._check_limit()
         if isinstance(G, Mapping):
             other.G = replaced(self.G, G)
+            if ranges is not None and not len(self.fixed_rows):
+                rows = np.unique(np.array([item for item, _ in G], np.intp))
+                other.ranges = ranges.copy()
+                other.ranges[rows] = row_ranges(other.G[rows])
         elif G is not None:
             other.G = as_sparse(G, "G")
             if other.G.shape != self.G.shape:
@@ -172,6 +176,7 @@ class Problem:
             other.fixed_rows, other.fixed_Z = fixed_rows(fixed, self.N, self.K)
             other.free = np.ones(self.N, bool)
             other.free[other.fixed_rows] = False
+            other.__dict__.pop("ranges", None)
         return other
 
     def _masses(self, prior: Any) -> Array:
@@ -226,7 +231,9 @@ class Problem:
             harmonic[:] = False
         H = self.pull()
         H = sp.csr_array((H.data / (2.0 * self.lam), H.indices, H.indptr), shape=H.shape)
-        return Core(operator, H, self.C, self.masses, harmonic[self.free], self.convex)
+        core = Core(operator, H, self.C, self.masses, harmonic[self.free], self.convex)
+        core.ranges = self.ranges / (2.0 * self.lam)
+        return core
 
     def _given(self, Z: ArrayLike) -> Array:
         Z = np.ascontiguousarray(numbers(Z, "Z"))
@@ -243,15 +250,18 @@ class Problem:
         out = self.operator.apply(Z, np.empty_like(Z))
         return out if self.C is None else out + Z @ self.C
 
-    def certify(self, Z: Array, shift: Array | None = None) -> tuple[float, float]:
-        """Objective and gap (or stationarity) of a feasible Z together; one product with the graph.
+    def certify(
+        self, Z: Array, shift: Array | None = None, product: Array | None = None
+    ) -> tuple[float, float]:
+        """Objective and gap (or stationarity) of a feasible Z together.
 
-        ``shift`` holds the multipliers of the masses; by default good ones are found.
+        ``shift`` holds the multipliers of the masses; by default good ones are found. ``product`` is
+        what :meth:`smoothness` gives, which is one product with the graph.
         """
-        AZ = self.smoothness(Z)
+        AZ = self.smoothness(Z) if product is None else product
         if self.masses is not None and shift is None and self.free.any():
             shift = self._multipliers(Z, AZ) if self.lam > 0 else self._prices()
-        AZ *= 2.0 * self.lam
+        AZ = 2.0 * self.lam * AZ
         gaps = np.empty(self.N)
         b = np.zeros(self.K) if shift is None else shift
         linear = (self.G.indptr.astype(np.int64), self.G.indices, self.G.data)

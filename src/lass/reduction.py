@@ -117,6 +117,8 @@ def _by_components(core: Core, Z: Array, free: NDArray[np.intp]) -> Reduction:
     assert isinstance(operator, GraphOperator)
     count, labels = operator.components
     says = core.ranges > 0
+    if count == 1 and len(labels) > 1 and says.any():
+        return Reduction(Z, [Piece(free, core)], [])
     notes = []
     heard = np.zeros(count, bool)
     heard[labels[says]] = True
@@ -132,8 +134,6 @@ def _by_components(core: Core, Z: Array, free: NDArray[np.intp]) -> Reduction:
     sizes = np.bincount(labels, minlength=count)
     large = np.flatnonzero(heard & (sizes >= APART))
     small = heard & (sizes < APART)
-    if count == 1 and heard[0]:
-        return Reduction(Z, [Piece(free, core)], notes)
     pieces = [_piece(core, free, np.flatnonzero(labels == c)) for c in large]
     if small.any():
         pieces.append(_piece(core, free, np.flatnonzero(small[labels])))

@@ -25,6 +25,7 @@ class Outcome:
     notes: list[str]
     shift: Array | None  # multipliers of the masses
     duals: dict[str, Array]  # what a solver can start from next time
+    product: Array | None = None  # the Laplacian times Z, if it is known
 
 
 def run(
@@ -34,8 +35,12 @@ def run(
     tol: float,
     start: Array | None,
     duals: dict[str, Array],
+    known: Array | None = None,
 ) -> Outcome:
-    """Solve every piece to its share of the tolerance; ``solver=None`` picks one for each."""
+    """Solve every piece to its share of the tolerance; ``solver=None`` picks one for each.
+
+    ``known`` is the Laplacian times ``start``, if somebody has it.
+    """
     reduction = reduce(problem)
     outcome = Outcome(reduction.Z, reduction.notes, None, {})
     scale = 2.0 * (problem.lam if math.isfinite(problem.lam) else 1.0)
@@ -49,14 +54,19 @@ def run(
             outcome.notes.append(f"{chosen.name} ({why})")
             watch.begin(scale, max(tol * core.stake, core.rounding), scale * sum(gaps[:i] + gaps[i + 1 :]))
             core.duals = {name: value[piece.rows] for name, value in duals.items()}
+            everything = len(piece.rows) == problem.N
+            if known is not None and problem.free.all():
+                core.known = known if everything else known[piece.rows]
             part = chosen.run(core, points[i], watch)
             points[i], gaps[i] = part[:0], watch.gap
             for name, value in core.duals.items():
                 outcome.duals.setdefault(name, np.zeros((problem.N, problem.K)))[piece.rows] = value
             if problem.masses is not None:
                 outcome.shift = scale * core.shift
-            if len(piece.rows) == problem.N:
+            if everything:
                 outcome.Z = part
+                if core.product is not None and core.agrees(part, core.product):
+                    outcome.product = core.product
             else:
                 outcome.Z[piece.rows] = part
     return outcome

@@ -128,10 +128,10 @@ def solve(
         found: dict[str, Any] = {"Z": sparse, "method": note}
     else:
         duals = start.duals if isinstance(start, Solution) else {}
-        outcome = run(problem, solver, watch, tol, feasible(start, problem), duals)
+        outcome = run(problem, solver, watch, tol, feasible(start, problem), duals, _known(start, problem))
         found = {
             "Z": outcome.Z, "method": "; ".join(outcome.notes), "shift": outcome.shift,
-            "duals": outcome.duals,
+            "duals": outcome.duals, "product": outcome.product,
         }  # fmt: skip
     return Solution(
         problem=problem,
@@ -199,6 +199,14 @@ def feasible(start: Any, problem: Problem) -> Array | None:
     return np.asarray(project_simplex(given), dtype=float)
 
 
+def _known(start: Any, problem: Problem) -> Array | None:
+    """What the graph makes of the start, if the start is a solution with the same graph."""
+    if not isinstance(start, Solution):
+        return None
+    same = start.problem.operator is problem.operator and start.problem.C is problem.C
+    return start.product if same else None
+
+
 @dataclass
 class Solution:
     """Assignments with their certificate: ``objective - optimum <= gap``.
@@ -221,6 +229,8 @@ class Solution:
     shift: Array | None = None  # multipliers of the category masses
     duals: dict[str, Array] = field(default_factory=dict, repr=False)  # what a solver can start from
     solver: str | Solver = field(default="auto", repr=False)
+    #: L Z + Z L_C, see :meth:`Problem.smoothness`: an update starts from it
+    product: Array | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         #: what :meth:`Problem.gap` certifies with; all that is known when weights are negative
@@ -228,7 +238,9 @@ class Solution:
         if isinstance(self.Z, Assignments):
             self.objective, self.stationarity = certify(self.problem, self.Z)
         elif math.isfinite(self.problem.lam):
-            self.objective, self.stationarity = self.problem.certify(self.Z, self.shift)
+            if self.product is None:
+                self.product = self.problem.smoothness(self.Z)
+            self.objective, self.stationarity = self.problem.certify(self.Z, self.shift, self.product)
         else:
             self.objective = -float(self.problem.G.multiply(self.Z).sum())
         stake = self.problem.stake
@@ -251,7 +263,7 @@ class Solution:
 
     def at(self, Z: Array | Assignments) -> Solution:
         """The same problem at other assignments, certified anew."""
-        return replace(self, Z=Z)
+        return replace(self, Z=Z, product=None)
 
     def dense(self) -> Solution:
         """The same solution with all N x K numbers, for what sparse assignments do not offer."""

@@ -28,7 +28,7 @@ _options: dict[str, Any] = {
 _compiled = njit(**_options)
 
 
-def _signed(signature: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _signed(signature: str | list[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return njit(signature, **_options)
 
 
@@ -109,15 +109,27 @@ def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
     "void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], float64[:, ::1], float64[:, ::1])"
 )
 def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-untyped-def]
-    """out_n = a_n z_n - sum_m w_nm z_m."""
-    size = Z.shape[1]
-    for n in range(low, high):
+    """out_n = a_n z_n - sum_m w_nm z_m, two neighbours at a time.
+
+    Places are read as unsigned numbers: Numba need not ask each whether it counts from the end.
+    """
+    size = np.uint64(Z.shape[1])
+    one, two = np.uint64(1), np.uint64(2)
+    for n in range(np.uint64(low), np.uint64(high)):
         for k in range(size):
             out[n, k] = a[n] * Z[n, k]
-        for j in range(pointers[n], pointers[n + 1]):
-            m, weight = columns[j], weights[j]
+        j, end = np.uint64(pointers[n]), np.uint64(pointers[n + one])
+        if (end - j) % two == one:
+            m, weight = np.uint64(columns[j]), weights[j]
             for k in range(size):
                 out[n, k] -= weight * Z[m, k]
+            j += one
+        while j < end:
+            m, weight = np.uint64(columns[j]), weights[j]
+            other, more = np.uint64(columns[j + one]), weights[j + one]
+            for k in range(size):
+                out[n, k] -= weight * Z[m, k] + more * Z[other, k]
+            j += two
 
 
 @_signed(
@@ -146,22 +158,32 @@ def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[n
     return quadratic, linear
 
 
+@_signed("float64[::1](int64, int64, float64[::1], float64[:, ::1])")
+def weigh(low, high, numbers, Z):  # type: ignore[no-untyped-def]
+    """The sum of numbers_n z_n."""
+    sums = np.zeros(Z.shape[1])
+    for n in range(low, high):
+        for k in range(Z.shape[1]):
+            sums[k] += numbers[n] * Z[n, k]
+    return sums
+
+
 @_signed(
     "int64(int64[::1], int64[::1], int32[::1], float64[::1], float64[::1], int64[::1],"
-    " int32[::1], float64[::1], float64, int64, float64[:, ::1])"
+    " int32[::1], float64[::1], float64, int64, float64[:, ::1], float64[:, ::1])"
 )
-def relax(todo, pointers, columns, weights, a, starts, where, values, least, budget, Z):  # type: ignore[no-untyped-def]
+def relax(todo, pointers, columns, weights, a, starts, where, values, least, budget, Z, AZ):  # type: ignore[no-untyped-def]
     """Put rows at their best one after the other, and then the neighbours that noticed.
 
-    Row n becomes the projection of (sum_m w_nm z_m + h_n) / a_n. A row is taken
-    up (again) once its gradient has moved by more than ``least``. Returns how
-    many rows were visited; more than ``budget`` are not.
+    Row n becomes the projection of z_n + (h_n - (A Z)_n) / a_n, and A Z is kept up with it. A row
+    is taken up (again) once its gradient has moved by more than ``least``. Returns how many rows
+    were visited; more than ``budget`` are not.
     """
     size, rows = Z.shape[1], Z.shape[0]
     queue = np.empty(rows, np.int64)
     waiting = np.zeros(rows, np.bool_)
     moved = np.zeros(rows)
-    old = np.empty(size)
+    old, change = np.empty(size), np.empty(size)
     head, length = 0, todo.shape[0]
     for i in range(length):
         queue[i] = todo[i]
@@ -176,23 +198,23 @@ def relax(todo, pointers, columns, weights, a, starts, where, values, least, bud
         moved[n] = 0.0
         for k in range(size):
             old[k] = Z[n, k]
-            Z[n, k] = 0.0
-        for j in range(pointers[n], pointers[n + 1]):
-            m, weight = columns[j], weights[j]
-            for k in range(size):
-                Z[n, k] += weight * Z[m, k]
+            Z[n, k] -= AZ[n, k] / a[n]
         for j in range(starts[n], starts[n + 1]):
-            Z[n, where[j]] += values[j]
-        for k in range(size):
-            Z[n, k] /= a[n]
+            Z[n, where[j]] += values[j] / a[n]
         _to_simplex(Z, n)
         low, high = 0.0, 0.0
         for k in range(size):
-            low = min(low, Z[n, k] - old[k])
-            high = max(high, Z[n, k] - old[k])
+            change[k] = Z[n, k] - old[k]
+            AZ[n, k] += a[n] * change[k]
+            low = min(low, change[k])
+            high = max(high, change[k])
+        if high == 0.0 and low == 0.0:
+            continue
         for j in range(pointers[n], pointers[n + 1]):
-            m = columns[j]
-            moved[m] += weights[j] * (high - low)
+            m, weight = columns[j], weights[j]
+            for k in range(size):
+                AZ[m, k] -= weight * change[k]
+            moved[m] += weight * (high - low)
             if moved[m] > least and not waiting[m]:
                 waiting[m] = True
                 queue[(head + length) % rows] = m
@@ -230,41 +252,45 @@ def descend(low, high, starts, where, values, b, inverse, momentum, AY, Y, Z):  
 
 
 @_compiled
-def _to_face(V, Z, n):  # type: ignore[no-untyped-def]
-    """Project row ``n`` of ``V`` onto the directions that stay on the face of z_n."""
+def _to_face(V, i, Z, n):  # type: ignore[no-untyped-def]
+    """Project row ``i`` of ``V`` onto the directions that stay on the face of z_n."""
     size = Z.shape[1]
     total, count = 0.0, 0.0
     for k in range(size):
         kept = 1.0 if Z[n, k] > 0.0 else 0.0
-        total += kept * V[n, k]
+        total += kept * V[i, k]
         count += kept
     mean = total / count
     for k in range(size):
         kept = 1.0 if Z[n, k] > 0.0 else 0.0
-        V[n, k] = kept * (V[n, k] - mean)
+        V[i, k] = kept * (V[i, k] - mean)
 
 
 @_signed(
-    "float64(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], boolean[::1],"
-    " float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
+    "Tuple((float64, float64[::1]))(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1],"
+    " boolean[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
     " float64[:, ::1])"
 )
 def face_start(low, high, starts, where, values, b, free, inverse, AZ, Z, X, R, P):  # type: ignore[no-untyped-def]
-    """Begin conjugate gradients on the face of Z: X = P = 0, R; returns sum_n inverse_n |r_n|^2."""
+    """Begin conjugate gradients on the face of Z: X = P = 0, R.
+
+    Returns sums over rows: inverse_n |r_n|^2, and r_n.
+    """
     size = Z.shape[1]
-    product = 0.0
+    product, force = 0.0, np.zeros(size)
     for n in range(low, high):
         for k in range(size):
             R[n, k] = b[k] - AZ[n, k]
         for j in range(starts[n], starts[n + 1]):
             R[n, where[j]] += values[j]
         if not free[n]:
-            _to_face(R, Z, n)
+            _to_face(R, n, Z, n)
         for k in range(size):
             X[n, k] = 0.0
             P[n, k] = 0.0
             product += inverse[n] * R[n, k] * R[n, k]
-    return product
+            force[k] += R[n, k]
+    return product, force
 
 
 @_signed("float64(int64, int64, boolean[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
@@ -277,24 +303,25 @@ def face_curvature(low, high, free, Z, P, Q):  # type: ignore[no-untyped-def]
     product = 0.0
     for n in range(low, high):
         if not free[n]:
-            _to_face(Q, Z, n)
+            _to_face(Q, n, Z, n)
         for k in range(size):
             product += P[n, k] * Q[n, k]
     return product
 
 
 @_signed(
-    "UniTuple(float64, 4)(int64, int64, float64, float64[::1], float64[:, ::1],"
-    " float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
+    "Tuple((float64, float64, float64, float64, float64[::1]))(int64, int64, float64, float64[::1],"
+    " float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
 )
 def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-untyped-def]
     """X += step P, R -= step Q.
 
     Returns sums over rows: inverse_n |r_n|^2; the range of r_n; how far z_n + x_n
-    lies below zero; how far x_n moves.
+    lies below zero; how far x_n moves; and r_n.
     """
     size = X.shape[1]
     product, spread, below, moved = 0.0, 0.0, 0.0, 0.0
+    force = np.zeros(size)
     for n in range(low, high):
         square, least, most = 0.0, 0.0, 0.0
         for k in range(size):
@@ -302,6 +329,7 @@ def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-un
             X[n, k] = x
             r = R[n, k] - step * Q[n, k]
             R[n, k] = r
+            force[k] += r
             square += r * r
             least = min(least, r)
             most = max(most, r)
@@ -309,7 +337,7 @@ def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-un
             moved += abs(x)
         product += inverse[n] * square
         spread += most - least
-    return product, spread, below, moved
+    return product, spread, below, moved, force
 
 
 @_signed(
@@ -323,23 +351,30 @@ def face_turn(low, high, beta, slide, group, V, inverse, free, Z, R, P):  # type
     """
     size = P.shape[1]
     sliding, grouped = slide.shape[0] == size, group.shape[0] > 0
-    more = np.zeros(size)
+    more = np.zeros((1, size))
     for n in range(low, high):
         for k in range(size):
             P[n, k] = inverse[n] * R[n, k] + beta * P[n, k]
         together = grouped and group[n] >= 0
         if not (sliding or together):
             continue
-        total, count = 0.0, 0.0
         for k in range(size):
-            kept = 1.0 if free[n] or Z[n, k] > 0.0 else 0.0
-            more[k] = kept * ((slide[k] if sliding else 0.0) + (V[group[n], k] if together else 0.0))
-            total += more[k]
-            count += kept
-        mean = total / count
+            more[0, k] = slide[k] if sliding else 0.0
+        if together:
+            c = group[n]
+            for k in range(size):
+                more[0, k] += V[c, k]
+        if not free[n]:
+            _to_face(more, 0, Z, n)
+            for k in range(size):
+                P[n, k] += more[0, k]
+            continue
+        total = 0.0
         for k in range(size):
-            kept = 1.0 if free[n] or Z[n, k] > 0.0 else 0.0
-            P[n, k] += more[k] - kept * mean
+            total += more[0, k]
+        mean = total / size
+        for k in range(size):
+            P[n, k] += more[0, k] - mean
 
 
 @_signed(

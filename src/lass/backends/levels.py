@@ -9,58 +9,71 @@ import numpy as np
 
 from lass.backends.cpu import _signed
 
-#: how often rows that found no partner may ask again
-ROUNDS = 8
+#: ties that a row of a coarser graph keeps
+TIES = 12
 
 
-@_signed("int32[::1](int64[::1], int32[::1], float64[::1], float64[::1], boolean[::1])")
-def pair(pointers, columns, weights, diagonal, fixed):  # type: ignore[no-untyped-def]
-    """The number of the group that each row joins, -1 for those that are fixed.
+def _both(signature: str) -> list[str]:
+    """A signature for the weights of the graph itself, and for those of coarser ones, which are shorter."""
+    return [signature.replace("weights", kind) for kind in ("float64[::1]", "float32[::1]")]
 
-    A tie is as firm as its share of the smaller of the two diagonals. Rows that are each other's firmest
-    make a pair; a row that stays alone joins the group of the neighbour it is tied to most
-    firmly, or is a group of its own. O(nnz) a round.
+
+@_signed(
+    _both(
+        "void(int64, int64, int32[::1], int64[::1], int32[::1], weights, float64[::1], int32[::1],"
+        " int32[::1])"
+    )
+)
+def choose(low, high, left, pointers, columns, weights, diagonal, mate, choice):  # type: ignore[no-untyped-def]
+    """The neighbour without a mate that each row of ``left`` is tied to most firmly, -1 if there is none.
+
+    A tie is as firm as its share of the smaller of the two diagonals.
     """
-    rows = diagonal.shape[0]
-    mate = np.full(rows, -1, np.int32)
-    choice = np.full(rows, -1, np.int32)
-    left = np.empty(rows, np.int32)
-    count = 0
-    for n in range(rows):
-        if fixed[n]:
-            mate[n] = rows  # taken, by nobody
-        else:
-            left[count] = n
-            count += 1
-    for _ in range(ROUNDS):
-        for i in range(count):
-            n = left[i]
-            best, firmest = -1, 0.0
-            for j in range(pointers[n], pointers[n + 1]):
-                m = columns[j]
-                if mate[m] < 0 and m != n:
-                    firm = weights[j] / min(diagonal[n], diagonal[m])
-                    # of equally firm ties all rows must prefer the same, or nobody is anybody's firmest
-                    if firm > firmest or (firm == firmest and best >= 0 and (m ^ n) < (best ^ n)):
-                        best, firmest = m, firm
-            choice[n] = best
-        paired, still = 0, 0
-        for i in range(count):
-            n = left[i]
-            m = choice[n]
-            if m >= 0 and choice[m] == n:
-                mate[n] = m
-                paired += 1
-        for i in range(count):
-            n = left[i]
-            if mate[n] < 0 and choice[n] >= 0:
-                left[still] = n
-                still += 1
-        count = still
-        if paired == 0 or still == 0:
-            break
-    group = np.full(rows, -1, np.int32)
+    for i in range(low, high):
+        n = left[i]
+        best, firmest = -1, 0.0
+        for j in range(pointers[n], pointers[n + 1]):
+            m = columns[j]
+            if mate[m] < 0 and m != n:
+                firm = weights[j] / min(diagonal[n], diagonal[m])
+                # of equally firm ties all rows must prefer the same, or nobody is anybody's firmest
+                if firm > firmest or (firm == firmest and best >= 0 and (m ^ n) < (best ^ n)):
+                    best, firmest = m, firm
+        choice[n] = best
+
+
+@_signed("UniTuple(int64, 2)(int32[::1], int64, int32[::1], int32[::1])")
+def marry(left, count, choice, mate):  # type: ignore[no-untyped-def]
+    """Rows that chose each other become mates; how many did, and how many of ``left`` may ask again.
+
+    The first ``count`` of ``left`` are looked at, and those that may ask again moved to its front.
+    """
+    paired, still = 0, 0
+    for i in range(count):
+        n = left[i]
+        m = choice[n]
+        if m >= 0 and choice[m] == n:
+            mate[n] = m
+            paired += 1
+    for i in range(count):
+        n = left[i]
+        if mate[n] < 0 and choice[n] >= 0:
+            left[still] = n
+            still += 1
+    return paired, still
+
+
+@_signed(_both("int64(int64[::1], int32[::1], weights, int32[::1], int32[::1])"))
+def number(pointers, columns, weights, mate, group):  # type: ignore[no-untyped-def]
+    """Number the groups, and return how many there are; -1 for rows whose mate is no row.
+
+    Mates are a group. A row without one joins the group of the mates it is tied to most, or is a
+    group of its own.
+    """
+    rows = mate.shape[0]
     groups = 0
+    for n in range(rows):
+        group[n] = -1
     for n in range(rows):
         if 0 <= mate[n] < rows and group[n] < 0:
             group[n] = groups
@@ -77,7 +90,7 @@ def pair(pointers, columns, weights, diagonal, fixed):  # type: ignore[no-untype
             else:
                 group[n] = groups
                 groups += 1
-    return group
+    return groups
 
 
 @_signed("Tuple((int64[::1], int32[::1]))(int32[::1], int64)")
@@ -98,43 +111,93 @@ def members(group, groups):  # type: ignore[no-untyped-def]
     return starts, rows
 
 
+@_signed("void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1])")
+def gather_one(low, high, starts, rows, numbers, sums):  # type: ignore[no-untyped-def]
+    """sums_c = the sum of one number a row over the members of group c."""
+    for c in range(low, high):
+        total = 0.0
+        for i in range(starts[c], starts[c + 1]):
+            total += numbers[rows[i]]
+        sums[c] = total
+
+
 @_signed(
-    "Tuple((int64[::1], int32[::1], float64[::1], float64[::1]))(int64[::1], int32[::1], float64[::1],"
-    " float64[::1], int32[::1], int64[::1], int32[::1])"
+    _both(
+        "void(int64, int64, int64[::1], int32[::1], weights, int32[::1], int64[::1], int32[::1],"
+        " float64[::1], float64[::1], int32[::1], float32[::1])"
+    )
 )
-def merge(pointers, columns, weights, diagonal, group, starts, rows):  # type: ignore[no-untyped-def]
-    """The graph and the diagonal between groups; what ties members to each other leaves both."""
-    groups = starts.shape[0] - 1
-    found = np.full(groups, -1, np.int64)
-    ends = np.zeros(groups + 1, np.int64)
-    names = np.empty(columns.shape[0], np.int32)
-    sums = np.empty(columns.shape[0])
-    total = np.zeros(groups)
-    used = 0
-    for c in range(groups):
-        begin = used
+def merge(low, high, pointers, columns, weights, group, starts, rows, sizes, total, names, values):  # type: ignore[no-untyped-def]
+    """The firmest ties of each group to others; what ties its members to each other is taken off ``total``.
+
+    ``sizes`` and ``total`` are the sums of the diagonal. Ties that are passed over stay in it: they are too
+    weak to make a pair, and with them the graph of groups would be as large as the graph itself.
+    Groups with fewer ties are tied to themselves by nothing.
+    """
+    most = 0
+    for c in range(low, high):
+        ties = 0
+        for i in range(starts[c], starts[c + 1]):
+            ties += pointers[rows[i] + 1] - pointers[rows[i]]
+        most = max(most, ties)
+    found = np.zeros(sizes.shape[0], np.int32)
+    others, sums = np.empty(most, np.int32), np.empty(most)
+    firm, kept = np.empty(TIES), np.empty(TIES, np.int32)
+    for c in range(low, high):
+        count = 0
         for i in range(starts[c], starts[c + 1]):
             n = rows[i]
-            total[c] += diagonal[n]
             for j in range(pointers[n], pointers[n + 1]):
                 other = group[columns[j]]
                 if other == c:
                     total[c] -= weights[j]
-                elif other < 0:
-                    continue  # tied to what does not move: only the diagonal knows
-                elif found[other] >= begin:
-                    sums[found[other]] += weights[j]
-                else:
-                    found[other] = used
-                    names[used] = other
-                    sums[used] = weights[j]
-                    used += 1
-        ends[c + 1] = used
-        outside = 0.0
-        for j in range(begin, used):
+                elif other >= 0:  # what is tied to rows that do not move, only the diagonal knows
+                    at = found[other]
+                    if at < count and others[at] == other:
+                        sums[at] += weights[j]
+                    else:
+                        found[other] = count
+                        others[count] = other
+                        sums[count] = weights[j]
+                        count += 1
+        outside, used, least = 0.0, 0, 0
+        for j in range(count):
             outside += sums[j]
+            share = sums[j] / min(sizes[c], sizes[others[j]])
+            if used < TIES:
+                firm[used], kept[used] = share, j
+                used += 1
+            elif share > firm[least]:
+                firm[least], kept[least] = share, j
+            else:
+                continue
+            if used == TIES:
+                least = 0
+                for i in range(1, TIES):
+                    if firm[i] < firm[least]:
+                        least = i
         total[c] = max(total[c], outside)  # rounding must not make it less than its ties
-    return ends, names[:used].copy(), sums[:used].copy(), total
+        for i in range(TIES):
+            if i < used:
+                names[TIES * c + i], values[TIES * c + i] = others[kept[i]], sums[kept[i]]
+            else:
+                names[TIES * c + i], values[TIES * c + i] = c, 0.0
+
+
+@_signed("float64[:, ::1](int64[::1], int32[::1], float64[::1], float64[::1], int32[::1], int64)")
+def collapse(pointers, columns, weights, diagonal, group, groups):  # type: ignore[no-untyped-def]
+    """The matrix diag(a) - W summed over groups, dense."""
+    matrix = np.zeros((groups, groups))
+    for n in range(group.shape[0]):
+        c = group[n]
+        if c < 0:
+            continue
+        matrix[c, c] += diagonal[n]
+        for j in range(pointers[n], pointers[n + 1]):
+            other = group[columns[j]]
+            if other >= 0:
+                matrix[c, other] -= weights[j]
+    return matrix
 
 
 @_signed("void(int64, int64, int64[::1], int32[::1], float64[:, ::1], float64[:, ::1])")

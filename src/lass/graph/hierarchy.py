@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -10,11 +12,15 @@ from lass.backends.threads import kernels, over_rows
 from lass.graph.laplacian import components
 
 Array = NDArray[np.float64]
+#: pointers, columns and weights of a graph, and a diagonal
+Graph = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any], Array]
 
 #: rows of the coarsest graph, which is inverted
 COARSEST = 100
 #: how much of its own answer a level in between gives: neighbouring levels say much the same
 BETWEEN = 0.5
+#: how often rows that found no partner may ask again
+ROUNDS = 8
 #: the share of rows that must go for another level to be worth it
 SHRINK = 0.9
 #: the share of rows that may be fixed since, or no more, for it to serve all the same
@@ -24,12 +30,13 @@ CHANGED = 0.02
 class Hierarchy:
     """An approximate inverse of ``A = diag(a) - W`` for conjugate gradients: additive, multilevel.
 
-    Rows that are each other's firmest neighbours make one row of the next graph, again and again.
-    The answer to a residual adds up that of every level, the diagonal of A at the finest. On graphs
-    of neighbours this takes a fourth of the iterations of the diagonal alone, or less, and each
-    costs hardly more. Rows that are ``fixed`` take no part.
+    Rows that are each other's firmest neighbours make one row of the next graph, pairs of pairs of these
+    one of the next but one, and so on. The answer to a residual adds up that of every graph, the
+    diagonal of A at the finest. On graphs of neighbours this takes a fourth of the iterations of the
+    diagonal alone, or less, and each costs hardly more. Rows that are ``fixed`` take no part.
 
-    O(nnz) to build, O(N K) an answer; it holds about N rows of K numbers.
+    About six products with the graph to build, O(N K) an answer. Coarser graphs keep a few ties a row
+    and are gone once built, so that it never holds more than a fraction of the graph and of N rows.
 
     Examples
     --------
@@ -38,62 +45,107 @@ class Hierarchy:
     >>> W = sp.csr_array(sp.diags_array([np.ones(999), np.ones(999)], offsets=[-1, 1]))
     >>> levels = Hierarchy(W, W.sum(axis=1))
     >>> levels.bounds
-    array([  0, 500, 750, 875, 937])
+    array([  0, 500, 625, 687])
     """
 
     def __init__(self, W: sp.csr_array, diagonal: Array, fixed: NDArray[np.bool_] | None = None) -> None:
         self.fixed = np.zeros(len(diagonal), bool) if fixed is None else fixed
-        levels = kernels("levels")
-        graph = (W.indptr.astype(np.int64), W.indices, W.data, np.where(diagonal > 0, diagonal, 1.0))
-        bounds = [0]
-        parents: list[NDArray[np.int32]] = []
-        diagonals: list[Array] = []
-        while len(graph[3]) > COARSEST:
-            group = levels.pair(*graph, np.zeros(len(graph[3]), bool) if parents else self.fixed)
-            count = int(group.max()) + 1
-            if count > SHRINK * len(group):
-                break
-            starts, rows = levels.members(group, count)
-            if not parents:
-                self.group, self.starts, self.rows = group, starts, rows
-            graph = levels.merge(*graph, group, starts, rows)
-            parents.append(group)
-            diagonals.append(graph[3])
-            bounds.append(bounds[-1] + count)
+        positive = diagonal if (diagonal > 0).all() else np.where(diagonal > 0, diagonal, 1.0)
+        fine = (W.indptr.astype(np.int64), W.indices, W.data, positive)
+        groups, diagonals = _groups(fine, self.fixed)
+        counts = [len(typical) for typical in diagonals]
         #: whether there are levels at all
-        self.useful = bool(parents) and len(graph[3]) <= 4 * COARSEST
+        self.useful = bool(groups) and counts[-1] <= 4 * COARSEST
         if not self.useful:
             self.group = np.zeros(0, np.int32)
             return
-        self.bounds = np.array(bounds)
-        shifted = [group + bounds[i + 1] for i, group in enumerate(parents[1:])]
+        self.group = groups[0]
+        self.starts, self.rows = kernels("levels").members(self.group, counts[0])
+        self.bounds = np.cumsum([0, *counts])
+        shifted = [group + low for group, low in zip(groups[1:], self.bounds[1:], strict=False)]
         self.parents = np.concatenate([*shifted, np.zeros(0)]).astype(np.int32)
-        typical = np.concatenate(diagonals[:-1] or [np.zeros(0)])
+        typical = np.concatenate([*diagonals[:-1], np.zeros(0)])
         self.inverse = np.divide(BETWEEN, typical, out=np.zeros_like(typical), where=typical > 0)
-        self.last = _inverse(graph)
+        whole = self.group
+        for group in groups[1:]:
+            whole = np.where(whole >= 0, group[whole], np.int32(-1))
+        self.last = _inverse(kernels("levels").collapse(*fine, whole, counts[-1]))
 
     def serves(self, fixed: NDArray[np.bool_]) -> bool:
         """Whether it was made for these fixed rows or nearly so; others that are fixed must be held apart."""
         return bool((self.fixed != fixed).mean() <= CHANGED)
 
-    def answer(self, R: Array) -> tuple[Array, Array]:
-        """What the levels below the finest add, a row for each group, and <R, that> column by column."""
+    def answer(self, R: Array, former: Array | None = None) -> tuple[Array, Array]:
+        """What the levels below the finest add, a row for each group, and <R, that> column by column.
+
+        A ``former`` answer that is no longer needed is overwritten.
+        """
         levels, size = kernels("levels"), R.shape[1]
-        V, squares = np.empty((self.bounds[-1], size)), np.zeros(size)
+        V, squares = np.empty((self.bounds[-1], size)) if former is None else former, np.zeros(size)
         over_rows(levels.gather, len(self.starts) - 1, R.size, self.starts, self.rows, R, V)
         levels.climb(self.bounds, self.parents, self.inverse, self.last, V, squares)
         return V, squares
 
 
-def _inverse(graph: tuple[Array, ...]) -> Array:
+def _groups(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[Array]]:
+    """The group of each row in the next graph, graph after graph, and the diagonals of these graphs.
+
+    The first is one round of pairing away from the given graph, the others two from the one before.
+    """
+    groups: list[NDArray[np.int32]] = []
+    diagonals: list[Array] = []
+    rounds = 0
+    while len(graph[3]) > COARSEST:
+        group, count = _paired(graph, np.zeros(len(graph[3]), bool) if rounds else fixed)
+        if not 0 < count <= SHRINK * len(group):
+            break
+        graph = _merged(graph, group, count)
+        if rounds and rounds % 2 == 0:
+            former = groups[-1]
+            groups[-1], diagonals[-1] = np.where(former >= 0, group[former], np.int32(-1)), graph[3]
+        else:
+            groups.append(group)
+            diagonals.append(graph[3])
+        rounds += 1
+    return groups, diagonals
+
+
+def _paired(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[NDArray[np.int32], int]:
+    """The group that each row joins, -1 for those that are fixed, and how many groups there are.
+
+    Rows that are each other's firmest neighbours make a pair, in some rounds. O(nnz).
+    """
+    levels, ties = kernels("levels"), len(graph[1])
+    mate = np.where(fixed, np.int32(len(fixed)), np.int32(-1))  # taken, by nobody
+    choice = np.full(len(fixed), -1, np.int32)
+    left = np.flatnonzero(~fixed).astype(np.int32)
+    count = len(left)
+    for _ in range(ROUNDS):
+        over_rows(levels.choose, count, ties * count // len(fixed), left, *graph, mate, choice)
+        paired, count = levels.marry(left, count, choice, mate)
+        if not paired or not count:
+            break
+    return choice, levels.number(*graph[:3], mate, choice)
+
+
+def _merged(graph: Graph, group: NDArray[np.int32], count: int) -> Graph:
+    """The graph and the diagonal between groups."""
+    levels, ties = kernels("levels"), len(graph[1])
+    starts, rows = levels.members(group, count)
+    sizes = np.empty(count)
+    over_rows(levels.gather_one, count, len(group), starts, rows, graph[3], sizes)
+    total = sizes.copy()
+    names, values = np.empty(count * levels.TIES, np.int32), np.empty(count * levels.TIES, np.float32)
+    over_rows(levels.merge, count, ties, *graph[:3], group, starts, rows, sizes, total, names, values)
+    return np.arange(0, len(names) + 1, levels.TIES), names, values, total
+
+
+def _inverse(matrix: Array) -> Array:
     """The inverse of the coarsest matrix, with the constants of closed components taken out."""
-    pointers, columns, weights, diagonal = graph
-    size = len(diagonal)
-    W = sp.csr_array((weights, columns, pointers), shape=(size, size))
-    matrix = np.diag(diagonal) - W.toarray()
-    _, part = components(W)
-    excess = np.bincount(part, diagonal - W.sum(axis=1)) / np.bincount(part, diagonal)
+    size, diagonal = len(matrix), np.diagonal(matrix).copy()
+    _, part = components(sp.csr_array(matrix))
+    excess = np.bincount(part, matrix.sum(axis=1)) / np.bincount(part, diagonal)
     closed = excess[part] < 1e-9
     same = (part[:, None] == part) & closed[:, None]
-    matrix += np.where(same, np.mean(diagonal) / size, 0.0)
+    matrix = matrix + np.where(same, np.mean(diagonal) / size, 0.0)
     return np.ascontiguousarray(np.linalg.inv((matrix + matrix.T) / 2))

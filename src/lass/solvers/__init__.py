@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lass.core import Core, GraphOperator
-from lass.graph.laplacian import depth
 from lass.linear import fill
 from lass.solvers.admm import ADMM
 from lass.solvers.base import Callback, Solver, Step, Watch
@@ -68,7 +67,7 @@ def _by_depth(core: Core) -> tuple[Solver, str]:
     if core.C is None and silent > N // 2 and isinstance(core.operator, GraphOperator):
         if N - silent <= min(K, EXPLICIT):
             return Reduced(), f"{told}, no more than there are categories, so eliminating is cheap"
-        levels = depth(core.operator.W)
+        levels = core.operator.depth
         # a formed Schur complement takes a solve a row, an applied one a solve a category and iteration
         solves = N - silent if N - silent <= EXPLICIT else 50 * K
         numbers = fill(silent, levels)

@@ -15,9 +15,8 @@ from lass.solvers.slides import Coarse, best_slide
 
 #: share of the movement that may lie outside the simplices before a face is given up
 OUTSIDE = 0.1
-#: products on one face after which coarser graphs are made: at once, but late where there are many rows,
-#: since they take as much memory as the graph and a few faces may do without
-SOON, LATE, MANY = 1, 50, 50_000
+#: products on one face after which coarser graphs are made
+SOON = 1
 #: rows looked at together
 BLOCK = 4096
 #: how much of the gap must go between two looks for conjugate gradients to continue
@@ -49,13 +48,15 @@ class Face:
         if core.masses is not None:
             return with_masses(self, core, Z, watch)
         X, R, P, Q, T = empty_like(Z, 5)
-        state = core.certify(Z, core.apply(Z, Q))
+        state = core.certify(Z, core.begin(Z, Q))
+        core.product = Q
         steps, stalled, patience = self.steps, 0, 8
         while not watch.report(state.gap):
-            best = state
+            best, before = state, Z
             Z, T, state = _on_face(core, Z, X, R, P, Q, T, state, watch, patience)
             if state.gap <= watch.target or watch.stopping:
                 watch.report(state.gap)
+                core.product = Q if Z is not before else None  # what did not help is in Q otherwise
                 break
             T[:] = Z
             accelerate(core, Z, T, Q, steps, watch)
@@ -78,28 +79,27 @@ def _on_face(
 ) -> tuple[Array, Array, Certificate]:  # fmt: skip
     """Minimise on the face of Z as far as that pays; returns the better point, a spare array, its proof.
 
-    Expects A Z in Q.
+    Expects A Z in Q, and leaves the product of the point there unless that is Z itself.
     """
     inverse, free = 1.0 / core.preconditioner, core.harmonic
-    square: float = core.rows("face_start", *core.linear, core.shift, free, inverse, Q, Z, X, R, P)
+    square, force = core.rows("face_start", *core.linear, core.shift, free, inverse, Q, Z, X, R, P)
     coarse = Coarse(core, Z)
-    *motions, extra = coarse.response(R)
+    *motions, extra = coarse.response(R, force)
     square += extra
     core.rows("face_turn", 0.0, *motions, inverse, free, Z, R, P)
     done, check, soonest, last = 0, patience, 0, state.gap
-    long = SOON if len(Z) < MANY else LATE
     trial: Certificate | None = None
     while square > 0.0:
+        trial = None
         core.apply(P, Q)
         curvature: float = core.rows("face_curvature", free, Z, P, Q)
         if curvature <= 0.0:
             break
         before = square
         step = square / curvature
-        square, spread, below, moved = core.rows("face_advance", step, inverse, P, Q, Z, X, R)
+        square, spread, below, moved, force = core.rows("face_advance", step, inverse, P, Q, Z, X, R)
         stop = watch.count() or (done >= patience and below > OUTSIDE * moved)
         done += 1
-        trial = None
         if done >= check or stop or (spread <= 2.0 * watch.target and done >= soonest):
             trial = _trial(core, 1.0, X, Z, T, Q)
             stop = watch.count() or stop
@@ -108,8 +108,8 @@ def _on_face(
             watch.report(trial.gap)
             last = trial.gap
             check, soonest = 2 * done, done + 3
-        anew = done == long and coarse.deepen()
-        *motions, extra = coarse.response(R)
+        anew = done == SOON and coarse.deepen()
+        *motions, extra = coarse.response(R, force)
         square += extra
         core.rows("face_turn", 0.0 if anew else square / before, *motions, inverse, free, Z, R, P)
     for step in (1.0, 0.25, 1.0 / 16.0, 0.0):

@@ -31,6 +31,7 @@ class Gradient:
         t = 1.0
         while not watch.report(core.certify(Z, core.apply(Z, AY)).gap):
             t = accelerate(core, Z, Y, AY, self.every, watch, t)
+        core.product = AY
         return Z
 
 

@@ -6,12 +6,17 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lass.backends.threads import kernels
 from lass.core import Array, Core, GraphOperator
 from lass.solvers.base import Solver, Watch
 from lass.solvers.face import Face
+from lass.solvers.few import follow, told_rows
 from lass.solvers.ripple import ripple
+
+#: with few words, a gap so many times too large is not that of some rows
+FAR = 10.0
 
 
 @dataclass(frozen=True)
@@ -34,17 +39,31 @@ class Local:
         operator = core.operator
         if core.C is not None or not core.convex or not isinstance(operator, GraphOperator):
             return self.otherwise.run(core, Z, watch)
-        work = np.empty_like(Z)
+        AZ = core.begin(Z, np.empty_like(Z))
         budget = int(self.sweeps * len(Z))
-        state = ripple(core, operator, Z, watch)
+        state = ripple(core, operator, Z, AZ, watch)
+        state = follow(core, operator, Z, AZ, state, watch)
+        everywhere = told_rows(core) is not None and state.gap > FAR * watch.target
         while not watch.report(state.gap):
-            order = np.argsort(state.rows)
-            small = int(np.searchsorted(np.cumsum(state.rows[order]), 0.8 * watch.target))
-            todo = order[small:]
-            if len(todo) > self.share * len(Z) or budget <= 0:
-                return self.otherwise.run(core, Z, watch)
+            todo = _without_the_least(state.rows, 0.8 * watch.target)
+            if everywhere or len(todo) > self.share * len(Z) or budget <= 0:
+                core.known, before = AZ, watch.iterations
+                Z = self.otherwise.run(core, Z, watch)
+                operator.spent += (watch.iterations - before) * core.shape[1]
+                return Z
             least = 0.1 * watch.target / (len(todo) + 100)
-            budget -= kernels().relax(todo, *operator.graph, *core.linear, least, budget, Z)
+            visits = kernels().relax(todo, *operator.graph, *core.linear, least, budget, Z, AZ)
+            budget -= visits
             watch.count()
-            state = core.certify(Z, core.apply(Z, work))
+            if visits >= len(Z):
+                core.apply(Z, AZ)  # as dear as the visits were, and free of their rounding
+            state = core.certify(Z, AZ)
+        core.product = AZ
         return Z
+
+
+def _without_the_least(gaps: Array, share: float) -> NDArray[np.intp]:
+    """The rows that are left without the least gaps, as many as sum to ``share`` at most."""
+    ordered = np.sort(gaps)
+    small = int(np.searchsorted(np.cumsum(ordered), share))
+    return np.flatnonzero(gaps >= ordered[small]) if small < len(gaps) else np.zeros(0, np.intp)

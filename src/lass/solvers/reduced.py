@@ -80,7 +80,8 @@ class Reduced:
             Z[silent] += offset
             core.rows("project", Z)
             watch.count()
-            return watch.report(core.certify(Z, core.apply(Z, np.empty_like(Z))).gap)
+            core.product = core.known = core.apply(Z, np.empty_like(Z))
+            return watch.report(core.certify(Z, core.product).gap)
 
         if extend() or not len(told):  # words at their vertex are often the optimum: K solves, no program
             return Z

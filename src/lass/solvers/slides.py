@@ -24,13 +24,14 @@ LARGE, BOUND = 1000, 0.1
 class Coarse:
     """Motions on a face that neighbours feel faintly: of whole categories, and of groups of rows.
 
-    Groups come from coarser graphs, which are as dear as some fifteen products with the graph: they
+    Groups come from coarser graphs, which are as dear as some six products with the graph: they
     are made when asked for (:meth:`deepen`), and kept for later faces that differ little.
     """
 
     def __init__(self, core: Core, Z: Array) -> None:
         self.slides = Slides(core, Z)
         self.levels: Hierarchy | None = None
+        self._answer: Array | None = None
         self.graph: GraphOperator | None = None  # of which coarser ones may help
         graph = core.operator.inner if isinstance(core.operator, TiedOperator) else core.operator
         if len(Z) < LARGE or core.C is not None or not isinstance(graph, GraphOperator):
@@ -57,13 +58,16 @@ class Coarse:
             self.graph = None
         return levels.useful
 
-    def response(self, R: Array) -> tuple[Array, NDArray[np.int32], Array, float]:
-        """The slide, the groups and the motion of each that answer a residual, and their inner product."""
-        slide, extra = self.slides.response(R)
+    def response(self, R: Array, force: Array) -> tuple[Array, NDArray[np.int32], Array, float]:
+        """The slide, the groups and the motion of each that answer a residual, and their inner product.
+
+        ``force`` is the sum of the rows of R.
+        """
+        slide, extra = self.slides.response(force)
         if self.levels is None:
             return slide, NO_GROUP, NO_ANSWER, extra
-        V, squares = self.levels.answer(R)
-        return slide, self.levels.group, V, extra + float(squares.sum())
+        self._answer, squares = self.levels.answer(R, self._answer)
+        return slide, self.levels.group, self._answer, extra + float(squares.sum())
 
 
 class Slides:
@@ -71,7 +75,6 @@ class Slides:
 
     def __init__(self, core: Core, Z: Array) -> None:
         self.inverse: Array | None = None
-        self._ones = np.ones(len(Z))  # sums columns several times faster than sum(axis=0) does
         K, tied = core.shape[1], isinstance(core.operator, TiedOperator)
         graph = core.operator.inner if isinstance(core.operator, TiedOperator) else core.operator
         if not isinstance(graph, GraphOperator) or core.C is not None or (core.slides is None and not tied):
@@ -94,11 +97,10 @@ class Slides:
         stiff = values > 1e-10 * max(values[-1], 0.0)
         self.inverse = (vectors[:, stiff] / values[stiff]) @ vectors[:, stiff].T
 
-    def response(self, R: Array) -> tuple[Array, float]:
-        """The slide that answers a residual, and their inner product."""
+    def response(self, force: Array) -> tuple[Array, float]:
+        """The slide that answers a residual, given the sum of its rows, and their inner product."""
         if self.inverse is None:
             return NONE, 0.0
-        force = self._ones @ R
         slide = self.inverse @ force
         return slide, float(slide @ force)
 

@@ -1,0 +1,110 @@
+"""How far told rows reach: with few words, everything else follows from the rows that have one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.backends.threads import kernels, over_rows
+from lass.graph.laplacian import as_sparse
+
+if TYPE_CHECKING:
+    from lass.core import Array, GraphOperator
+    from lass.graph.hierarchy import Hierarchy
+
+#: relative residual of a column
+CLOSE = 1e-7
+#: steps that one column takes, about
+STEPS = 40
+#: single columns kept beside a block of them
+LOOSE = 16
+
+
+def columns(
+    operator: GraphOperator, held: NDArray[np.bool_], sources: NDArray[np.intp], tol: float, most: int
+) -> tuple[Array, int]:
+    """The functions that are 1 at a source, 0 at other held rows, harmonic elsewhere; and steps taken.
+
+    One function a row of what is returned. O(nnz(W)) a step; no column takes more than ``most``.
+    """
+    out = np.empty((len(sources), len(held)))
+    levels = _parts(operator.coarser(held))
+    work = len(sources) * STEPS * (operator.W.nnz + 10 * len(held))
+    arguments = (*operator.graph, held, *levels, sources.astype(np.int64), tol, most, out)
+    steps = over_rows(kernels("columns").reach, len(sources), work if len(sources) > 1 else 0, *arguments)
+    return out, steps
+
+
+def _parts(levels: Hierarchy) -> tuple[NDArray[np.generic], ...]:
+    if levels.useful:
+        return (
+            levels.group, levels.starts, levels.rows, levels.bounds, levels.parents, levels.inverse,
+            levels.last,
+        )  # fmt: skip
+    none = np.zeros(0, np.int32)
+    return (none, np.zeros(1, np.int64), none, np.zeros(1, np.int64), none, np.zeros(0), np.zeros((0, 0)))
+
+
+@dataclass(frozen=True)
+class Reaches:
+    """A basis of all Z that are harmonic but at some rows, and the graph that is left on those.
+
+    Each row of the basis belongs to one of ``rows``: it is 1 there, 0 at the rows before, and harmonic but
+    at ``rows``. One more row takes one more column. Never changed, only followed by a larger one.
+    """
+
+    rows: NDArray[np.intp]
+    basis: tuple[Array, ...]  # blocks of functions of all rows
+    seen: Array  # the basis at ``rows``
+    schur: Array  # what is left of the Laplacian when all other rows are eliminated
+
+    @staticmethod
+    def of(operator: GraphOperator, rows: NDArray[np.intp]) -> tuple[Reaches, int]:
+        """The basis of some rows, and how many steps it took."""
+        held = np.zeros(len(operator.diagonal), bool)
+        held[rows] = True
+        basis, steps = columns(operator, held, rows, CLOSE, 10 * STEPS)
+        schur = np.diag(operator.diagonal[rows]) - (operator.W[rows] @ basis.T)
+        return Reaches(rows, (basis,), np.eye(len(rows)), (schur + schur.T) / 2), steps
+
+    def and_row(self, operator: GraphOperator, row: int) -> tuple[Reaches, int]:
+        """The same with one row more, and how many steps it took; one column."""
+        held = np.zeros(len(operator.diagonal), bool)
+        held[self.rows] = True
+        new, steps = columns(operator, held, np.array([row]), CLOSE, 10 * STEPS)
+        rows = np.append(self.rows, row)
+        ties = operator.diagonal[rows] * new[0, rows] - operator.W[rows] @ new[0]
+        size = len(rows)
+        schur = np.zeros((size, size))
+        schur[:-1, :-1] = self.schur
+        schur[:-1, :-1] += np.outer(ties[:-1], ties[:-1]) / ties[-1]
+        schur[-1], schur[:, -1] = ties, ties
+        seen = np.eye(size)
+        seen[:-1, :-1] = self.seen
+        seen[:-1, -1] = np.concatenate([block[:, row] for block in self.basis])
+        blocks = (*self.basis, new)
+        loose = [block for block in blocks if len(block) == 1]
+        if len(loose) > LOOSE:
+            blocks = (*(block for block in blocks if len(block) > 1), np.concatenate(loose))
+        return Reaches(rows, blocks, seen, schur), steps
+
+    def extend(self, Z: Array) -> Array:
+        """All rows from those of ``rows``."""
+        loops, parts, low = kernels("columns"), Z.copy(), 0
+        loops.parts(self.seen, parts)
+        whole = np.zeros((self.basis[0].shape[1], Z.shape[1]))
+        for block in self.basis:
+            some = parts[low : low + len(block)]
+            over_rows(loops.combine, len(whole), block.size * Z.shape[1], block, some, whole)
+            low += len(block)
+        return whole
+
+    def graph(self) -> tuple[sp.csr_array, Array]:
+        """Weights and diagonal of the graph that is left, which is tied to nothing else."""
+        weights = np.maximum(-self.schur, 0.0)
+        np.fill_diagonal(weights, 0.0)
+        return as_sparse(weights, "W"), weights.sum(axis=1)
