@@ -53,7 +53,7 @@ def test_following_ends_where_beginning_anew_does(collection):
     quick = live.completed.scores.values[learnt.rows[:50]]
     live.renew()
     thorough = live.completed.scores.values[learnt.rows[:50]]
-    assert np.abs(quick - thorough).max() < 0.1
+    assert np.abs(quick - thorough).max() < 0.15
     own = list(learnt.rows[:50]).index(row)
     moved = np.abs(thorough[own] - before[row])
     assert moved.max() > 0.02, "a first word on an item changes what else it may have"

@@ -27,6 +27,9 @@ from lass.solvers import Callback, Solver, Step, Watch, named
 from lass.storage import pack, pack_matrix, read, unpack, unpack_matrix, write
 from lass.uniqueness import Uniqueness, examine
 
+#: numbers up to which what the graph makes of Z is kept for updates
+KEPT = 10_000_000
+
 
 class ConvergenceWarning(UserWarning):
     """The answer is feasible and its gap is right, but the gap is larger than asked for."""
@@ -229,7 +232,7 @@ class Solution:
     shift: Array | None = None  # multipliers of the category masses
     duals: dict[str, Array] = field(default_factory=dict, repr=False)  # what a solver can start from
     solver: str | Solver = field(default="auto", repr=False)
-    #: L Z + Z L_C, see :meth:`Problem.smoothness`: an update starts from it
+    #: L Z + Z L_C, see :meth:`Problem.smoothness`: an update starts from it, unless that is very much
     product: Array | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -241,6 +244,8 @@ class Solution:
             if self.product is None:
                 self.product = self.problem.smoothness(self.Z)
             self.objective, self.stationarity = self.problem.certify(self.Z, self.shift, self.product)
+            if self.product.size > KEPT:
+                self.product = None
         else:
             self.objective = -float(self.problem.G.multiply(self.Z).sum())
         stake = self.problem.stake

@@ -63,7 +63,7 @@ class Reduced:
             as_sparse(operator.W[a][:, b], "W") if len(a) and len(b) else sp.csr_array((len(a), len(b)))
             for a, b in ((silent, silent), (silent, told), (told, told))
         )
-        if watch.report(core.certify(Z, core.apply(Z, np.empty_like(Z))).gap):
+        if watch.report(core.certify(Z, core.begin(Z, np.empty_like(Z))).gap):
             return Z
         formed = len(told) <= EXPLICIT
         close = CLOSE * watch.target / (core.stake or 1.0) if formed else 0.0
