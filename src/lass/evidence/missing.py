@@ -21,6 +21,8 @@ STEP, STEPS = 0.85, 18
 #: how much likelier (in logarithms) the best completeness may be than the one that is taken: the largest
 #: such, so that no more is called missing than the words prove
 PROVEN = 8.0
+#: a completeness beyond this cannot be told from one
+NEARLY = 0.8
 #: inverse strength of the penalty on weights
 FREEDOM = 0.1
 #: steps of a regression at most, and the rise of the log-likelihood that is not worth another
@@ -125,6 +127,8 @@ def completeness(trials: list[Trial]) -> tuple[float, list[Array]]:
         return 1.0, complete
     part = (bar - likely[first - 1]) / (likely[first] - likely[first - 1])
     share = shares[first - 1] * STEP**part
+    if share > NEARLY:
+        return 1.0, complete
     return share, [trial.regress(share, start)[0] for trial, start in zip(trials, starts, strict=True)]
 
 
