@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 from lass.backends.threads import kernels, over_rows
 from lass.graph.hierarchy import Hierarchy
 from lass.graph.laplacian import components, depth
-
-if TYPE_CHECKING:
-    from lass.solvers.reaches import Reaches
 
 Array = NDArray[np.float64]
 
@@ -49,7 +46,8 @@ class GraphOperator:
         self.majorizer = diagonal + sizes
         self.graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
         self.levels: Hierarchy | None = None
-        self.reaches: Reaches | None = None
+        #: what :mod:`lass.solvers.few` keeps with the graph
+        self.reaches: Any = None
         #: steps, one column each, that updates with few words have taken without reaches
         self.spent = 0
 

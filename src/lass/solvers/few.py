@@ -61,7 +61,8 @@ def follow(
 
 def _reaches(operator: GraphOperator, told: NDArray[np.intp], watch: Watch, K: int) -> Reaches | None:
     """The basis with these rows among its own: the one at hand, grown, or a new one if it is due."""
-    reaches, steps = operator.reaches, 0
+    reaches: Reaches | None = operator.reaches
+    steps = 0
     lacking = told if reaches is None else np.setdiff1d(told, reaches.rows)
     if reaches is None or len(lacking) > LACKING or len(reaches.rows) > 2 * len(told) + MOST // 4:
         if operator.spent < STEPS * len(told):

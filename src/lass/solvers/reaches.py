@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.backends.threads import kernels, over_rows
+from lass.core import Array, GraphOperator
+from lass.graph.hierarchy import Hierarchy
 from lass.graph.laplacian import as_sparse
-
-if TYPE_CHECKING:
-    from lass.core import Array, GraphOperator
-    from lass.graph.hierarchy import Hierarchy
 
 #: relative residual of a column
 CLOSE = 1e-7
