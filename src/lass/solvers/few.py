@@ -12,8 +12,8 @@ from lass.solvers.reaches import STEPS, Reaches
 
 #: rows from which on it pays, the share and the number of them that may have a word
 LARGE, SHARE, MOST = 1000, 0.1, 400
-#: numbers that a basis may hold
-NUMBERS = 20_000_000
+#: numbers that a basis may hold: the update that makes it takes the longer, half a second for so many
+NUMBERS = 2_000_000
 #: rows that a basis may lack
 LACKING = 8
 #: the share of the gap that the told rows may keep; the rest is for what the basis lacks
