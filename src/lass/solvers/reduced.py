@@ -19,8 +19,8 @@ from lass.solvers.face import Face
 EXPLICIT = 1500
 #: relative residuals of linear systems, against the relative gap that is asked for
 CLOSE = 1e-3
-#: columns of it that are solved for at once
-AT_ONCE = 64
+#: columns of it that are solved for at once: no more than there are categories, but these
+AT_ONCE, LEAST = 64, 16
 
 
 class SchurOperator:
@@ -70,7 +70,7 @@ class Reduced:
         solver = solver_for(uu, operator.diagonal[silent], depth(uu), tol=min(max(close, 1e-12), 1e-6))
         pull = self._pull(core, silent)
         offset = solver.solve(pull) if pull.any() else pull
-        reach = _columns(solver, ul, watch) if formed and len(told) <= core.shape[1] else None
+        reach = _columns(solver, ul, core.shape[1], watch) if formed and len(told) <= core.shape[1] else None
         if watch.stopping:
             return Z
 
@@ -91,7 +91,7 @@ class Reduced:
         inner, ties = GraphOperator(ll, operator.diagonal[told]), sp.csr_array(ul.T)
         left: GraphOperator | SchurOperator = SchurOperator(inner, ties, solver)
         if formed:
-            taken = _columns(solver, ul, watch, ties) if reach is None else ties @ reach
+            taken = _columns(solver, ul, core.shape[1], watch, ties) if reach is None else ties @ reach
             if watch.stopping:
                 return Z
             left = _formed(inner, taken, core.slides is not None)
@@ -111,14 +111,19 @@ class Reduced:
 
 
 def _columns(
-    solver: Factor | ConjugateGradients, B: sp.csr_array, watch: Watch, before: sp.csr_array | None = None
+    solver: Factor | ConjugateGradients,
+    B: sp.csr_array,
+    size: int,
+    watch: Watch,
+    before: sp.csr_array | None = None,
 ) -> Array:
-    """Solve for the columns of B, some at a time, until told to stop; then multiply by ``before``."""
+    """Solve for the columns of B, about ``size`` at a time, until told to stop; ``before`` times that."""
     X = np.empty((B.shape[0] if before is None else before.shape[0], B.shape[1]))
-    for low in range(0, B.shape[1], AT_ONCE):
+    step = min(AT_ONCE, max(size, LEAST))
+    for low in range(0, B.shape[1], step):
         if watch.count():
             break
-        some = slice(low, low + AT_ONCE)
+        some = slice(low, low + step)
         part = solver.solve(B[:, some].toarray())
         X[:, some] = part if before is None else before @ part
     return X
