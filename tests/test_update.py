@@ -1,5 +1,7 @@
 """The certificate of an update, which is kept up with the rows that move: it must be the true one."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -106,3 +108,23 @@ def test_two_components():
     for item in (3, SIDE * SIDE + 5, W.shape[0] - 1):
         solution = solution.update(G={(item, 1): 5.0})
         is_true(solution)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_changed_words_are_put_where_they_belong(seed):
+    """New, changed and withdrawn words, several of them in one row, against a dense matrix."""
+    rng = np.random.default_rng(seed)
+    dense = np.where(rng.random((6, 5)) < 0.4, rng.choice([-1.0, 1.0], (6, 5)), 0.0)
+    problem = lass.Problem(1 - np.eye(6), dense)
+    changes = {
+        (int(n), int(k)): float(rng.choice([0.0, 1.0, -2.0]))
+        for n, k in zip(rng.integers(6, size=9), rng.integers(5, size=9), strict=True)
+    }
+    before = problem.G.toarray()
+    changed = problem.changed(G=changes).G
+    for key, value in changes.items():
+        dense[key] = value
+    np.testing.assert_array_equal(changed.toarray(), dense)
+    np.testing.assert_array_equal(problem.G.toarray(), before)
+    assert changed.nnz == np.count_nonzero(dense)
+    assert all((np.diff(changed.indices[a:b]) > 0).all() for a, b in itertools.pairwise(changed.indptr))

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh
 
 from lass.core import Array
-from lass.graph.laplacian import as_sparse
 
 
 def check_semidefinite(W: sp.csr_array, diagonal: Array) -> None:
@@ -33,10 +32,10 @@ def check_semidefinite(W: sp.csr_array, diagonal: Array) -> None:
 
 
 def replaced(G: sp.csr_array, changes: Mapping[tuple[int, int], float]) -> sp.csr_array:
-    """G with some entries replaced; O(nnz)."""
+    """G, whose columns are in order, with some entries replaced; O(nnz)."""
     N, K = G.shape
-    G = G.copy()
-    new: list[tuple[int, int, float]] = []
+    data = G.data.copy()
+    new: list[tuple[int, int, int, float]] = []
     for key, value in changes.items():
         try:
             n, k = (whole(part) for part in key)
@@ -50,13 +49,19 @@ def replaced(G: sp.csr_array, changes: Mapping[tuple[int, int], float]) -> sp.cs
         low, high = G.indptr[n], G.indptr[n + 1]
         at = low + int(np.searchsorted(G.indices[low:high], k))
         if at < high and G.indices[at] == k:
-            G.data[at] = value
-        else:
-            new.append((n, k, float(value)))
+            data[at] = value
+        elif value:
+            new.append((n, k, at, float(value)))
+    indices, pointers = G.indices, G.indptr
     if new:
-        rows, columns, values = zip(*new, strict=True)
-        G = G + sp.csr_array((values, (rows, columns)), shape=G.shape)
-    return as_sparse(G, "G")
+        rows, columns, places, values = zip(*sorted(new), strict=True)
+        indices, data = np.insert(indices, places, columns), np.insert(data, places, values)
+        pointers = pointers.copy()
+        pointers[1:] += np.cumsum(np.bincount(rows, minlength=N), dtype=pointers.dtype)
+    result = sp.csr_array((data, indices, pointers), shape=G.shape)
+    if not data.all():
+        result.eliminate_zeros()
+    return result
 
 
 def numbers(value: Any, name: str) -> Array:
