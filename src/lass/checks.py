@@ -60,6 +60,7 @@ def replaced(G: sp.csr_array, changes: Mapping[tuple[int, int], float]) -> sp.cs
         pointers[1:] += np.cumsum(np.bincount(rows, minlength=N), dtype=pointers.dtype)
     result = sp.csr_array((data, indices, pointers), shape=G.shape)
     if not data.all():
+        result = result.copy()  # indices may be those of G
         result.eliminate_zeros()
     return result
 
