@@ -182,6 +182,18 @@ def page(open_page: Opener, served: Served) -> Page:
 FIXTURES = (chrome, served, open_page, page)
 
 
+def until(page: Page, script: str, argument: object = None, seconds: float = 20.0) -> object:
+    """Ask the page again and again until it answers with something true; what it answered.
+
+    Playwright's own waiting evaluates text inside of the page, which the Studio does not allow.
+    """
+    deadline = time.monotonic() + seconds
+    while not (answer := page.evaluate(script, argument)):
+        assert time.monotonic() < deadline, f"not true within {seconds:g} s: {script}"
+        page.wait_for_timeout(50)
+    return answer
+
+
 def options_of(page: Page) -> Locator:
     """Rows of the list that are in the page."""
     return page.get_by_role("listbox", name="Items").get_by_role("option")

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from browser import FIXTURES, MINUS, open_item, options_of, pick, selected, stored
+from browser import FIXTURES, MINUS, open_item, options_of, pick, selected, stored, until
 from lass.collection import Collection
 
 chrome, served, open_page, page = FIXTURES
@@ -114,7 +114,7 @@ def test_said_and_suggested_tags_can_be_told_apart(page, served):
     for place, one in enumerate(told):
         expect(chips.nth(place)).to_contain_text(re.compile(r"\d+ %"))
         # the bar is as long as the suggestion is likely, once the page has heard of what was learnt
-        page.wait_for_function(BAR, arg=[f"#item-{rows[0]} .maybe", place, 100 * one["score"]])
+        until(page, BAR, [f"#item-{rows[0]} .maybe", place, 100 * one["score"]])
 
 
 def test_a_session_by_keys_alone(page, served):

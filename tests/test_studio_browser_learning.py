@@ -8,7 +8,7 @@ import threading
 
 from playwright.sync_api import expect
 
-from browser import FIXTURES, open_item, selected, shot, stored
+from browser import FIXTURES, open_item, selected, shot, stored, until
 from lass.collection import Collection
 from studio_server import studio, wait_until_ready
 
@@ -57,8 +57,7 @@ def name_of(served, tag):
 
 def test_the_first_view_is_there_at_once(open_page, served):
     page = open_page(served.studio, script=FIRST_ROW)
-    page.wait_for_function("window.first_row")
-    took = page.evaluate("window.first_row")
+    took = until(page, "window.first_row")
     print(f"first rows painted after {took:.0f} ms")
     assert took < TOO_LONG
 
