@@ -119,6 +119,11 @@ def test_suggestions_of_neighbours_follow_what_was_learnt(page, served):
     near = [{"row": one["row"], "tag": tag, "value": 1} for one in item["assignment"]["neighbours"]]
     served.post("/api/words", words=near, who="near")
     served.settle()
+    state = page.get_by_test_id("model-state")
+    page.get_by_role("button", name="Learn anew").click()
+    expect(state).to_have_attribute("data-phase", "fitting")
+    expect(state).to_have_attribute("data-phase", "ready", timeout=60_000)
+    served.settle()
     assert score() != before
     first = served.get(f"/api/items/{row}")["reasons"][0]
     line = page.get_by_test_id("suggestions").locator(f"li[data-tag='{name_of(served, first['tag'])}']")
