@@ -121,7 +121,7 @@ class Live:
                 groups = groups_of(self._collection)[1]
                 codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups[: problem.N]
                 compact = compact_features(self._collection, self._collection.stored("assignments"))
-                self._linear = Linear(compact["reduced"][: problem.N], codes)
+                self._linear = Linear(compact["reduced"][: problem.N], codes, problem.W)
             witnesses = Witnesses(problem.W, problem.G, completed.solution.Z, self._linear, pause)
             scores = score(witnesses, problem.G, completed.weights, pause=pause)
             self._witnesses = witnesses

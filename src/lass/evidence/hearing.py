@@ -35,7 +35,7 @@ def hear(
     """
     problem = solution.problem
     codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups
-    linear = None if features is None else Linear(features, codes)
+    linear = None if features is None else Linear(features, codes, problem.W)
 
     def call(visible: sp.csr_array) -> Witnesses:
         solved = solve(problem.changed(G=visible), tol=solution.tol)

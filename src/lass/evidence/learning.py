@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from lass.core import Array
 from lass.evidence.hiding import split
-from lass.evidence.missing import Trial, completeness, matching
+from lass.evidence.missing import Trial, completeness, matching, sureness
 from lass.evidence.weighing import Weights
 from lass.evidence.witnesses import Witnesses
 
@@ -21,9 +22,8 @@ MANY, TURNS = 1500, 4
 HIDDEN, LOST = 0.2, 0.34
 #: items, and pairs of item and tag, that weights are learnt from at most
 ITEMS, PAIRS = 1500, 400_000
-#: columns that are believed alike while little is known: the logarithms of crowd, reach and features, and
-#: how much rather that than each by itself
-SHARES, TRUST = (0, 2, 6), 5.0
+#: weights are made smaller by no more than this when they have more to go by than in the trial
+MILD = 0.3
 #: groups with tags below which nothing can be learnt
 LEAST = 10
 
@@ -58,29 +58,48 @@ def learn(
     if not kinds:
         return None
     complete, fitted = completeness([kind.trial for kind in kinds.values()])
-    slopes = {tagged: kind.plain(fit) for (tagged, kind), fit in zip(kinds.items(), fitted, strict=True)}
+    slopes = {
+        tagged: kind.plain(fit, complete) for (tagged, kind), fit in zip(kinds.items(), fitted, strict=True)
+    }
     either = next(iter(slopes.values()))
     with_tags = slopes.get(True, either)
     lost = kinds[True].trial.lost if True in kinds else LOST
     # in a complete collection scores are those after a loss like that of the trial
-    _expect(with_tags, min(complete, 1.0 - lost), everybody, G, generator)
+    stated = min(complete, 1.0 - lost)
+    sure = next(iter(kinds.values())).sureness(with_tags, stated)
+    _expect(with_tags, stated, sure, everybody, G, generator)
     usual = np.concatenate([pair.X for pairs in found.values() for pair in pairs]).mean(axis=0)
     return Weights(with_tags.tolist(), slopes.get(False, either).tolist(), usual.tolist(), complete)
 
 
 def _expect(
-    slope: Array, complete: float, everybody: Witnesses, G: sp.csr_array, generator: np.random.Generator
+    slope: Array,
+    complete: float,
+    sure: float,
+    everybody: Witnesses,
+    G: sp.csr_array,
+    generator: np.random.Generator,
 ) -> None:
-    """Of a tag that belongs, to one that belongs and is not among the stated: changes the constant.
+    """Of a tag that belongs, to one that belongs and is not among the stated: changes all weights alike.
 
     Its odds are ``1 - complete`` times as large. When some tags are hidden, the others say less than they
-    do now: so chances are made to sum to the number of tags that must be missing beside the stated ones.
+    do now: so chances are made to sum to the number of tags that must be missing beside the stated ones,
+    and to be no surer than they were when it was seen whether they are right.
     """
     slope[-1] += np.log(1.0 - complete)
     some = generator.permutation(np.flatnonzero(everybody.stated))[:ITEMS]
     odds = everybody.testimony(some) @ slope[:-1].astype(np.float32) + slope[-1]
+    odds = odds[G[some].toarray() == 0].astype(float)
     missing = everybody.stated[some].sum() * (1.0 - complete) / complete
-    slope[-1] += matching(odds[G[some].toarray() == 0].astype(float), missing)
+
+    def surer(scale: float) -> float:
+        return sureness(scale * odds + matching(scale * odds, missing), np.ones(len(odds))) - sure
+
+    scale = 1.0
+    if surer(1.0) > 0.0:
+        scale = brentq(surer, MILD, 1.0, xtol=1e-2) if surer(MILD) < 0.0 else MILD
+    slope *= scale
+    slope[-1] += matching(scale * odds, missing)
 
 
 def hidings(
@@ -117,14 +136,16 @@ def _rows(matrix: sp.csr_array, kept: NDArray[np.bool_]) -> sp.csr_array:
 
 
 class Pairs(NamedTuple):
-    """Testimony, whether it was hidden, and weight of pairs of item and tag that are not visible.
+    """Testimony, whether it was hidden, and how many stand behind each pair of item and tag that is taken.
 
-    ``lost`` counts the hidden tags of their items, ``kept`` the visible ones.
+    ``turn`` makes items count alike, however many tags they lost. ``lost`` counts the hidden tags of all
+    items, ``kept`` the visible ones.
     """
 
     X: Array
     hidden: NDArray[np.bool_]
     weight: Array
+    turn: Array
     lost: int
     kept: int
 
@@ -144,29 +165,35 @@ def _pairs(
     taken = truth | (open_ & (generator.random(truth.shape) < rate))
     testimony = witnesses.testimony(rows)[taken].astype(float)
     weight = np.where(truth[taken], 1.0, 1.0 / rate)
-    return Pairs(testimony, truth[taken], weight, int(truth.sum()), int(witnesses.stated[rows].sum()))
+    each = np.maximum(truth.sum(axis=1), 1)
+    turn = np.repeat(each.mean() / each, taken.sum(axis=1))
+    return Pairs(testimony, truth[taken], weight, turn, int(truth.sum()), int(witnesses.stated[rows].sum()))
 
 
 class _Kind:
     """Pairs of one kind of items, in columns that a penalty treats alike."""
 
     def __init__(self, pairs: list[Pairs]) -> None:
-        X, hidden, weight, lost, kept = zip(*pairs, strict=True)
+        X, hidden, weight, turn, lost, kept = zip(*pairs, strict=True)
         columns = np.concatenate(X)
         self.mean, self.spread = columns.mean(axis=0), columns.std(axis=0)
         self.spread[self.spread < 1e-9] = np.inf  # a column that says nothing gets no weight
-        scaled = (columns - self.mean) / self.spread
-        together = TRUST * scaled[:, list(SHARES)].mean(axis=1)
+        self.weight = np.concatenate(weight)
         self.trial = Trial(
-            np.column_stack([scaled, together]),
+            (columns - self.mean) / self.spread,
             np.concatenate(hidden),
-            np.concatenate(weight),
+            self.weight * np.concatenate(turn),
             sum(lost) / (sum(lost) + sum(kept)),
         )
 
-    def plain(self, fitted: Array) -> Array:
-        """Weights of the columns as they come, and a constant."""
-        slope = fitted[:-2].copy()
-        slope[list(SHARES)] += TRUST * fitted[-2] / len(SHARES)
-        slope /= self.spread
-        return np.append(slope, fitted[-1] - slope @ self.mean)
+    def plain(self, fitted: Array, complete: float) -> Array:
+        """Weights of the columns as they come, and a constant by which as many are found as were hidden."""
+        slope = fitted[:-1] / self.spread
+        shift = self.trial._replace(weight=self.weight).shift(complete, fitted)
+        return np.append(slope, fitted[-1] + shift - slope @ self.mean)
+
+    def sureness(self, slope: Array, complete: float) -> float:
+        """How sure chances are that a tag belongs, of those that were not found."""
+        plain = self.trial.X * np.where(np.isfinite(self.spread), self.spread, 0.0) + self.mean
+        odds = plain @ slope[:-1] + slope[-1] + np.log(1.0 - complete)
+        return sureness(odds[~self.trial.found], self.weight[~self.trial.found])

@@ -1,7 +1,8 @@
-"""What the features of items say of their tags: a linear model that never judges what it was fitted to."""
+"""What features say of tags, by linear models that never judge what they were fitted to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,52 +15,83 @@ from lass.core import Array
 RANK = 200
 #: groups fall into so many parts; each is judged by a model of the others
 PARTS = 4
-#: penalty on the weights, against rows of length one
-RIDGE = 1.0
+#: penalties on the weights, against rows of length one: one for many tagged items, one for few
+PENALTIES = (1.0, 10.0)
+#: steps that features are carried through the graph, and how much of them each step passes on
+STEPS, ON = 4, 0.7
+#: of the item itself, and of the items around it
+VIEWS = 2
 
 
 class Linear:
-    """Ridge regression of all tags at once on the features of items, reduced to their main directions.
+    """Ridge regression of all tags at once on features, reduced to their main directions.
 
-    A share of a tag (0 to 1, roughly) for every item, from models fitted to items of other
-    groups. One decomposition when made; then O(N r^2 + N r K) for all tags together.
+    A share of a tag (0 to 1, roughly) for every item, by models of the item's own features and by models
+    of the features around it, itself included, each with two penalties (which of them to believe is seen
+    later). All were fitted to items of other groups. One decomposition when made; then
+    O(N r^2 + N r K) for all tags together.
 
     Parameters
     ----------
     features : array or csr_array of shape (N, D)
     groups : array of N numbers
-        Items with the same number are judged by the same model, fitted to none of them.
+        Items with the same number are judged by the same models, fitted to none of them.
+    W : csr_array of shape (N, N)
+        Which items are alike.
     """
 
-    def __init__(self, features: Any, groups: NDArray[np.intp], seed: int = 0) -> None:
-        rows = reduced(features, seed)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-        self.rows = np.hstack([rows, np.ones((len(rows), 1))])
+    def __init__(self, features: Any, groups: NDArray[np.intp], W: sp.csr_array, seed: int = 0) -> None:
+        own = _of_length_one(reduced(features, seed))
+        self.views = [_with_one(view) for view in (own, _of_length_one(_around(W, own)))]
         self.part = np.random.default_rng(seed).integers(PARTS, size=groups.max() + 1)[groups]
 
-    def fit(self, T: sp.csr_array) -> list[Array]:
-        """Weights for items without tags, and for those of each part."""
+    def fit(self, T: sp.csr_array) -> list[list[NDArray[np.float32]]]:
+        """Weights for items without tags, then for those of each part: one array a view and penalty."""
         told = np.flatnonzero(np.diff(T.indptr))
-        known, tags = self.rows[told], T[told]
-        square, right = known.T @ known, np.asarray((tags.T @ known).T)
-        penalty = np.diag(np.append(np.full(known.shape[1] - 1, RIDGE), 1e-6))
-        models = [np.linalg.solve(square + penalty, right)]
-        for part in range(PARTS):
-            own = np.flatnonzero(self.part[told] == part)
-            less = known[own].T @ known[own]
-            models.append(
-                np.linalg.solve(square - less + penalty, right - np.asarray((tags[own].T @ known[own]).T))
-            )
+        models: list[list[NDArray[np.float32]]] = [[] for _ in range(PARTS + 1)]
+        tags, part = T[told], self.part[told]
+        for view in self.views:
+            known = view[told].astype(float)
+            square, right = known.T @ known, np.asarray((tags.T @ known).T)
+            for one, model in enumerate(models, -1):
+                own = np.flatnonzero(part == one)  # none at first: the model of all
+                rest = square - known[own].T @ known[own]
+                answers = right - np.asarray((tags[own].T @ known[own]).T)
+                for penalty in PENALTIES:
+                    ridge = np.diag(np.append(np.full(len(rest) - 1, penalty), 1e-6))
+                    model.append(np.linalg.solve(rest + ridge, answers).astype(np.float32))
         return models
 
-    def judge(self, models: list[Array], rows: NDArray[np.intp], tagged: NDArray[np.bool_]) -> Array:
-        """What the models say of some items, of which ``tagged`` have tags."""
-        result = self.rows[rows] @ models[0]
-        for part in range(PARTS):
-            own = np.flatnonzero(tagged & (self.part[rows] == part))
-            result[own] = self.rows[rows[own]] @ models[part + 1]
-        return np.asarray(result)
+    def judge(
+        self, models: list[list[NDArray[np.float32]]], rows: NDArray[np.intp], tagged: NDArray[np.bool_]
+    ) -> Iterator[NDArray[np.float32]]:
+        """What the models say of some items, of which ``tagged`` have tags: one array a view and penalty."""
+        parts = [np.flatnonzero(tagged & (self.part[rows] == part)) for part in range(PARTS)]
+        for i in range(VIEWS * len(PENALTIES)):
+            view = self.views[i // len(PENALTIES)][rows]
+            result = view @ models[0][i]
+            for part, own in enumerate(parts, 1):
+                result[own] = view[own] @ models[part][i]
+            yield result
+
+
+def _of_length_one(rows: Array) -> Array:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+
+
+def _with_one(rows: Array) -> NDArray[np.float32]:
+    return np.hstack([rows, np.ones((len(rows), 1))]).astype(np.float32)
+
+
+def _around(W: sp.csr_array, rows: Array) -> Array:
+    """Each row and what it meets on its way through the graph, near ones more than far ones."""
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    P = sp.csr_array(sp.diags_array(1.0 / np.maximum(degree, np.finfo(float).tiny)) @ W)
+    result = rows
+    for _ in range(STEPS):
+        result = rows + ON * (P @ result)
+    return result
 
 
 def reduced(features: Any, seed: int = 0) -> Array:

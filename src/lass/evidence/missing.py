@@ -7,6 +7,7 @@ is found stated no more often than c. A collection where the surest are always f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +19,8 @@ from lass.core import Array
 
 #: how much each step from a complete collection downwards leaves, and how many steps there are
 STEP, STEPS = 0.85, 18
-#: how much likelier (in logarithms) the best completeness may be than the one that is taken: the largest
-#: such, so that no more is called missing than the words prove
-PROVEN = 8.0
+#: how much less likely than the best a completeness is below which none is asked for
+HOPELESS = 30.0
 #: a completeness beyond this cannot be told from one
 NEARLY = 0.8
 #: inverse strength of the penalty on weights
@@ -60,6 +60,15 @@ class Trial(NamedTuple):
                 break
         return theta, value
 
+    def shift(self, complete: float, theta: Array) -> float:
+        """What must be added to the constant for as many to be found as were."""
+
+        def found(odds: Array) -> Array:
+            p = complete * expit(odds)
+            return self.weight * self.lost * p / (1.0 - (1.0 - self.lost) * p)
+
+        return matching(self._odds(theta), float(self.weight[self.found].sum()), found)
+
     def _odds(self, theta: Array) -> Array:
         return np.asarray(self.X @ theta[:-1] + theta[-1])
 
@@ -95,7 +104,9 @@ class Trial(NamedTuple):
 def completeness(trials: list[Trial]) -> tuple[float, list[Array]]:
     """The share of the tags that belong and are stated, and the weights of each trial at it.
 
-    Some regressions for each trial, from a complete collection downwards until that is unlikely.
+    Some regressions for each trial, from a complete collection downwards until that is unlikely. Of the
+    shares within one standard deviation of the likeliest the largest is taken, so that no more is called
+    missing than the words prove.
 
     Examples
     --------
@@ -119,25 +130,32 @@ def completeness(trials: list[Trial]) -> tuple[float, list[Array]]:
         likely.append(sum(value for _, value in fits))
         if step == 0:
             complete = starts
-        if likely[-1] < max(likely) - 4.0 * PROVEN:
+        if likely[-1] < max(likely) - HOPELESS:
             break
-    bar = max(likely) - PROVEN
+    gain = max(likely) - likely[0]
+    bar = max(likely) - np.sqrt(2.0 * gain)  # a logarithm of likelihoods varies by that much
     first = next(i for i, value in enumerate(likely) if value >= bar)
     if first == 0:
         return 1.0, complete
     part = (bar - likely[first - 1]) / (likely[first] - likely[first - 1])
-    share = shares[first - 1] * STEP**part
+    share = float(shares[first - 1] * STEP**part)
     if share > NEARLY:
         return 1.0, complete
     return share, [trial.regress(share, start)[0] for trial, start in zip(trials, starts, strict=True)]
 
 
-def matching(odds: Array, count: float) -> float:
+def matching(odds: Array, count: float, chances: Callable[[Array], Array] = expit) -> float:
     """What must be added to log-odds for their chances to sum to ``count``."""
 
     def over(shift: float) -> float:
-        return float(expit(odds + shift).sum()) - count
+        return float(chances(odds + shift).sum()) - count
 
     if over(-FAR) >= 0.0 or over(FAR) <= 0.0:
         return 0.0
     return float(brentq(over, -FAR, FAR, xtol=1e-3))
+
+
+def sureness(odds: Array, weight: Array) -> float:
+    """The mean chance of what belongs, if chances are right: one where all are zero or one."""
+    p = expit(odds)
+    return float(weight @ p**2 / max(weight @ p, 1e-300))

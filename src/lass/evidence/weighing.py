@@ -27,7 +27,7 @@ class Weights:
     tagged: list[float]
     untagged: list[float]
     usual: list[float]
-    complete: float = 1.0
+    complete: float
 
     def to_json(self) -> str:
         """As text, for files."""

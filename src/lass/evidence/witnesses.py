@@ -18,7 +18,8 @@ WITNESSES = {
     "crowd": "what similar items are assigned to",
     "reach": "tags carried from item to item through the graph",
     "neighbours": "tags stated of direct neighbours",
-    "features": "a linear model of the item's own features",
+    "features": "linear models of the item's own features",
+    "surroundings": "linear models of the features around the item",
     "company": "tags that go with those the item has",
     "frequency": "how usual the tag is",
 }
@@ -26,7 +27,11 @@ WITNESSES = {
 COLUMNS = (
     "crowd", "crowd", "reach", "reach", "neighbours", "neighbours", "features", "features",
     "company", "company", "frequency", "reach", "reach", "frequency",
+    "features", "features", "surroundings", "surroundings", "surroundings", "surroundings",
+    "frequency",
 )  # fmt: skip
+#: the first column of each linear model
+LINEAR = (6, 14, 16, 18)
 #: share of its frequency that a tag has where nothing speaks for it
 FLOOR = 1e-3
 #: how many items must share two tags before their company counts for half of what it says
@@ -116,11 +121,13 @@ class Witnesses:
         for i, share in enumerate(shares):
             result[:, :, 2 * i] = np.log(np.maximum(share, 0.0) + FLOOR * often)
             result[:, :, 2 * i + 1] = share
-        own = np.tile(often, (len(rows), 1))
+        for column in LINEAR:
+            result[:, :, column : column + 2] = 0.0
         if self.linear is not None and self.models is not None:
-            own = self.linear.judge(self.models, rows, self.stated[rows] > 0)
-        result[:, :, 6] = np.log(np.maximum(own, 0.0) + 0.1 * often)
-        result[:, :, 7] = own
+            said = self.linear.judge(self.models, rows, self.stated[rows] > 0)
+            for column, share in zip(LINEAR, said, strict=True):
+                result[:, :, column] = np.log(np.maximum(share, 0.0) + 0.1 * often)
+                result[:, :, column + 1] = share
         result[:, :, 8] = tags @ self.together
         result[:, :, 9] = (tags @ self.lift) / np.sqrt(size)
         result[:, :, 10] = np.log(often)
@@ -128,6 +135,7 @@ class Witnesses:
         result[:, :, 11] = np.log(walk + FLOOR * often)
         result[:, :, 12] = walk
         result[:, :, 13] = np.log(self.mass)  # so that a tag that spreads too far can be held back
+        result[:, :, 20] = often
         return result
 
 
