@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lass.backends.cpu import _compiled, _signed
+from lass.backends.cpu import _compiled, _signed, _to_simplex
 
 
 @_compiled
@@ -109,6 +109,37 @@ def reach(  # type: ignore[no-untyped-def]
         x[source] = 1.0
         fixed[source] = before
     return taken
+
+
+@_signed(
+    "void(int64[::1], int32[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],"
+    " float64[:, ::1], float64[:, ::1])"
+)
+def carry(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: ignore[no-untyped-def]
+    """Z becomes the projection of Z + x change', row by row, and A Z follows; in place.
+
+    Few rows need to be projected where they are about right already: those are put right in A Z alone.
+    """
+    size = Z.shape[1]
+    before = np.empty(size)
+    outside = np.zeros(Z.shape[0], np.bool_)
+    for n in range(Z.shape[0]):
+        least = 0.0
+        for k in range(size):
+            Z[n, k] += x[n] * change[k]
+            AZ[n, k] += Ax[n] * change[k]
+            least = min(least, Z[n, k])
+        outside[n] = least < 0.0
+    for n in np.flatnonzero(outside):
+        before[:] = Z[n]
+        _to_simplex(Z, n)
+        for k in range(size):
+            before[k] = Z[n, k] - before[k]
+            AZ[n, k] += a[n] * before[k]
+        for j in range(np.uint64(pointers[n]), np.uint64(pointers[n + 1])):
+            m = np.uint32(columns[j])
+            for k in range(size):
+                AZ[m, k] -= weights[j] * before[k]
 
 
 @_signed("void(float64[:, ::1], float64[:, ::1])")

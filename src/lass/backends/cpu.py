@@ -138,18 +138,19 @@ def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-
 )
 def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[no-untyped-def]
     """gaps_n = <grad_n, z_n> - min_k grad_nk; returns the sums of <z, (AZ)> and of <h, z>."""
-    size = Z.shape[1]
+    size, one = np.uint64(Z.shape[1]), np.uint64(1)
     gradient = np.empty(size)
     quadratic, linear = 0.0, 0.0
-    for n in range(low, high):
+    for n in range(np.uint64(low), np.uint64(high)):
         for k in range(size):
             gradient[k] = AZ[n, k] - b[k]
             quadratic += AZ[n, k] * Z[n, k]
-        for j in range(starts[n], starts[n + 1]):
-            gradient[where[j]] -= values[j]
-            linear += values[j] * Z[n, where[j]]
+        for j in range(np.uint64(starts[n]), np.uint64(starts[n + one])):
+            k = np.uint64(where[j])
+            gradient[k] -= values[j]
+            linear += values[j] * Z[n, k]
         least = gradient[0]
-        for k in range(1, size):
+        for k in range(one, size):
             least = min(least, gradient[k])
         gap = 0.0
         for k in range(size):

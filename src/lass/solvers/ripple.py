@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lass.backends.threads import kernels
 from lass.core import Array, Certificate, Core, GraphOperator
 from lass.simplex import project_simplex
 from lass.solvers.base import Watch
@@ -49,9 +50,9 @@ def ripple(core: Core, operator: GraphOperator, Z: Array, AZ: Array, watch: Watc
         return state  # nothing holds the row back: no motion of its own is best
     gradient = AZ[n] - core.H[[n]].toarray().ravel()
     there = project_simplex(Z[[n]] - gradient / stiffness)[0]
-    moved = Z + np.outer(reach, there - Z[n])
-    core.rows("project", moved)
-    product = core.apply(moved, np.empty_like(AZ))
+    moved, product = Z.copy(), AZ.copy()
+    through = operator.diagonal * reach - operator.W @ reach
+    kernels("columns").carry(*operator.graph, reach, through, there - Z[n], moved, product)
     found = core.certify(moved, product)
     if found.objective >= state.objective:
         return state
