@@ -130,7 +130,8 @@ def carry(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: ignore[
             AZ[n, k] += Ax[n] * change[k]
             least = min(least, Z[n, k])
         outside[n] = least < 0.0
-    for n in np.flatnonzero(outside):
+    for row in np.flatnonzero(outside):
+        n = int(row)
         before[:] = Z[n]
         _to_simplex(Z, n)
         for k in range(size):

@@ -146,9 +146,9 @@ def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[n
             gradient[k] = AZ[n, k] - b[k]
             quadratic += AZ[n, k] * Z[n, k]
         for j in range(np.uint64(starts[n]), np.uint64(starts[n + one])):
-            k = np.uint64(where[j])
-            gradient[k] -= values[j]
-            linear += values[j] * Z[n, k]
+            at = np.uint64(where[j])
+            gradient[at] -= values[j]
+            linear += values[j] * Z[n, at]
         least = gradient[0]
         for k in range(one, size):
             least = min(least, gradient[k])
