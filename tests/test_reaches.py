@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
 import lass
+from lass.backends.threads import kernels
 from lass.core import GraphOperator
 from lass.labels import words_of
 from lass.solvers import Face, few, reaches
@@ -149,3 +150,20 @@ def test_rows_held_by_something_else_have_no_basis(blobs, options):
     assert warm.problem.operator.reaches is None
     assert warm.converged
     assert warm.gap == pytest.approx(warm.problem.gap(warm.Z), abs=1e-11)
+
+
+@pytest.mark.parametrize("length", [1e-6, 0.3, 5.0])
+def test_a_motion_is_carried_to_all_rows_and_the_product_follows(length):
+    """Rows that leave the simplex are projected, and what the graph makes of them is right for all."""
+    rng = np.random.default_rng(0)
+    W = lass.knn_graph(rng.normal(size=(300, 3)), 6)
+    operator = GraphOperator(W, W.sum(axis=1))
+    Z = lass.project_simplex(rng.normal(size=(300, 4)))
+    AZ = operator.apply(Z, np.empty_like(Z))
+    x, change = rng.random(300), length * np.array([1.0, -0.25, -0.5, -0.25])
+    through = operator.diagonal * x - W @ x
+    expected = lass.project_simplex(Z + np.outer(x, change))
+    kernels("columns").carry(*operator.graph, x, through, change, Z, AZ)
+    np.testing.assert_allclose(Z, expected, atol=1e-12)
+    assert Z.min() >= 0.0
+    np.testing.assert_allclose(AZ, operator.apply(Z, np.empty_like(Z)), atol=1e-11)
