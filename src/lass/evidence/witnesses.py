@@ -18,8 +18,7 @@ WITNESSES = {
     "crowd": "what similar items are assigned to",
     "reach": "tags carried from item to item through the graph",
     "neighbours": "tags stated of direct neighbours",
-    "features": "linear models of the item's own features",
-    "surroundings": "linear models of the features around the item",
+    "features": "linear models of the item's own features and of those around it",
     "company": "tags that go with those the item has",
     "frequency": "how usual the tag is",
 }
@@ -27,8 +26,7 @@ WITNESSES = {
 COLUMNS = (
     "crowd", "crowd", "reach", "reach", "neighbours", "neighbours", "features", "features",
     "company", "company", "frequency", "reach", "reach", "frequency",
-    "features", "features", "surroundings", "surroundings", "surroundings", "surroundings",
-    "frequency",
+    "features", "features", "features", "features", "features", "features", "frequency",
 )  # fmt: skip
 #: the first column of each linear model
 LINEAR = (6, 14, 16, 18)
