@@ -151,15 +151,3 @@ def parts(seen, Z):  # type: ignore[no-untyped-def]
             if seen[i, j] != 0.0:
                 for k in range(Z.shape[1]):
                     Z[j, k] -= seen[i, j] * Z[i, k]
-
-
-@_signed("void(int64, int64, float64[:, ::1], float64[:, ::1], float64[:, ::1])")
-def combine(low, high, functions, C, out):  # type: ignore[no-untyped-def]
-    """out_n += sum_i functions_in c_i, some rows at a time."""
-    size = out.shape[1]
-    for begin in range(low, high, 256):
-        end = min(begin + 256, high)
-        for i in range(functions.shape[0]):
-            for n in range(begin, end):
-                for k in range(size):
-                    out[n, k] += functions[i, n] * C[i, k]

@@ -17,8 +17,6 @@ from lass.graph.laplacian import as_sparse
 CLOSE = 1e-7
 #: steps that one column takes, about
 STEPS = 40
-#: single columns kept beside a block of them
-LOOSE = 16
 
 
 def columns(
@@ -83,22 +81,18 @@ class Reaches:
         seen = np.eye(size)
         seen[:-1, :-1] = self.seen
         seen[:-1, -1] = np.concatenate([block[:, row] for block in self.basis])
-        blocks = (*self.basis, new)
-        loose = [block for block in blocks if len(block) == 1]
-        if len(loose) > LOOSE:
-            blocks = (*(block for block in blocks if len(block) > 1), np.concatenate(loose))
-        return Reaches(rows, blocks, seen, schur), steps
+        blocks = [*self.basis, new]
+        while len(blocks) > 1 and len(blocks[-1]) >= len(blocks[-2]):  # few blocks, and each is copied rarely
+            blocks[-2:] = [np.concatenate(blocks[-2:])]
+        return Reaches(rows, tuple(blocks), seen, schur), steps
 
     def extend(self, Z: Array) -> Array:
         """All rows from those of ``rows``."""
-        loops, parts, low = kernels("columns"), Z.copy(), 0
-        loops.parts(self.seen, parts)
-        whole = np.zeros((self.basis[0].shape[1], Z.shape[1]))
-        for block in self.basis:
-            some = parts[low : low + len(block)]
-            over_rows(loops.combine, len(whole), block.size * Z.shape[1], block, some, whole)
-            low += len(block)
-        return whole
+        parts = Z.copy()
+        kernels("columns").parts(self.seen, parts)
+        edges = np.cumsum([len(block) for block in self.basis])
+        pairs = zip(self.basis, np.split(parts, edges[:-1]), strict=True)
+        return np.asarray(sum(block.T @ some for block, some in pairs))
 
     def graph(self) -> tuple[sp.csr_array, Array]:
         """Weights and diagonal of the graph that is left, which is tied to nothing else."""
