@@ -45,13 +45,15 @@ def ripple(core: Core, operator: GraphOperator, Z: Array, AZ: Array, watch: Watc
     left = 10_000 if watch.max_iter is None else (watch.max_iter - watch.iterations) * K
     (reach,), steps = columns(operator, held, np.array([n]), CLOSE, left)
     watch.count(-(-steps // K))
-    stiffness = float(operator.diagonal[n] - (operator.W[[n]] @ reach)[0])
+    through = operator.diagonal * reach - operator.W @ reach
+    stiffness = float(through[n])
     if stiffness <= 1e-9 * operator.diagonal[n]:
         return state  # nothing holds the row back: no motion of its own is best
-    gradient = AZ[n] - core.H[[n]].toarray().ravel()
+    gradient = AZ[n].copy()
+    words = slice(*core.H.indptr[n : n + 2])
+    gradient[core.H.indices[words]] -= core.H.data[words]
     there = project_simplex(Z[[n]] - gradient / stiffness)[0]
     moved, product = Z.copy(), AZ.copy()
-    through = operator.diagonal * reach - operator.W @ reach
     kernels("columns").carry(*operator.graph, reach, through, there - Z[n], moved, product)
     found = core.certify(moved, product)
     if found.objective >= state.objective:
