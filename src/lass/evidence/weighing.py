@@ -40,7 +40,10 @@ class Weights:
             weights = Weights(**json.loads(text))
             right = len(COLUMNS) + 1
             if (len(weights.tagged), len(weights.untagged), len(weights.usual)) != (right, right, right - 1):
-                raise ValueError(f"{right} numbers were expected, as of this version; run lass fit again")
+                raise ValueError(
+                    f"the weights of the witnesses are of another version of lass ({len(weights.tagged)} "
+                    f"numbers, {right} expected); run lass fit again"
+                )
             return weights
         except TypeError as error:
             raise ValueError(f"these are not weights ({error})") from None
