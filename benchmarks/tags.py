@@ -120,8 +120,23 @@ def lastfm(data: Path, folder: Path) -> list[str]:
     return ["--items", str(items), "--title", "name", "--edges", str(edges), "--tags", str(words)]
 
 
+def newsgroups(data: Path, folder: Path) -> list[str]:
+    """Posts without their headers (the later half of them), with the topics that their group is part of."""
+    import pandas as pd
+
+    posts = pd.read_parquet(data / "newsgroups" / "newsgroups.parquet")
+    posts = posts[posts.split == "test"]
+    rows = ((name, text.split("\n\n", 1)[-1]) for name, text in zip(posts.id, posts.text, strict=True))
+    items = write(folder / "items.csv", ["id", "text"], rows)
+    parts = ((name, group.split(".")) for name, group in zip(posts.id, posts.group, strict=True))
+    said = ((name, ".".join(part[:depth]), 1) for name, part in parts for depth in range(1, len(part) + 1))
+    tags = write(folder / "tags.csv", ["item", "tag", "value"], said)
+    return ["--items", str(items), "--text", "text", "--tags", str(tags)]
+
+
 SETS: dict[str, Callable[[Path, Path], list[str]]] = {
     "debian": debian, "debian-all": debian_all, "corel5k": corel5k, "delicious": delicious, "lastfm": lastfm,
+    "newsgroups": newsgroups,
 }  # fmt: skip
 
 
