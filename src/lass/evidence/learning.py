@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import brentq
+from threadpoolctl import ThreadpoolController
 
 from lass.core import Array
 from lass.evidence.hiding import split
@@ -57,7 +58,8 @@ def learn(
     kinds = {tagged: _Kind(pairs) for tagged, pairs in found.items() if pairs}
     if not kinds:
         return None
-    complete, fitted = completeness([kind.trial for kind in kinds.values()])
+    with ThreadpoolController().limit(limits=1, user_api="blas"):  # short rows: threads would wait
+        complete, fitted = completeness([kind.trial for kind in kinds.values()])
     slopes = {
         tagged: kind.plain(fit, complete) for (tagged, kind), fit in zip(kinds.items(), fitted, strict=True)
     }
