@@ -121,7 +121,7 @@ def lastfm(data: Path, folder: Path) -> list[str]:
 
 
 def newsgroups(data: Path, folder: Path) -> list[str]:
-    """Posts without their headers (the later half of them), with the topics that their group is part of."""
+    """Posts without their headers, the later part of them, with the topics that their group is part of."""
     import pandas as pd
 
     posts = pd.read_parquet(data / "newsgroups" / "newsgroups.parquet")

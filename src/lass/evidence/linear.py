@@ -17,10 +17,8 @@ RANK = 200
 PARTS = 4
 #: penalties on the weights, against rows of length one: one for many tagged items, one for few
 PENALTIES = (1.0, 10.0)
-#: steps that features are carried through the graph, and how much of them each step passes on
+#: steps of a walk through the graph, and how likely it is to go on after each
 STEPS, ON = 4, 0.7
-#: of the item itself, and of the items around it
-VIEWS = 2
 
 
 class Linear:
@@ -67,7 +65,7 @@ class Linear:
     ) -> Iterator[NDArray[np.float32]]:
         """What the models say of some items, of which ``tagged`` have tags: one array a view and penalty."""
         parts = [np.flatnonzero(tagged & (self.part[rows] == part)) for part in range(PARTS)]
-        for i in range(VIEWS * len(PENALTIES)):
+        for i in range(len(self.views) * len(PENALTIES)):
             view = self.views[i // len(PENALTIES)][rows]
             result = view @ models[0][i]
             for part, own in enumerate(parts, 1):
@@ -86,12 +84,16 @@ def _with_one(rows: Array) -> NDArray[np.float32]:
 
 def _around(W: sp.csr_array, rows: Array) -> Array:
     """Each row and what it meets on its way through the graph, near ones more than far ones."""
-    degree = np.asarray(W.sum(axis=1)).ravel()
-    P = sp.csr_array(sp.diags_array(1.0 / np.maximum(degree, np.finfo(float).tiny)) @ W)
-    result = rows
+    P, result = steps_of(W), rows
     for _ in range(STEPS):
         result = rows + ON * (P @ result)
     return result
+
+
+def steps_of(W: sp.csr_array) -> sp.csr_array:
+    """How likely one step of a walk goes from each item to each other."""
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    return sp.csr_array(sp.diags_array(1.0 / np.maximum(degree, np.finfo(float).tiny)) @ W)
 
 
 def reduced(features: Any, seed: int = 0) -> Array:

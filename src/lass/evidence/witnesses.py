@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lass.baselines.extension import solve_rows
 from lass.core import Array
-from lass.evidence.linear import Linear
+from lass.evidence.linear import ON, STEPS, Linear, steps_of
 from lass.graph.laplacian import components
 
 #: what speaks, and in words
@@ -36,8 +36,6 @@ FLOOR = 1e-3
 SHY = 20.0
 #: relative residual of the harmonic extension
 CLOSE = 1e-3
-#: steps of a walk through the graph, and how likely it is to go on after each
-STEPS, ON = 4, 0.7
 
 
 class Witnesses:
@@ -78,7 +76,7 @@ class Witnesses:
         self.harmonic = _harmonic(W, self.T, np.diff(G.indptr) > 0)
         self.mass = self.harmonic.mean(axis=0) + FLOOR * self.frequency
         pause()
-        self.walked = _walked(W, self.T, self.degree, self.stated > 0, self.frequency)
+        self.walked = _walked(W, self.T, self.stated > 0, self.frequency)
         pause()
         self.models = None if linear is None else linear.fit(self.T)
 
@@ -151,14 +149,12 @@ def _harmonic(W: sp.csr_array, T: sp.csr_array, told: NDArray[np.bool_]) -> Arra
     return Z
 
 
-def _walked(
-    W: sp.csr_array, T: sp.csr_array, degree: Array, told: NDArray[np.bool_], often: Array
-) -> NDArray[np.float32]:
+def _walked(W: sp.csr_array, T: sp.csr_array, told: NDArray[np.bool_], often: Array) -> NDArray[np.float32]:
     """Tags of the tagged items that a walk from an item comes by, near ones more often than far ones.
 
     What it sees on its second step back at the item itself is taken out.
     """
-    P = sp.csr_array(sp.diags_array(1.0 / np.maximum(degree, np.finfo(float).tiny)) @ W)
+    P = steps_of(W)
     tags, known = T.toarray(), told.astype(float)[:, None]
     seen, heard = P @ tags, P @ known
     for _ in range(STEPS - 1):
