@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from threadpoolctl import ThreadpoolController
 
 from lass.core import Array
 from lass.evidence.hiding import split
 from lass.evidence.missing import Trial, completeness, matching, sureness
 from lass.evidence.weighing import Weights
 from lass.evidence.witnesses import Witnesses
+from lass.graph.dense import one_blas_thread
 
 #: tagged groups below which they take turns in being hidden, and how many turns there are
 MANY, TURNS = 1500, 4
@@ -58,7 +58,7 @@ def learn(
     kinds = {tagged: _Kind(pairs) for tagged, pairs in found.items() if pairs}
     if not kinds:
         return None
-    with ThreadpoolController().limit(limits=1, user_api="blas"):  # short rows: threads would wait
+    with one_blas_thread():
         complete, fitted = completeness([kind.trial for kind in kinds.values()])
     slopes = {
         tagged: kind.plain(fit, complete) for (tagged, kind), fit in zip(kinds.items(), fitted, strict=True)
