@@ -198,11 +198,11 @@ def test_company_speaks_for_a_tag_that_always_comes_with_another():
     assert (scores.parts[some, place, company] > 1.0).all()
 
 
-def test_parts_add_up_to_the_odds_and_the_best_are_unsaid():
+def test_parts_add_up_to_the_evidence_and_the_best_are_unsaid():
     call, G, weights = fitted()
     witnesses = call(G)
     scores = score(witnesses, G, weights, count=4)
-    odds = np.log(scores.values.astype(float)) - np.log1p(-scores.values.astype(float))
+    evidence = np.log((1.0 - scores.values.astype(float)) ** -2 - 1.0) - np.log(2.0)
     tagged = np.diff(G.indptr) > 0
     usual = np.array(weights.usual)
     for n in (0, 17, 301):
@@ -210,7 +210,7 @@ def test_parts_add_up_to_the_odds_and_the_best_are_unsaid():
         base = slope[-1] + slope[:-1] @ usual
         for place, k in enumerate(scores.best[n]):
             assert G[n, k] == 0
-            np.testing.assert_allclose(base + scores.parts[n, place].sum(), odds[n, k], atol=2e-3)
+            np.testing.assert_allclose(base + scores.parts[n, place].sum(), evidence[n, k], atol=2e-3)
         unsaid = np.flatnonzero(G[[n]].toarray().ravel() == 0)
         assert scores.values[n, scores.best[n, 0]] == scores.values[n, unsaid].max()
 

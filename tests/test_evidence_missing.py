@@ -10,19 +10,21 @@ from scipy.special import expit
 from lass.bundled import debian
 from lass.collection import Collection, Item
 from lass.completion import complete, features_of, graph_of, weigh
+from lass.evidence.chances import chance, rise
 from lass.evidence.hiding import group_codes, split
 from lass.evidence.missing import Trial, completeness, matching, sureness
 
 
-def trial(stated, lost, seed=0, size=60_000):
+def trial(stated, lost, seed=0, size=60_000, curve=expit):
     """Pairs of known chance to belong; a share was stated, and a share of that hidden from the trial."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(size, 2))
-    belongs = rng.random(size) < expit(3.0 * x[:, 0] - 2.0)
+    belongs = rng.random(size) < curve(3.0 * x[:, 0] - 2.0)
     said = belongs & (rng.random(size) < stated)
     hidden = said & (rng.random(size) < lost)
     shown = hidden | ~said
-    return Trial(x[shown], hidden[shown], np.ones(shown.sum()), lost)
+    item, once = np.flatnonzero(shown) // 30, np.ones(shown.sum())
+    return Trial(x[shown], hidden[shown], item, once, once, lost)
 
 
 @pytest.mark.parametrize("lost", [1.0, 0.34])
@@ -58,28 +60,54 @@ def test_witnesses_that_know_little_prove_nothing_missing():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(5000, 2))
     found = rng.random(5000) < expit(0.2 * x[:, 0] - 3.0)
-    assert completeness([Trial(x, found, np.ones(5000), 1.0)])[0] == 1.0
+    item, once = np.arange(5000) // 30, np.ones(5000)
+    assert completeness([Trial(x, found, item, once, once, 1.0)])[0] == 1.0
 
 
 def test_chances_are_made_to_sum_to_a_count():
     odds = np.random.default_rng(0).normal(size=1000)
     shift = matching(odds, 80.0)
-    assert expit(odds + shift).sum() == pytest.approx(80.0, rel=1e-2)
+    assert chance(odds + shift).sum() == pytest.approx(80.0, rel=1e-2)
     assert matching(odds, 0.0) == 0.0
     assert matching(odds, 2000.0) == 0.0
 
 
-def test_a_constant_is_found_by_which_as_many_are_found_as_were():
-    pairs = trial(0.5, 0.34, size=20_000)
-    theta = np.array([3.0, 0.0, 1.0])  # its constant is wrong by three
-    assert pairs.shift(0.5, theta) == pytest.approx(-3.0, abs=0.2)
+@pytest.mark.parametrize("lost", [1.0, 0.34])
+@pytest.mark.parametrize(("power", "constant"), [(1.0, 3.0), (0.6, -1.0), (1.5, 0.0)])
+def test_evidence_is_bent_until_chances_are_right(power, constant, lost):
+    """Whatever the strength and the constant it comes with."""
+    pairs = trial(0.5, lost, size=100_000, curve=chance)
+    bent = pairs.bend(0.5, np.array([3.0 * power, 0.0, constant]))
+    np.testing.assert_allclose(bent, [3.0, 0.0, -2.0], atol=0.2)
+
+
+def test_how_many_tags_an_item_has_says_nothing_about_which():
+    """Completeness is judged within items: a constant of each item's own changes nothing."""
+    pairs = trial(0.5, 1.0, size=30_000)
+    theta = np.array([1.0, 0.0, -4.0])
+    other = pairs._replace(X=pairs.X + 0.3 * np.sin(pairs.item)[:, None] * [1.0, 0.0])
+    low = [one.which(0.9, theta) for one in (pairs, other)]  # far from one, chances are exponentials
+    assert low[0] == pytest.approx(low[1], rel=5e-3)
+    assert pairs.which(0.5, 3.0 * theta) > pairs.which(0.9, theta)
+
+
+def test_the_curve_of_chances():
+    evidence = np.linspace(-30.0, 30.0, 601)
+    p = chance(evidence)
+    assert (np.diff(p) >= 0.0).all()
+    np.testing.assert_allclose(p[:100], np.exp(evidence[:100]), rtol=1e-8)  # little: odds
+    np.testing.assert_allclose(np.gradient(p, evidence)[1:-1], rise(evidence)[1:-1], rtol=2e-3, atol=1e-9)
+    assert (p <= expit(evidence))[evidence > 0.5].all()  # much: less sure than a logistic curve
+    far = chance(np.array([-200.0, 200.0], np.float32))
+    assert far.dtype == np.float32
+    assert far.tolist() == [0.0, 1.0]
 
 
 def test_sureness_is_the_mean_chance_of_what_belongs():
     rng = np.random.default_rng(0)
     odds, weight = rng.normal(size=200_000), rng.integers(1, 3, 200_000).astype(float)
-    belongs = rng.random(200_000) < expit(odds)
-    expected = np.average(expit(odds)[belongs], weights=weight[belongs])
+    belongs = rng.random(200_000) < chance(odds)
+    expected = np.average(chance(odds)[belongs], weights=weight[belongs])
     assert sureness(odds, weight) == pytest.approx(expected, abs=5e-3)
     assert sureness(np.array([-50.0, 50.0]), np.ones(2)) == pytest.approx(1.0)
 

@@ -21,7 +21,7 @@ from lass.many import Assignments
 class Suggestion(NamedTuple):
     """A tag that an item should perhaps have: how likely it is, why, and which neighbours say so.
 
-    ``because`` holds what each witness (:data:`lass.evidence.WITNESSES`) adds to the log-odds,
+    ``because`` holds what each witness (:data:`lass.evidence.WITNESSES`) adds to the evidence,
     against an average pair of item and tag; empty where nothing was weighed.
     """
 

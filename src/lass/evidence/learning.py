@@ -14,15 +14,19 @@ from lass.core import Array
 from lass.evidence.hiding import split
 from lass.evidence.missing import Trial, completeness, matching, sureness
 from lass.evidence.weighing import Weights
-from lass.evidence.witnesses import Witnesses
+from lass.evidence.witnesses import SHARES, Witnesses
 from lass.graph.dense import one_blas_thread
 
-#: tagged groups below which they take turns in being hidden, and how many turns there are
-MANY, TURNS = 1500, 4
+#: groups take turns in being hidden until about so many had theirs, but no more turns than these
+MANY, TURNS = 3000, 4
 #: share of the tagged groups that lose all tags in a turn, and of others that lose a third of theirs
 HIDDEN, LOST = 0.2, 0.34
-#: items, and pairs of item and tag, that weights are learnt from at most
-ITEMS, PAIRS = 1500, 400_000
+#: items of a turn, and pairs of item and tag in all, that weights are learnt from at most
+ITEMS, PAIRS = 3000, 200_000
+#: items that are heard together
+BLOCK = 256
+#: items whose scores are made to sum to what must be missing
+SAMPLE = 1500
 #: weights are made smaller by no more than this when they have more to go by than in the trial
 MILD = 0.3
 #: groups with tags below which nothing can be learnt
@@ -89,7 +93,7 @@ def _expect(
     and to be no surer than they were when it was seen whether they are right.
     """
     slope[-1] += np.log(1.0 - complete)
-    some = generator.permutation(np.flatnonzero(everybody.stated))[:ITEMS]
+    some = generator.permutation(np.flatnonzero(everybody.stated))[:SAMPLE]
     odds = everybody.testimony(some) @ slope[:-1].astype(np.float32) + slope[-1]
     odds = odds[G[some].toarray() == 0].astype(float)
     missing = everybody.stated[some].sum() * (1.0 - complete) / complete
@@ -111,9 +115,8 @@ def hidings(
     generator = np.random.default_rng(seed)
     T = sp.csr_array((G > 0).astype(float))
     order = generator.permutation(np.unique(groups[T.nonzero()[0]]))
-    turns = 1 if len(order) > MANY else TURNS
-    size = max(1, int(HIDDEN * len(order))) if turns > 1 else min(ITEMS, int(HIDDEN * len(order)))
-    for turn in range(turns):
+    size = min(MANY, max(1, int(HIDDEN * len(order))))
+    for turn in range(min(TURNS, -(-MANY // size))):
         at = np.arange(2 * size) + turn * size
         chosen = order[at % len(order)]
         silenced, shortened = np.isin(groups, chosen[:size]), np.isin(groups, chosen[size:])
@@ -138,14 +141,14 @@ def _rows(matrix: sp.csr_array, kept: NDArray[np.bool_]) -> sp.csr_array:
 
 
 class Pairs(NamedTuple):
-    """Testimony, whether it was hidden, and how many stand behind each pair of item and tag that is taken.
+    """Pairs of items and tags of one turn, as in :class:`~lass.evidence.missing.Trial`.
 
-    ``turn`` makes items count alike, however many tags they lost. ``lost`` counts the hidden tags of all
-    items, ``kept`` the visible ones.
+    ``lost`` counts the hidden tags of all items, ``kept`` the visible ones.
     """
 
     X: Array
     hidden: NDArray[np.bool_]
+    item: NDArray[np.intp]
     weight: Array
     turn: Array
     lost: int
@@ -160,42 +163,64 @@ def _pairs(
     count: int,
     generator: np.random.Generator,
 ) -> Pairs:
-    """All pairs that were hidden; of the others nothing is said about, a sample of about ``count``."""
+    """All pairs that were hidden; of the others nothing is said about, about ``count``.
+
+    Half of those are the likeliest of every item, the other half a sample that stands for the rest.
+    """
     truth = hidden[rows].toarray() > 0
     open_ = visible[rows].toarray() == 0
-    rate = min(1.0, count / max(int(open_.sum()), 1))
-    taken = truth | (open_ & (generator.random(truth.shape) < rate))
-    testimony = witnesses.testimony(rows)[taken].astype(float)
-    weight = np.where(truth[taken], 1.0, 1.0 / rate)
+    top = min(max(1, count // (2 * len(rows))), truth.shape[1])
+    rate = min(1.0, 0.5 * count / max(int(open_.sum()) - top * len(rows), 1))
+    X, found, item, weight = [], [], [], []
+    for low in range(0, len(rows), BLOCK):
+        at = slice(low, low + BLOCK)
+        heard = witnesses.testimony(rows[at])
+        likely = np.where(open_[at], heard[:, :, SHARES].sum(axis=2), -np.inf)
+        sure = truth[at] | (likely >= -np.partition(-likely, top - 1, axis=1)[:, top - 1 : top])
+        taken = open_[at] & (sure | (generator.random(likely.shape) < rate))
+        X.append(heard[taken].astype(float))
+        found.append(truth[at][taken])
+        item.append(low + np.nonzero(taken)[0])
+        weight.append(np.where(sure[taken], 1.0, 1.0 / rate))
     each = np.maximum(truth.sum(axis=1), 1)
-    turn = np.repeat(each.mean() / each, taken.sum(axis=1))
-    return Pairs(testimony, truth[taken], weight, turn, int(truth.sum()), int(witnesses.stated[rows].sum()))
+    items = np.concatenate(item)
+    return Pairs(
+        np.concatenate(X),
+        np.concatenate(found),
+        items,
+        np.concatenate(weight),
+        (each.mean() / each)[items],
+        int(truth.sum()),
+        int(witnesses.stated[rows].sum()),
+    )
 
 
 class _Kind:
     """Pairs of one kind of items, in columns that a penalty treats alike."""
 
     def __init__(self, pairs: list[Pairs]) -> None:
-        X, hidden, weight, turn, lost, kept = zip(*pairs, strict=True)
+        X, hidden, item, weight, turn, lost, kept = zip(*pairs, strict=True)
         columns = np.concatenate(X)
         self.mean, self.spread = columns.mean(axis=0), columns.std(axis=0)
         self.spread[self.spread < 1e-9] = np.inf  # a column that says nothing gets no weight
-        self.weight = np.concatenate(weight)
+        before = np.cumsum([0, *(some[-1] + 1 for some in item[:-1])])
         self.trial = Trial(
             (columns - self.mean) / self.spread,
             np.concatenate(hidden),
-            self.weight * np.concatenate(turn),
+            np.concatenate([some + count for some, count in zip(item, before, strict=True)]),
+            np.concatenate(weight),
+            np.concatenate(turn),
             sum(lost) / (sum(lost) + sum(kept)),
         )
 
     def plain(self, fitted: Array, complete: float) -> Array:
-        """Weights of the columns as they come, and a constant by which as many are found as were hidden."""
-        slope = fitted[:-1] / self.spread
-        shift = self.trial._replace(weight=self.weight).shift(complete, fitted)
-        return np.append(slope, fitted[-1] + shift - slope @ self.mean)
+        """Weights of the columns as they come, for chances that are right in the trial."""
+        bent = self.trial.bend(complete, fitted)
+        slope = bent[:-1] / self.spread
+        return np.append(slope, bent[-1] - slope @ self.mean)
 
     def sureness(self, slope: Array, complete: float) -> float:
         """How sure chances are that a tag belongs, of those that were not found."""
         plain = self.trial.X * np.where(np.isfinite(self.spread), self.spread, 0.0) + self.mean
         odds = plain @ slope[:-1] + slope[-1] + np.log(1.0 - complete)
-        return sureness(odds[~self.trial.found], self.weight[~self.trial.found])
+        return sureness(odds[~self.trial.found], self.trial.weight[~self.trial.found])

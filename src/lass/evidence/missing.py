@@ -7,39 +7,47 @@ is found stated no more often than c. A collection where the surest are always f
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, log_expit
 
 from lass.core import Array
+from lass.evidence.chances import chance, rise
 
 #: how much each step from a complete collection downwards leaves, and how many steps there are
 STEP, STEPS = 0.85, 18
 #: how much less likely than the best a completeness is below which none is asked for
 HOPELESS = 30.0
+#: how much less likely than the best (in logarithms) is the end of what 95 of 100 would call possible
+POSSIBLE = 1.92
 #: a completeness beyond this cannot be told from one
 NEARLY = 0.8
 #: inverse strength of the penalty on weights
 FREEDOM = 0.1
 #: steps of a regression at most, and the rise of the log-likelihood that is not worth another
 ROUNDS, CLOSE = 50, 1e-3
-#: counts of missing tags that are looked for lie within this shift of the log-odds
-FAR = 8.0
+#: evidence is made stronger or weaker by factors between these, found as closely as the third
+WEAKER, STRONGER, NEAR = 0.5, 2.0, 0.05
+#: counts of tags that are looked for lie within this shift of the evidence
+FAR = 12.0
 
 
 class Trial(NamedTuple):
-    """Testimony (standardised columns), what was found, weights, and how tags were hidden from it.
+    """Testimony (standardised columns) on pairs of items and tags, what was found, and how tags were hidden.
 
-    ``lost`` is the share of an item's stated tags that were hidden, one where all were.
+    ``item`` numbers the item of each pair, in rising order; ``weight`` is how many pairs it stands for,
+    and ``turn`` makes items count alike, however many tags they lost. ``lost`` is the share of the stated
+    tags that were hidden, one where all were.
     """
 
     X: Array
     found: NDArray[np.bool_]
+    item: NDArray[np.intp]
     weight: Array
+    turn: Array
     lost: float
 
     def regress(self, complete: float, start: Array) -> tuple[Array, float]:
@@ -60,14 +68,71 @@ class Trial(NamedTuple):
                 break
         return theta, value
 
-    def shift(self, complete: float, theta: Array) -> float:
-        """What must be added to the constant for as many to be found as were."""
+    def bend(self, complete: float, theta: Array) -> Array:
+        """The same evidence, stronger or weaker, and a constant: so that chances are those it was found by.
 
-        def found(odds: Array) -> Array:
-            p = complete * expit(odds)
-            return self.weight * self.lost * p / (1.0 - (1.0 - self.lost) * p)
+        Regression finds whom to believe by a logistic curve; see :mod:`lass.evidence.chances` for the
+        other curve by which it is read. All pairs count, those of items with many tags too.
+        """
+        odds = self._odds(theta)
+        both = np.array([1.0, 0.0])
+        value = self._agreement(complete, odds, both)
+        for _ in range(ROUNDS):
+            told, moves = self._told(complete, odds, both)
+            slope = self.weight * moves * np.where(self.found, 1.0 / told, -1.0 / (1.0 - told))
+            weight = self.weight * moves**2 / (told * (1.0 - told))
+            gradient = np.array([slope @ odds + (1.0 - both[0]) / FREEDOM, slope.sum()])
+            across = weight @ odds
+            information = np.array(
+                [[weight @ odds**2 + 1.0 / FREEDOM, across], [across, weight.sum() + 1e-9]]
+            )
+            step = np.linalg.solve(information, gradient)
+            while self._agreement(complete, odds, both + step) < value - 1e-9 * abs(value):
+                step /= 4.0
+            both = both + step
+            before, value = value, self._agreement(complete, odds, both)
+            if value - before < CLOSE:
+                break
+        bent = both[0] * theta
+        bent[-1] += both[1]
+        return np.asarray(bent)
 
-        return matching(self._odds(theta), float(self.weight[self.found].sum()), found)
+    def which(self, complete: float, theta: Array) -> float:
+        """Log-likelihood of *which* tags of an item were found, given how many, if so much is missing.
+
+        How many tags an item has says little about completeness, and depends on what no witness knows:
+        so only the share counts that a tag has in all that is expected of its item. One of the item's n
+        tags is found first with the chance 1 / n, and n is one and what else is expected. The evidence
+        may be stronger or weaker, with as many tags belonging as the completeness says.
+        """
+        odds, hits = self._odds(theta), np.flatnonzero(self.found)
+        starts = np.flatnonzero(np.diff(self.item, prepend=-1))
+        place = np.cumsum(np.diff(self.item, prepend=-1) > 0) - 1
+        count = float(self.weight[hits].sum()) / self.lost * (1.0 / complete - 1.0 + self.lost)
+
+        def less(power: float) -> float:
+            shift = matching(power * odds, count, self.weight)
+            p = chance(power * odds + shift)
+            first = p / (1.0 - p + np.add.reduceat(self.weight * p, starts)[place])
+            together = np.add.reduceat(self.weight * first, starts)
+            return float(self.turn[hits] @ np.log(together[place[hits]] / np.maximum(first[hits], 1e-300)))
+
+        found = minimize_scalar(less, bounds=(WEAKER, STRONGER), method="bounded", options={"xatol": NEAR})
+        return -float(found.fun)
+
+    def _told(self, complete: float, odds: Array, both: Array) -> tuple[Array, Array]:
+        """The chance that each was found, and how it moves with the evidence."""
+        evidence = both[0] * odds + both[1]
+        p = chance(evidence)
+        unseen = 1.0 - (1.0 - self.lost) * complete * p
+        told = np.clip(self.lost * complete * p / unseen, 1e-300, 1.0 - 1e-12)
+        return told, self.lost * complete * rise(evidence) / unseen**2
+
+    def _agreement(self, complete: float, odds: Array, both: Array) -> float:
+        """Log-likelihood of what was found, less the penalty."""
+        told, _ = self._told(complete, odds, both)
+        likely = self.weight @ np.where(self.found, np.log(told), np.log1p(-told))
+        return float(likely - 0.5 / FREEDOM * (both[0] - 1.0) ** 2)
 
     def _odds(self, theta: Array) -> Array:
         return np.asarray(self.X @ theta[:-1] + theta[-1])
@@ -79,7 +144,7 @@ class Trial(NamedTuple):
         hidden = np.log(self.lost * complete) + log_expit(odds)
         told = np.where(self.found, hidden, np.log(np.maximum(1.0 - complete * p, 1e-12)))
         told -= np.log1p(-(1.0 - self.lost) * complete * p)
-        return float(self.weight @ told - 0.5 / FREEDOM * theta[:-1] @ theta[:-1])
+        return float(self.weight @ (self.turn * told) - 0.5 / FREEDOM * theta[:-1] @ theta[:-1])
 
     def _scores(self, complete: float, theta: Array) -> tuple[Array, Array]:
         """Slope of that, and how much it is expected to bend (Fisher's information)."""
@@ -87,10 +152,11 @@ class Trial(NamedTuple):
         seen = (1.0 - self.lost) * complete
         unseen, unsaid = 1.0 - seen * p, np.maximum(1.0 - complete * p, 1e-12)
         bend = p * (1.0 - p) / unseen
-        # the chance to be found is lost c p / unseen, and moves by that chance times rise
-        rise = (1.0 - p) / unseen
-        slope = self.weight * np.where(self.found, rise, -self.lost * complete * bend / unsaid)
-        weight = self.weight * self.lost * complete * bend * rise / unsaid
+        # the chance to be found is lost c p / unseen, and moves by that chance times gain
+        gain = (1.0 - p) / unseen
+        counts = self.weight * self.turn
+        slope = counts * np.where(self.found, gain, -self.lost * complete * bend / unsaid)
+        weight = counts * self.lost * complete * bend * gain / unsaid
         penalty = np.append(np.full(len(theta) - 1, 1.0 / FREEDOM), 0.0)
         gradient = np.append(self.X.T @ slope, slope.sum()) - penalty * theta
         across = self.X.T @ weight
@@ -105,8 +171,7 @@ def completeness(trials: list[Trial]) -> tuple[float, list[Array]]:
     """The share of the tags that belong and are stated, and the weights of each trial at it.
 
     Some regressions for each trial, from a complete collection downwards until that is unlikely. Of the
-    shares within one standard deviation of the likeliest the largest is taken, so that no more is called
-    missing than the words prove.
+    shares that are possible the largest is taken, so that no more is called missing than the words prove.
 
     Examples
     --------
@@ -117,45 +182,53 @@ def completeness(trials: list[Trial]) -> tuple[float, list[Array]]:
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=20_000)
     >>> found = (rng.random(20_000) < 1 / (1 + np.exp(-4 * x))) & (rng.random(20_000) < 0.5)
-    >>> share, _ = completeness([Trial(x[:, None], found, np.ones(20_000), 1.0)])
+    >>> item, once = np.arange(20_000) // 20, np.ones(20_000)
+    >>> share, _ = completeness([Trial(x[:, None], found, item, once, once, 1.0)])
     >>> 0.45 < share < 0.6
     True
     """
-    starts = [np.zeros(trial.X.shape[1] + 1) for trial in trials]
-    shares, likely = [], []
+    fits = [np.zeros(trial.X.shape[1] + 1) for trial in trials]
+    shares: list[float] = []
+    likely: list[float] = []
     for step in range(STEPS):
         shares.append(STEP**step)
-        fits = [trial.regress(shares[-1], start) for trial, start in zip(trials, starts, strict=True)]
-        starts = [theta for theta, _ in fits]
-        likely.append(sum(value for _, value in fits))
+        fits = [trial.regress(shares[-1], start)[0] for trial, start in zip(trials, fits, strict=True)]
+        likely.append(sum(trial.which(shares[-1], fit) for trial, fit in zip(trials, fits, strict=True)))
         if step == 0:
-            complete = starts
+            complete = fits
         if likely[-1] < max(likely) - HOPELESS:
             break
-    gain = max(likely) - likely[0]
-    bar = max(likely) - np.sqrt(2.0 * gain)  # a logarithm of likelihoods varies by that much
-    first = next(i for i, value in enumerate(likely) if value >= bar)
-    if first == 0:
-        return 1.0, complete
-    part = (bar - likely[first - 1]) / (likely[first] - likely[first - 1])
-    share = float(shares[first - 1] * STEP**part)
+    share = _largest(shares, likely)
     if share > NEARLY:
         return 1.0, complete
-    return share, [trial.regress(share, start)[0] for trial, start in zip(trials, starts, strict=True)]
+    return share, [trial.regress(share, start)[0] for trial, start in zip(trials, fits, strict=True)]
 
 
-def matching(odds: Array, count: float, chances: Callable[[Array], Array] = expit) -> float:
-    """What must be added to log-odds for their chances to sum to ``count``."""
+def _largest(shares: list[float], likely: list[float]) -> float:
+    """The largest share that is possible: where the parabola through the likeliest three is low enough."""
+    best = int(np.argmax(likely))
+    if best == 0:
+        return 1.0
+    if best == len(shares) - 1:
+        return shares[best]
+    before, there, after = likely[best - 1 : best + 2]
+    bend = 2.0 * there - before - after
+    steps = 0.5 * (after - before) / bend - np.sqrt(2.0 * POSSIBLE / bend)
+    return float(min(1.0, shares[best] * STEP**steps))
+
+
+def matching(evidence: Array, count: float, weight: Array | float = 1.0) -> float:
+    """What must be added to the evidence for chances to sum to ``count``."""
 
     def over(shift: float) -> float:
-        return float(chances(odds + shift).sum()) - count
+        return float(np.sum(weight * chance(evidence + shift))) - count
 
     if over(-FAR) >= 0.0 or over(FAR) <= 0.0:
         return 0.0
     return float(brentq(over, -FAR, FAR, xtol=1e-3))
 
 
-def sureness(odds: Array, weight: Array) -> float:
+def sureness(evidence: Array, weight: Array) -> float:
     """The mean chance of what belongs, if chances are right: one where all are zero or one."""
-    p = expit(odds)
-    return float(weight @ p**2 / max(weight @ p, 1e-300))
+    p = chance(evidence)
+    return float(weight @ p**2) / max(float(weight @ p), 1e-300)

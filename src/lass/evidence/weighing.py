@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.evidence.chances import chance
 from lass.evidence.witnesses import COLUMNS, WITNESSES, Witnesses
 
 #: rows scored together
@@ -18,7 +19,7 @@ BLOCK = 2048
 
 @dataclass(frozen=True)
 class Weights:
-    """Log-odds of a tag: a sum over the columns of the testimony, for items with tags and without.
+    """Evidence for a tag: a sum over the columns of the testimony, for items with tags and without.
 
     ``usual`` is the mean testimony: what a witness adds to a score is counted from there.
     ``complete`` is the share of the tags of a tagged item that seem to be stated, one where none are missing.
@@ -60,7 +61,7 @@ class Scores:
     best : array of shape (N, count)
         The likeliest tags of each item among those nothing was said about, the likeliest first.
     parts : array of shape (N, count, len(WITNESSES))
-        What each witness adds to the log-odds of those.
+        What each witness adds to the evidence for those.
     """
 
     values: NDArray[np.float32]
@@ -95,11 +96,11 @@ def score(
         slope = np.where(
             (witnesses.stated[some] > 0)[:, None], np.array(weights.tagged), np.array(weights.untagged)
         )
-        odds = np.einsum("nkf,nf->nk", testimony, slope[:, :-1].astype(np.float32)) + slope[:, -1:]
-        values[at] = 1.0 / (1.0 + np.exp(-np.clip(odds, -50.0, 50.0)))
+        evidence = np.einsum("nkf,nf->nk", testimony, slope[:, :-1].astype(np.float32)) + slope[:, -1:]
+        values[at] = chance(evidence)
         said = G[some].tocoo()
-        odds[said.coords] = -np.inf
-        best[at] = np.argsort(-odds, axis=1, kind="stable")[:, :count]
+        evidence[said.coords] = -np.inf
+        best[at] = np.argsort(-evidence, axis=1, kind="stable")[:, :count]
         told = np.take_along_axis(testimony, best[at][:, :, None], axis=1) - usual
         parts[at] = (told * slope[:, None, :-1]) @ member
     return Scores(values, best, parts)

@@ -148,7 +148,7 @@ class Assignment(Message):
 
 
 class Reasoned(Suggested):
-    """A suggestion with what each witness adds to its log-odds."""
+    """A suggestion with what each witness adds to the evidence for it."""
 
     because: dict[str, float]
 

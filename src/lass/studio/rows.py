@@ -70,7 +70,7 @@ def detail_of(desk: Desk, outlook: Outlook | None, row: int) -> Detail:
 
 
 def because(outlook: Outlook, row: int, tag: int) -> dict[str, float]:
-    """What each witness adds to the log-odds of a tag, the loudest first."""
+    """What each witness adds to the evidence for a tag, the loudest first."""
     return outlook.opinions.because(row, tag)
 
 

@@ -133,7 +133,7 @@ export interface Assignment {
   note: string;
 }
 
-/** A suggestion with what each witness adds to its log-odds. */
+/** A suggestion with what each witness adds to the evidence for it. */
 export interface Reasoned extends Suggested {
   because: Record<string, number>;
 }
