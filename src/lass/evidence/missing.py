@@ -21,8 +21,8 @@ from lass.evidence.chances import chance, rise
 STEP, STEPS = 0.85, 18
 #: how much less likely than the best a completeness is below which none is asked for
 HOPELESS = 30.0
-#: how much less likely than the best (in logarithms) is the end of what 95 of 100 would call possible
-POSSIBLE = 1.92
+#: how much less likely than the best (in logarithms) a share is at the end of a 99 % interval
+POSSIBLE = 3.32
 #: a completeness beyond this cannot be told from one
 NEARLY = 0.8
 #: inverse strength of the penalty on weights
@@ -205,16 +205,21 @@ def completeness(trials: list[Trial]) -> tuple[float, list[Array]]:
 
 
 def _largest(shares: list[float], likely: list[float]) -> float:
-    """The largest share that is possible: where the parabola through the likeliest three is low enough."""
+    """The largest share that is possible, between those that were tried.
+
+    Where only the best of them is, by a parabola through it and its neighbours.
+    """
     best = int(np.argmax(likely))
-    if best == 0:
+    bar = likely[best] - POSSIBLE
+    first = next(i for i, value in enumerate(likely) if value >= bar)
+    if first == 0:
         return 1.0
-    if best == len(shares) - 1:
-        return shares[best]
-    before, there, after = likely[best - 1 : best + 2]
-    bend = 2.0 * there - before - after
-    steps = 0.5 * (after - before) / bend - np.sqrt(2.0 * POSSIBLE / bend)
-    return float(min(1.0, shares[best] * STEP**steps))
+    before, there = likely[first - 1 : first + 1]
+    if first < best or best == len(shares) - 1:
+        return float(shares[first] * STEP ** ((bar - there) / (there - before)))
+    bend = 2.0 * there - before - likely[best + 1]
+    steps = 0.5 * (likely[best + 1] - before) / bend - np.sqrt(2.0 * POSSIBLE / bend)
+    return float(shares[best] * STEP**steps)
 
 
 def matching(evidence: Array, count: float, weight: Array | float = 1.0) -> float:
