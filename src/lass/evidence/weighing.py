@@ -15,6 +15,8 @@ from lass.evidence.witnesses import COLUMNS, WITNESSES, Witnesses
 
 #: rows scored together
 BLOCK = 2048
+#: what weights mean; another number wherever that changes
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -32,21 +34,29 @@ class Weights:
 
     def to_json(self) -> str:
         """As text, for files."""
-        return json.dumps(asdict(self))
+        return json.dumps({"version": VERSION} | asdict(self))
 
     @staticmethod
     def from_json(text: str) -> Weights:
         """What :meth:`to_json` wrote; anything else is a ``ValueError``."""
         try:
-            weights = Weights(**json.loads(text))
-            right = len(COLUMNS) + 1
-            if (len(weights.tagged), len(weights.untagged), len(weights.usual)) != (right, right, right - 1):
+            kept = json.loads(text)
+            version = kept.pop("version", 1)
+            if version != VERSION:
                 raise ValueError(
-                    f"the weights of the witnesses are of another version of lass ({len(weights.tagged)} "
-                    f"numbers, {right} expected); run lass fit again"
+                    f"the weights of the witnesses are of another version of lass (number {version}, "
+                    f"{VERSION} expected); run lass fit again"
                 )
+            weights = Weights(**kept)
+            right = len(COLUMNS)
+            if (len(weights.tagged), len(weights.untagged), len(weights.usual)) != (
+                right + 1,
+                right + 1,
+                right,
+            ):
+                raise ValueError(f"these are not weights ({right} columns expected)")
             return weights
-        except TypeError as error:
+        except (AttributeError, TypeError) as error:
             raise ValueError(f"these are not weights ({error})") from None
 
 
