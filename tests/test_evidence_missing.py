@@ -30,16 +30,15 @@ def trial(stated, lost, seed=0, size=60_000, curve=expit):
 @pytest.mark.parametrize("lost", [1.0, 0.34])
 @pytest.mark.parametrize("stated", [0.15, 0.5, 1.0])
 def test_regression_finds_the_chance_to_belong_behind_what_was_stated(stated, lost):
-    theta, _ = trial(stated, lost, size=300_000).regress(stated, np.zeros(3))
+    theta = trial(stated, lost, size=300_000).regress(stated, np.zeros(3))
     np.testing.assert_allclose(theta, [3.0, 0.0, -2.0], atol=0.35)
 
 
 def test_slope_of_the_likelihood_is_right():
     """At the optimum no step in any direction is better, whatever was lost and stated."""
     pairs = trial(0.5, 0.34, size=2000)
-    best, value = pairs.regress(0.5, np.zeros(3))
-    again, other = pairs.regress(0.5, np.array([1.0, 2.0, 0.5]))
-    assert other == pytest.approx(value, abs=1e-3)
+    best = pairs.regress(0.5, np.zeros(3))
+    again = pairs.regress(0.5, np.array([1.0, 2.0, 0.5]))
     np.testing.assert_allclose(again, best, atol=0.05)
 
 

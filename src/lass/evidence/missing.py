@@ -7,6 +7,8 @@ is found stated no more often than c. A collection where the surest are always f
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -50,23 +52,13 @@ class Trial(NamedTuple):
     turn: Array
     lost: float
 
-    def regress(self, complete: float, start: Array) -> tuple[Array, float]:
-        """Weights and a constant of the log-odds that a tag belongs, and the penalised log-likelihood.
+    def regress(self, complete: float, start: Array) -> Array:
+        """Weights and a constant of the log-odds that a tag belongs, by the best penalised likelihood.
 
         With p the chance that a tag belongs, one that is not visible was hidden with the chance
         ``lost c p / (1 - (1 - lost) c p)``.
         """
-        theta, value = start, self._likelihood(complete, start)
-        for _ in range(ROUNDS):
-            gradient, information = self._scores(complete, theta)
-            step = np.linalg.solve(information, gradient)
-            while self._likelihood(complete, theta + step) < value - 1e-9 * abs(value):
-                step /= 4.0
-            theta = theta + step
-            before, value = value, self._likelihood(complete, theta)
-            if value - before < CLOSE:
-                break
-        return theta, value
+        return _climb(start, partial(self._likelihood, complete), partial(self._scores, complete))
 
     def bend(self, complete: float, theta: Array) -> Array:
         """The same evidence, stronger or weaker, and a constant: so that chances are those it was found by.
@@ -75,27 +67,32 @@ class Trial(NamedTuple):
         other curve by which it is read. All pairs count, those of items with many tags too.
         """
         odds = self._odds(theta)
-        both = np.array([1.0, 0.0])
-        value = self._agreement(complete, odds, both)
-        for _ in range(ROUNDS):
-            told, moves = self._told(complete, odds, both)
-            slope = self.weight * moves * np.where(self.found, 1.0 / told, -1.0 / (1.0 - told))
-            weight = self.weight * moves**2 / (told * (1.0 - told))
+
+        def told(both: Array) -> tuple[Array, Array]:
+            """The chance that each was found, and how it moves with the evidence."""
+            evidence = both[0] * odds + both[1]
+            p = chance(evidence)
+            unseen = 1.0 - (1.0 - self.lost) * complete * p
+            found = np.clip(self.lost * complete * p / unseen, 1e-300, 1.0 - 1e-12)
+            return found, self.lost * complete * rise(evidence) / unseen**2
+
+        def likelihood(both: Array) -> float:
+            found, _ = told(both)
+            likely = self.weight @ np.where(self.found, np.log(found), np.log1p(-found))
+            return float(likely - 0.5 / FREEDOM * (both[0] - 1.0) ** 2)
+
+        def scores(both: Array) -> tuple[Array, Array]:
+            found, moves = told(both)
+            slope = self.weight * moves * np.where(self.found, 1.0 / found, -1.0 / (1.0 - found))
+            weight = self.weight * moves**2 / (found * (1.0 - found))
             gradient = np.array([slope @ odds + (1.0 - both[0]) / FREEDOM, slope.sum()])
             across = weight @ odds
-            information = np.array(
+            return gradient, np.array(
                 [[weight @ odds**2 + 1.0 / FREEDOM, across], [across, weight.sum() + 1e-9]]
             )
-            step = np.linalg.solve(information, gradient)
-            while self._agreement(complete, odds, both + step) < value - 1e-9 * abs(value):
-                step /= 4.0
-            both = both + step
-            before, value = value, self._agreement(complete, odds, both)
-            if value - before < CLOSE:
-                break
-        bent = both[0] * theta
-        bent[-1] += both[1]
-        return np.asarray(bent)
+
+        power, constant = _climb(np.array([1.0, 0.0]), likelihood, scores)
+        return np.append(power * theta[:-1], power * theta[-1] + constant)
 
     def which(self, complete: float, theta: Array) -> float:
         """Log-likelihood of *which* tags of an item were found, given how many, if so much is missing.
@@ -120,20 +117,6 @@ class Trial(NamedTuple):
         found = minimize_scalar(less, bounds=(WEAKER, STRONGER), method="bounded", options={"xatol": NEAR})
         return -float(found.fun)
 
-    def _told(self, complete: float, odds: Array, both: Array) -> tuple[Array, Array]:
-        """The chance that each was found, and how it moves with the evidence."""
-        evidence = both[0] * odds + both[1]
-        p = chance(evidence)
-        unseen = 1.0 - (1.0 - self.lost) * complete * p
-        told = np.clip(self.lost * complete * p / unseen, 1e-300, 1.0 - 1e-12)
-        return told, self.lost * complete * rise(evidence) / unseen**2
-
-    def _agreement(self, complete: float, odds: Array, both: Array) -> float:
-        """Log-likelihood of what was found, less the penalty."""
-        told, _ = self._told(complete, odds, both)
-        likely = self.weight @ np.where(self.found, np.log(told), np.log1p(-told))
-        return float(likely - 0.5 / FREEDOM * (both[0] - 1.0) ** 2)
-
     def _odds(self, theta: Array) -> Array:
         return np.asarray(self.X @ theta[:-1] + theta[-1])
 
@@ -151,12 +134,12 @@ class Trial(NamedTuple):
         p = expit(self._odds(theta))
         seen = (1.0 - self.lost) * complete
         unseen, unsaid = 1.0 - seen * p, np.maximum(1.0 - complete * p, 1e-12)
-        bend = p * (1.0 - p) / unseen
+        moves = p * (1.0 - p) / unseen
         # the chance to be found is lost c p / unseen, and moves by that chance times gain
         gain = (1.0 - p) / unseen
         counts = self.weight * self.turn
-        slope = counts * np.where(self.found, gain, -self.lost * complete * bend / unsaid)
-        weight = counts * self.lost * complete * bend * gain / unsaid
+        slope = counts * np.where(self.found, gain, -self.lost * complete * moves / unsaid)
+        weight = counts * self.lost * complete * moves * gain / unsaid
         penalty = np.append(np.full(len(theta) - 1, 1.0 / FREEDOM), 0.0)
         gradient = np.append(self.X.T @ slope, slope.sum()) - penalty * theta
         across = self.X.T @ weight
@@ -165,6 +148,23 @@ class Trial(NamedTuple):
         information[-1, :-1] = information[:-1, -1] = across
         information[-1, -1] = weight.sum() + 1e-9
         return gradient, information + np.diag(penalty)
+
+
+def _climb(
+    theta: Array, likelihood: Callable[[Array], float], scores: Callable[[Array], tuple[Array, Array]]
+) -> Array:
+    """Where the likelihood is greatest, by steps from its slope and how much it is expected to bend."""
+    value = likelihood(theta)
+    for _ in range(ROUNDS):
+        gradient, information = scores(theta)
+        step = np.linalg.solve(information, gradient)
+        while likelihood(theta + step) < value - 1e-9 * abs(value):
+            step /= 4.0
+        theta = theta + step
+        before, value = value, likelihood(theta)
+        if value - before < CLOSE:
+            break
+    return theta
 
 
 def completeness(trials: list[Trial]) -> tuple[float, list[Array]]:
@@ -192,7 +192,7 @@ def completeness(trials: list[Trial]) -> tuple[float, list[Array]]:
     likely: list[float] = []
     for step in range(STEPS):
         shares.append(STEP**step)
-        fits = [trial.regress(shares[-1], start)[0] for trial, start in zip(trials, fits, strict=True)]
+        fits = [trial.regress(shares[-1], start) for trial, start in zip(trials, fits, strict=True)]
         likely.append(sum(trial.which(shares[-1], fit) for trial, fit in zip(trials, fits, strict=True)))
         if step == 0:
             complete = fits
@@ -201,7 +201,7 @@ def completeness(trials: list[Trial]) -> tuple[float, list[Array]]:
     share = _largest(shares, likely)
     if share > NEARLY:
         return 1.0, complete
-    return share, [trial.regress(share, start)[0] for trial, start in zip(trials, fits, strict=True)]
+    return share, [trial.regress(share, start) for trial, start in zip(trials, fits, strict=True)]
 
 
 def _largest(shares: list[float], likely: list[float]) -> float:
@@ -217,8 +217,8 @@ def _largest(shares: list[float], likely: list[float]) -> float:
     before, there = likely[first - 1 : first + 1]
     if first < best or best == len(shares) - 1:
         return float(shares[first] * STEP ** ((bar - there) / (there - before)))
-    bend = 2.0 * there - before - likely[best + 1]
-    steps = 0.5 * (likely[best + 1] - before) / bend - np.sqrt(2.0 * POSSIBLE / bend)
+    sharp = 2.0 * there - before - likely[best + 1]
+    steps = 0.5 * (likely[best + 1] - before) / sharp - np.sqrt(2.0 * POSSIBLE / sharp)
     return float(shares[best] * STEP**steps)
 
 
