@@ -63,6 +63,20 @@ def test_witnesses_that_know_little_prove_nothing_missing():
     assert completeness([Trial(x, found, item, once, once, 1.0)])[0] == 1.0
 
 
+@pytest.mark.parametrize(("K", "sharp"), [(3, 1.0), (10, 4.0), (30, 2.0)])
+def test_one_category_an_item_is_all_there_is(K, sharp):
+    """Categories that exclude each other: one word an item, however unsure of it, leaves nothing missing."""
+    rng = np.random.default_rng(0)
+    odds = np.exp(sharp * rng.normal(size=(1000, K)))
+    share = odds / odds.sum(axis=1, keepdims=True)
+    found = np.zeros((1000, K), bool)
+    found[np.arange(1000), [rng.choice(K, p=one) for one in share]] = True
+    X = np.stack([np.log(share + 1e-3), share], axis=2).reshape(-1, 2)
+    once = np.ones(1000 * K)
+    pairs = Trial((X - X.mean(0)) / X.std(0), found.ravel(), np.arange(1000 * K) // K, once, once, 1.0)
+    assert completeness([pairs])[0] == 1.0
+
+
 def test_chances_are_made_to_sum_to_a_count():
     odds = np.random.default_rng(0).normal(size=1000)
     shift = matching(odds, 80.0)
