@@ -8,8 +8,8 @@ Known tags are hidden, and every method is asked for them: in situation a half o
 tagged item, in b all tags of a fifth of the tagged items, in c2 and c5 all but those of 2 and 5 % of the
 items, in d all but one tag an item. Packages of one Debian source lose the same tags. "doubts" plants wrong
 tags and looks how many are found. Collections are made by ``lass init`` from the data folder, once, and
-kept in the cache. Results are kept as they come: ``--resume`` goes on. Nothing was fitted to the fifth set,
-newsgroups: it was looked at once everything else was as it is. What baselines share (the logistic
+kept in the cache. Results are kept as they come: ``--resume`` goes on. The witnesses were as they are
+before the fifth set, newsgroups, was looked at. What baselines share (the logistic
 regression, the nearest tagged items) is in the seconds of the one that asked first.
 """
 

@@ -3,7 +3,7 @@
 Evidence is a sum over witnesses. Where there is little of it, its exponential is the odds, as in logistic
 regression; but much of it makes less sure than a logistic curve has it, 1 - 1 / sqrt(1 + 2 exp(evidence)).
 All witnesses may be wrong for one reason that none of them knows, so that twice the evidence is not twice
-as sure. In 12 of 14 trials, on four collections, this was the likelier curve of the two.
+as sure. In 11 of 14 trials, on four collections, this was the likelier curve of the two.
 """
 
 from __future__ import annotations
