@@ -49,11 +49,8 @@ class Weights:
                 )
             weights = Weights(**kept)
             right = len(COLUMNS)
-            if (len(weights.tagged), len(weights.untagged), len(weights.usual)) != (
-                right + 1,
-                right + 1,
-                right,
-            ):
+            lengths = [len(weights.tagged), len(weights.untagged), len(weights.usual)]
+            if lengths != [right + 1, right + 1, right]:
                 raise ValueError(f"these are not weights ({right} columns expected)")
             return weights
         except (AttributeError, TypeError) as error:

@@ -31,7 +31,7 @@ COLUMNS = (
 #: the first column of each linear model
 LINEAR = (6, 14, 16, 18)
 #: columns that hold a share as it is, of those who speak of the item itself
-SHARES = (1, 3, 5, 12, 7, 15, 17, 19)
+SHARES = (1, 3, 5, 12, *(column + 1 for column in LINEAR))
 #: share of its frequency that a tag has where nothing speaks for it
 FLOOR = 1e-3
 #: how many items must share two tags before their company counts for half of what it says
