@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import lass
 from lass.evidence import COLUMNS, WITNESSES, Linear, Weights, Witnesses, learn, score
 from lass.evidence import linear as linear_room
-from lass.evidence.learning import hidings
+from lass.evidence.learning import _pairs, hidings
 
 
 def collection(items=400, tags=12, seed=0):
@@ -153,6 +153,21 @@ def test_what_is_hidden_is_hidden_in_whole_groups_and_nothing_is_lost(groups):
             both = (v | h)[0::2] & (v | h)[1::2]
             np.testing.assert_array_equal(h[0::2][both], h[1::2][both])
     assert seen.sum() > 0.5 * T.any(axis=1).sum()
+
+
+@pytest.mark.parametrize("count", [200, 600, 10**6])
+def test_pairs_stand_for_all_that_nothing_is_said_about(count):
+    _, W, G = collection(300, 12)
+    visible, hidden = next(iter(hidings(G, np.arange(300), 0)))
+    witnesses = witnesses_of(W, visible)
+    rows = np.flatnonzero(np.diff(hidden.indptr))
+    taken = _pairs(witnesses, rows, visible, hidden, count, np.random.default_rng(0))
+    truth, unsaid = hidden[rows].toarray() > 0, visible[rows].toarray() == 0
+    assert taken.hidden.sum() == truth.sum() == taken.lost  # whatever was hidden is there
+    np.testing.assert_array_equal(np.bincount(taken.item, taken.hidden), truth.sum(axis=1))
+    assert taken.weight.sum() == pytest.approx(unsaid.sum(), rel=0.15)
+    assert (np.diff(taken.item) >= 0).all()
+    assert len(taken.X) == unsaid.sum() if count == 10**6 else len(taken.X) < unsaid.sum()
 
 
 def fitted(seed=0, items=600):

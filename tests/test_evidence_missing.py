@@ -12,7 +12,7 @@ from lass.collection import Collection, Item
 from lass.completion import complete, features_of, graph_of, weigh
 from lass.evidence.chances import chance, rise
 from lass.evidence.hiding import group_codes, split
-from lass.evidence.missing import Trial, completeness, matching, sureness
+from lass.evidence.missing import POSSIBLE, STEP, Trial, _largest, completeness, matching, sureness
 
 
 def trial(stated, lost, seed=0, size=60_000, curve=expit):
@@ -77,6 +77,23 @@ def test_one_category_an_item_is_all_there_is(K, sharp):
     assert completeness([pairs])[0] == 1.0
 
 
+@pytest.mark.parametrize("sharp", [0.5, 2.0, 8.0, 50.0])
+@pytest.mark.parametrize("best", [2.3, 4.0, 4.6])
+def test_the_largest_possible_share_is_where_a_parabola_says(best, sharp):
+    """In steps from one; where it is flat, between the shares that were tried."""
+    shares = [STEP**step for step in range(12)]
+    likely = [-0.5 * sharp * (step - best) ** 2 for step in range(12)]
+    expected = max(best - np.sqrt(2.0 * POSSIBLE / sharp), 0.0)
+    found = np.log(_largest(shares, likely)) / np.log(STEP)
+    assert found == pytest.approx(expected, abs=0.3 if sharp < 8.0 else 0.15)
+
+
+def test_a_flat_likelihood_proves_nothing():
+    shares = [STEP**step for step in range(12)]
+    assert _largest(shares, [0.1 * step for step in range(12)]) == 1.0
+    assert _largest(shares, [-float(step) for step in range(12)]) == 1.0
+
+
 def test_chances_are_made_to_sum_to_a_count():
     odds = np.random.default_rng(0).normal(size=1000)
     shift = matching(odds, 80.0)
@@ -95,13 +112,16 @@ def test_evidence_is_bent_until_chances_are_right(power, constant, lost):
 
 
 def test_how_many_tags_an_item_has_says_nothing_about_which():
-    """Completeness is judged within items: a constant of each item's own changes nothing."""
-    pairs = trial(0.5, 1.0, size=30_000)
-    theta = np.array([1.0, 0.0, -4.0])
-    other = pairs._replace(X=pairs.X + 0.3 * np.sin(pairs.item)[:, None] * [1.0, 0.0])
-    low = [one.which(0.9, theta) for one in (pairs, other)]  # far from one, chances are exponentials
-    assert low[0] == pytest.approx(low[1], rel=5e-3)
-    assert pairs.which(0.5, 3.0 * theta) > pairs.which(0.9, theta)
+    """Completeness is judged within items: evidence that all tags of an item share changes nothing."""
+    rng = np.random.default_rng(0)
+    x, item, once = rng.normal(size=40_000), np.arange(40_000) // 100, np.ones(40_000)
+    found = rng.random(40_000) < np.exp(x - 6.0)  # rare, so that chances are exponentials
+    shared = 1.5 * np.sin(item)
+    one, other = (Trial((x + add)[:, None], found, item, once, once, 1.0) for add in (0.0, shared))
+    theta = np.array([1.0, -6.0])
+    assert other.which(1.0, theta) == pytest.approx(one.which(1.0, theta), rel=0.01)
+    assert abs(other._likelihood(1.0, theta) / one._likelihood(1.0, theta) - 1.0) > 0.05
+    assert one.which(1.0, theta) > one.which(1.0, np.array([-1.0, -6.0]))
 
 
 def test_the_curve_of_chances():
