@@ -109,27 +109,29 @@ def test_suggestions_of_neighbours_follow_what_was_learnt(page, served):
     """All neighbours of an open item get a tag that was unlikely for it: its suggestions change."""
     served.settle()
     row = served.get("/api/list", filter="untagged")["rows"][5]
-    item = served.get(f"/api/items/{row}")
     open_item(page, row)
-    tag = item["reasons"][-1]["tag"]
+    line = page.get_by_test_id("suggestions").locator("li[data-tag]").last
+    name = line.get_attribute("data-tag")
+    tag = next(n for n, one in enumerate(served.get("/api/tags")) if one["name"] == name)
 
     def score():
-        return {one["tag"]: one["score"] for one in served.get(f"/api/items/{row}")["reasons"]}
+        reasons = served.get(f"/api/items/{row}")["reasons"]
+        return next((one["score"] for one in reasons if one["tag"] == tag), 0.0)
 
     before = score()
-    near = [{"row": one["row"], "tag": tag, "value": 1} for one in item["assignment"]["neighbours"]]
+    neighbours = served.get(f"/api/items/{row}")["assignment"]["neighbours"]
+    near = [{"row": one["row"], "tag": tag, "value": 1} for one in neighbours]
     served.post("/api/words", words=near, who="near")
-    served.settle()
-    # right after a start scores follow with the first hearing of all witnesses, a moment later
-    deadline = time.monotonic() + 30
-    while score() == before:
-        assert time.monotonic() < deadline, "suggestions stay as they were"
+    # scores follow at once; right after a start only with the first hearing of all witnesses, a moment later
+    number = page.get_by_test_id("suggestions").locator(f"li[data-tag='{name}'] .number").first
+    deadline = time.monotonic() + 60
+    while (now := score()) < before + 0.05 or number.text_content().strip() != percent(now):
+        assert time.monotonic() < deadline, f"{before} became {now}, the page says {number.text_content()}"
         page.wait_for_timeout(100)
-    served.settle()
-    first = served.get(f"/api/items/{row}")["reasons"][0]
-    line = page.get_by_test_id("suggestions").locator(f"li[data-tag='{name_of(served, first['tag'])}']")
-    shown = ">99 %" if 0.99 < first["score"] < 1 else f"{round(100 * first['score'])} %"
-    expect(line.locator(".number").first).to_have_text(shown)
+
+
+def percent(score):
+    return ">99 %" if 0.99 < score < 1 else f"{round(100 * score)} %"
 
 
 def test_learning_anew_shows_how_far_it_is(page, served):
