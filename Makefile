@@ -14,7 +14,7 @@ test: $(VENV)/ready web
 	$(BIN)/ruff check src tests benchmarks examples scripts
 	$(BIN)/ruff format --check src tests benchmarks examples scripts
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist worksteal
 
 # every experiment of the paper; DATA names the folder of the data sets
 DATA ?= data
