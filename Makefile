@@ -14,7 +14,7 @@ test: $(VENV)/ready web
 	$(BIN)/ruff check src tests benchmarks examples scripts
 	$(BIN)/ruff format --check src tests benchmarks examples scripts
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal # by file would drop tests that share a name
 
 # every experiment of the paper; DATA names the folder of the data sets
 DATA ?= data

@@ -109,11 +109,9 @@ def first_view(running: Studio) -> float:
 
 
 def slider(running: Studio) -> dict[str, Any]:
-    """Frames and requests while the slider is dragged from one end to the other (without WebGL)."""
+    """Frames and requests while the slider is dragged from one end to the other."""
     with sync_playwright() as play:
-        browser = play.chromium.launch(
-            executable_path=find(), args=[flag for flag in FLAGS if "gl" not in flag and "swift" not in flag]
-        )
+        browser = play.chromium.launch(executable_path=find(), args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(running.address)
         page.locator("[data-testid=item-list] [data-row]").first.click()
