@@ -28,7 +28,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from lass.clustering import LaplacianKModes
+from lass.learning.clustering import LaplacianKModes
 from machine import facts, write_json
 
 RESULTS = Path(__file__).parent / "results"

@@ -36,10 +36,10 @@ import scipy.sparse as sp
 import lass
 import sets
 from growth import DIMENSIONS, SILENCE, neighbour_graph
-from lass.distributed import solve, solve_parquet, write_parquet
-from lass.distributed.on_ray import Actor, OnRay
-from lass.distributed.parts import Part
-from lass.distributed.rows import HostRows, Sums
+from lass.solvers.distributed import solve, solve_parquet, write_parquet
+from lass.solvers.distributed.on_ray import Actor, OnRay
+from lass.solvers.distributed.parts import Part
+from lass.solvers.distributed.rows import HostRows, Sums
 from machine import facts, write_json
 
 RESULTS = Path(__file__).parent / "results" / "distributed.json"

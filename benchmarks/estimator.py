@@ -35,7 +35,7 @@ import lass
 import sets
 from few_labels import digits, draw_labels
 from growth import _peak, _reset_peak, _tidy
-from lass.choosing import lower_end, solve_at
+from lass.learning.lam_selection import lower_end, solve_at
 from machine import facts, read_json, write_json
 
 Row = dict[str, Any]

@@ -28,13 +28,13 @@ import scipy.sparse as sp
 import torch
 
 import lass
-import lass.distributed
-import lass.gpu
-from lass.gpu.arrays import Arrays, padded, upload
-from lass.gpu.descent import Stage, descend, loops
-from lass.gpu.search import _Search
+import lass.solvers.distributed
+import lass.solvers.gpu
 from lass.graph.weights import symmetrised, weigh
 from lass.solvers import Watch
+from lass.solvers.gpu.arrays import Arrays, padded, upload
+from lass.solvers.gpu.descent import Stage, descend, loops
+from lass.solvers.gpu.search import _Search
 from machine import facts, read_json, write_json
 
 NEIGHBOURS, DIMENSIONS, LAM, TOLERANCE = 15, 10, 1.0, 1e-5
@@ -132,12 +132,12 @@ def million(device: torch.device, shrink: int) -> dict[str, Any]:
     """One million items, a hundred categories."""
     X, G = clouds(1_000_000 // shrink, 100)
     began = time.perf_counter()
-    W = lass.gpu.knn_graph(X, NEIGHBOURS, device=device)
+    W = lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device)
     searched = time.perf_counter() - began
     problem = lass.Problem(W, G, LAM)
     result = {"N": problem.N, "K": problem.K, "ties": W.nnz // 2, "graph_seconds": searched}
     result |= in_both_orders(problem, device) | device_solve(problem, device, 5)
-    whole, ours = wall(lambda: lass.gpu.solve(problem, tol=TOLERANCE, device=device), 3)
+    whole, ours = wall(lambda: lass.solvers.gpu.solve(problem, tol=TOLERANCE, device=device), 3)
     lass.solve(problem, tol=TOLERANCE, max_iter=1)
     processor, theirs = wall(lambda: lass.solve(problem, tol=TOLERANCE), 2)
     return result | {
@@ -194,7 +194,7 @@ def ten_million(device: torch.device, shrink: int) -> dict[str, Any]:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     result |= in_both_orders(problem, device) | device_solve(problem, device, 2)
-    whole, ours = wall(lambda: lass.gpu.solve(problem, tol=TOLERANCE, device=device), 1)
+    whole, ours = wall(lambda: lass.solvers.gpu.solve(problem, tol=TOLERANCE, device=device), 1)
     result |= {"whole_call_seconds": whole, "whole_call_relative_gap": ours.relative_gap}
     if device.type == "cuda":
         result["device_gib"] = torch.cuda.max_memory_allocated() / 2**30
@@ -205,7 +205,7 @@ def widths(device: torch.device, shrink: int) -> dict[str, Any]:
     """Iterations from two to some thousands of categories."""
     size, result = 100_000 // shrink, {}
     X, _ = clouds(size, 10)
-    W = lass.gpu.knn_graph(X, NEIGHBOURS, device=device)
+    W = lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device)
     rng = np.random.default_rng(0)
     for K in (2, 10, 30, 300, 1000, 4000):
         told = rng.permutation(size)[: size // 10]
@@ -219,7 +219,7 @@ def together(device: torch.device, shrink: int) -> dict[str, Any]:
     result: dict[str, Any] = {"K": 10, "problems": 8}
     for size in (10_000 // shrink, 100_000 // shrink):
         X, G = clouds(size, 10)
-        first = lass.Problem(lass.gpu.knn_graph(X, NEIGHBOURS, device=device), G)
+        first = lass.Problem(lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device), G)
         fold = np.random.default_rng(0).integers(8, size=G.nnz)
         held = [np.where(fold == i, 0.0, G.data) for i in range(8)]
         sets = {
@@ -261,13 +261,13 @@ def partitions(device: torch.device, shrink: int) -> dict[str, Any]:
     Border rows go through the host, as between machines.
     """
     X, G = clouds(500_000 // shrink, 20)
-    problem = lass.Problem(lass.gpu.knn_graph(X, NEIGHBOURS, device=device), G, LAM)
+    problem = lass.Problem(lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device), G, LAM)
     here = lass.solve(problem, method="gradient", tol=TOLERANCE)
     result: dict[str, Any] = {"N": problem.N, "K": problem.K, "iterations": here.n_iter}
     result["processors"] = _pace(here)
     for count in (1, 2, 4):
-        labels = lass.distributed.partition(problem.W, count)
-        found = lass.distributed.solve(problem, partitions=labels, tol=TOLERANCE, device=str(device))
+        labels = lass.solvers.distributed.partition(problem.W, count)
+        found = lass.solvers.distributed.solve(problem, partitions=labels, tol=TOLERANCE, device=str(device))
         result[f"workers_{count}"] = _pace(found) | {
             "iterations": found.n_iter,
             "objective_difference": abs(found.objective - here.objective) / problem.stake,

@@ -29,11 +29,11 @@ import scipy.sparse as sp
 
 import sets
 from lass.graph.approximate import Approximate
-from lass.graph.dense import Space
+from lass.graph.dense_pairs import Space
 from lass.graph.exact import Exact
-from lass.graph.plain import Found, ScikitLearn
-from lass.graph.products import Products
 from lass.graph.rotation import components
+from lass.graph.sklearn_search import Found, ScikitLearn
+from lass.graph.sparse_products import Products
 from machine import facts, write_json
 
 K = 10

@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lass
-from lass.backends.threads import thread_count
-from lass.mapping import NewItem, assign
+from lass.kernels.threads import thread_count
+from lass.newitems.out_of_sample import NewItem, assign
 from machine import facts, write_json
 
 Array = NDArray[np.float64]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from skimage import data
 from skimage.segmentation import random_walker
 
-from lass.segmentation import Segmentation, segment
+from lass.learning.segmentation import Segmentation, segment
 from machine import facts, write_json
 
 RESULTS = Path(__file__).parent / "results"

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from evidence.sources import WIDER_TOPICS
 from numpy.typing import NDArray
 from scipy.sparse import csgraph
 
 import lass
-from lass.experiments.sources import WIDER_TOPICS
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"

@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 
 import sets
 from lass.collection import Collection
-from lass.completion import complete, features_of, graph_of, weigh
-from lass.completion.making import groups_of
-from lass.evaluation.rivals import Task
-from lass.evidence import Scores
-from lass.evidence.hiding import Split, split
+from lass.learning.predictors import Scores
+from lass.learning.predictors.holdout import Split, split
+from lass.tagging import complete, features_of, graph_of, weigh
+from lass.tagging.evaluation.baselines import Task
+from lass.tagging.stages import groups_of
 from machine import facts
 from suggestions_baselines import BASELINES, FROM_FEATURES, Answers
 from suggestions_report import OURS, calibration_error, doubts_found, figures, load, plant, report, save

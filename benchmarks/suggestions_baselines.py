@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.evaluation import rivals
-from lass.evaluation.rivals import Task
+from lass.tagging.evaluation import baselines as rivals
+from lass.tagging.evaluation.baselines import Task
 
 Array = NDArray[np.float64]
 

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.evaluation.metrics import average_precision, places, suggestion_figures
-from lass.evidence import Scores
-from lass.evidence.hiding import Split
+from lass.learning.predictors import Scores
+from lass.learning.predictors.holdout import Split
+from lass.tagging.evaluation.metrics import average_precision, places, suggestion_figures
 from machine import read_json
 
 OURS = "LASS"

@@ -48,7 +48,7 @@ def write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> P
 
 def debian(data: Path, folder: Path) -> list[str]:
     """The packages that come with lass."""
-    from lass.bundled import debian as bundled
+    from lass.collection.bundled import debian as bundled
 
     items, tags = bundled()
     return [

@@ -62,7 +62,7 @@ def settled(text: str) -> str:
 
 def main() -> None:
     """Run all commands and write the picture."""
-    from lass.bundled import debian
+    from lass.collection.bundled import debian
 
     out = Path(sys.argv[1]).resolve()
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import httpx
 
-from lass.bundled import debian
 from lass.collection import Collection, Settings
-from lass.completion import fit
-from lass.exchange.importing import read
+from lass.collection.bundled import debian
+from lass.collection.importing import read
+from lass.tagging import fit
 
 
 @dataclass

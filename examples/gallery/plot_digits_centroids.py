@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_mutual_info_score
 
-from lass.clustering import LaplacianKModes
+from lass.learning.clustering import LaplacianKModes
 
 digits = load_digits()
 X, truth = digits.data, digits.target

@@ -16,7 +16,7 @@ from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_mutual_info_score
 from sklearn.mixture import GaussianMixture
 
-from lass.clustering import LaplacianKModes
+from lass.learning.clustering import LaplacianKModes
 
 # the spirals are two components of the graph, which is what spectral clustering is to find here
 warnings.filterwarnings("ignore", "Graph is not fully connected")

@@ -13,7 +13,7 @@ from skimage import data
 from skimage.segmentation import mark_boundaries, random_walker
 from skimage.transform import rescale
 
-from lass.segmentation import segment
+from lass.learning.segmentation import segment
 
 image = rescale(data.astronaut() / 255, 0.5, channel_axis=-1, anti_aliasing=True)
 

@@ -5,9 +5,9 @@ an item, of shape (N, K): its assignment where the item is labelled, zeros where
 """
 
 from lass.baselines.consistency import normalized
-from lass.baselines.extension import class_mass, harmonic
+from lass.baselines.harmonic_extension import class_mass, harmonic
 from lass.baselines.labels import labels_from_affinities
-from lass.baselines.neighbour import nearest
-from lass.baselines.potential import poisson
+from lass.baselines.nearest_neighbour import nearest
+from lass.baselines.poisson_learning import poisson
 
 __all__ = ["class_mass", "harmonic", "labels_from_affinities", "nearest", "normalized", "poisson"]

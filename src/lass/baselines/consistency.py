@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from lass.baselines.labels import label_rows
-from lass.checks import number
-from lass.core import Array, GraphOperator
 from lass.graph.laplacian import as_sparse, as_weights, split_laplacian
-from lass.linear import ConjugateGradients
+from lass.model.checks import number
+from lass.model.linear_systems import ConjugateGradients
+from lass.model.quadratic_program import Array, GraphOperator
 
 
 def normalized(W: Any, y: Any, alpha: float = 0.99) -> Array:

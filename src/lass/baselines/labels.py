@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from lass.checks import number, numbers
-from lass.core import Array
 from lass.graph.laplacian import as_sparse
+from lass.model.checks import number, numbers
+from lass.model.quadratic_program import Array
 
 
 def labels_from_affinities(G: Any, eps: float = 0.0) -> Array:

@@ -9,11 +9,11 @@ import click
 from lass.cli.fit import run, show
 from lass.cli.group import Command
 from lass.cli.init import make
+from lass.cli.output import Talk, caption, json_option, opened, talking
 from lass.cli.studio import serving_options, start
 from lass.cli.suggest import show as show_suggestions
-from lass.cli.talking import Talk, caption, json_option, opened, talking
-from lass.exchange.importing import read
-from lass.exchange.tables import as_rows
+from lass.collection.importing import read
+from lass.tagging.tables import as_rows
 
 EXAMPLES = ["lass demo", "lass demo --no-studio", "lass demo all-packages/ --data debian/"]
 
@@ -38,7 +38,7 @@ def demo(talk: Talk, folder: Path, data: Path | None, no_studio: bool, port: int
             done = run(talk, collection)
             if not (talk.as_json or talk.quiet):
                 show(talk, done)
-        from lass.completion import Opinions
+        from lass.tagging import Opinions
 
         opinions = Opinions.of(collection)
         added = opinions.suggestions(top=3, limit=8, untagged=True)
@@ -68,7 +68,7 @@ def _make(talk: Talk, folder: Path, data: Path | None) -> None:
     from lass.collection import Settings
 
     if data is None:
-        from lass.bundled import debian
+        from lass.collection.bundled import debian
 
         items, tags = debian()
     else:

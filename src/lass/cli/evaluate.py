@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.talking import Talk, folder_argument, json_option, opened, talking
+from lass.cli.output import Talk, folder_argument, json_option, opened, talking
 
 EXAMPLES = [
     "lass evaluate packages/ --seeds 3 --picture evaluation.png",
@@ -49,16 +49,16 @@ def evaluate(
     if not 0 < hide < 1:
         raise ValueError(f"--hide must be a share between 0 and 1; found {hide:g}")
     with opened(folder) as collection:
-        from lass.evaluation import evaluate_collection, tables
-        from lass.evaluation import picture as draw
-        from lass.evaluation.drawing import check_ending
-        from lass.evaluation.showing import summary
-        from lass.evidence.hiding import SITUATIONS
+        from lass.learning.predictors.holdout import SITUATIONS
+        from lass.tagging.evaluation import evaluate_collection, tables
+        from lass.tagging.evaluation import picture as draw
+        from lass.tagging.evaluation.figure import check_ending
+        from lass.tagging.evaluation.tables import summary
 
         if picture is not None:
             check_ending(picture)
         with talk.progress() as making:
-            from lass.completion import graph_of
+            from lass.tagging import graph_of
 
             if collection.stale().keys() & {"features", "graph"}:
                 graph_of(collection, making)

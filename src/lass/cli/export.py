@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.talking import Talk, count, folder_argument, json_option, opened, talking
-from lass.exchange.tables import ASSIGNMENTS, WORDS, assignments, words
-from lass.exchange.writing import check_ending, write_delimited, write_rows
+from lass.cli.output import Talk, count, folder_argument, json_option, opened, talking
+from lass.collection.writing import check_ending, write_delimited, write_rows
+from lass.tagging.tables import ASSIGNMENTS, WORDS, assignments, words
 
 COLUMNS = {"words": WORDS, "assignments": ASSIGNMENTS}
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lass.cli.group import Command
-from lass.cli.talking import Talk, count, folder_argument, json_option, opened, talking
+from lass.cli.output import Talk, count, folder_argument, json_option, opened, talking
 
 if TYPE_CHECKING:
     from lass.collection import Collection
-    from lass.completion import Fit
-    from lass.places import Engine
+    from lass.solvers.placement import Engine
+    from lass.tagging import Fit
 
 
 def _lam(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:
@@ -36,7 +36,7 @@ def _engine(engine: str | None, address: str | None, workers: int | None) -> Eng
         return None
     from functools import partial
 
-    from lass.distributed import solve
+    from lass.solvers.distributed import solve
 
     return partial(solve, transport="ray", address=address, partitions=workers or 2)
 
@@ -95,7 +95,7 @@ def fit(
 def run(talk: Talk, collection: Collection, engine: Engine | None = None) -> Fit:
     """Fit with progress."""
     with talk.progress() as report:
-        from lass.completion import fit as fit_collection
+        from lass.tagging import fit as fit_collection
 
         return fit_collection(collection, report, engine=engine)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lass.cli.group import Command
-from lass.cli.importing import reading_options
-from lass.cli.talking import Talk, count, json_option, talking
-from lass.exchange.importing import Imported, names_of, read, settings_of, told
+from lass.cli.import_options import reading_options
+from lass.cli.output import Talk, count, json_option, talking
+from lass.collection.importing import Imported, names_of, read, settings_of, told
 
 if TYPE_CHECKING:
     from lass.collection import Settings

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.talking import Talk, folder_argument, json_option, opened, talking
+from lass.cli.output import Talk, folder_argument, json_option, opened, talking
 from lass.collection import Change, Naming
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.talking import Talk, caption, folder_argument, json_option, opened, talking
+from lass.cli.output import Talk, caption, folder_argument, json_option, opened, talking
 
 
 @click.command("next", cls=Command, examples=["lass next packages/ --top 5"])
@@ -18,7 +18,7 @@ from lass.cli.talking import Talk, caption, folder_argument, json_option, opened
 def next_items(talk: Talk, folder: Path, top: int) -> None:
     """Name the untagged items of FOLDER whose tags would teach most about the others."""
     with opened(folder) as collection:
-        from lass.completion import next_items as ask
+        from lass.tagging import next_items as ask
 
         questions = ask(collection, top)
         items = collection.items([question.item for question in questions])

@@ -12,7 +12,7 @@ from rich.progress import Progress as Bars
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lass.completion.making import Progress
+    from lass.tagging.stages import Progress
 
 WORDS = {
     "features": "reading the items",

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.talking import Talk, folder_argument, json_option, opened, talking
+from lass.cli.output import Talk, folder_argument, json_option, opened, talking
 
 
 @click.command(cls=Command, examples=["lass report packages/ --out report.html"])
@@ -31,7 +31,7 @@ def report(talk: Talk, folder: Path, out: Path) -> None:
     if not out.parent.is_dir():
         raise ValueError(f"--out: there is no folder {str(out.parent)!r}")
     with opened(folder) as collection:
-        from lass.reporting import report as written
+        from lass.report import report as written
 
         page = written(collection).encode()
     draft = out.with_name(f".{out.name}.{os.urandom(8).hex()}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.talking import Talk, json_option, talking
+from lass.cli.output import Talk, json_option, talking
 
 EXAMPLES = [
     "lass reproduce toy --out evidence/",
@@ -38,8 +38,8 @@ def reproduce(
     and pictures in the folder; report.html tells them all, and so does evidence.md. A run that was stopped
     goes on where it was.
     """
+    from evidence import NAMES
     from lass.collection.records import close
-    from lass.experiments import NAMES
 
     for name in names:
         if name not in (*NAMES, "all"):
@@ -49,7 +49,7 @@ def reproduce(
         raise ValueError(f"--data: there is no folder {str(data)!r}")
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must be a folder; found the file {str(out)!r}")
-    from lass.experiments.running import reproduce as run
+    from evidence.running import reproduce as run
 
     began = time.monotonic()
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from lass.cli.group import Command
-from lass.cli.talking import Talk, folder_argument, talking
+from lass.cli.output import Talk, folder_argument, talking
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lass.cli.group import Command
-from lass.cli.talking import Talk, caption, count, folder_argument, json_option, opened, talking
-from lass.exchange.tables import DOUBTS, SUGGESTIONS, as_rows
-from lass.exchange.writing import check_ending, write_delimited, write_rows
+from lass.cli.output import Talk, caption, count, folder_argument, json_option, opened, talking
+from lass.collection.writing import check_ending, write_delimited, write_rows
+from lass.tagging.tables import DOUBTS, SUGGESTIONS, as_rows
 
 if TYPE_CHECKING:
-    from lass.completion import Doubt, Suggestion
+    from lass.tagging import Doubt, Suggestion
 
 #: items on a terminal, unless --limit says otherwise
 SHOWN = 15
@@ -56,7 +56,7 @@ def suggest(
     if limit is None and not whole:
         limit = SHOWN
     with opened(folder) as collection:
-        from lass.completion import Opinions
+        from lass.tagging import Opinions
 
         for name, why in collection.stale().items():
             talk.say(f"note: {name} out of date ({why}); lass fit {folder} brings them up to date")

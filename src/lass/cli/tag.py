@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.talking import Talk, json_option, opened, talking
+from lass.cli.output import Talk, json_option, opened, talking
 
 EXAMPLES = [
     "lass tag packages/ mutt +mail::imap -game::strategy",

@@ -48,12 +48,12 @@ class Stored:
 
 
 def save(path: Path, matrix: Any, stamp: Stamp, beside: dict[str, Any]) -> None:
-    """Write an array, dense or sparse or :class:`lass.many.Assignments`, whole or not at all."""
+    """Write an array, dense or sparse or :class:`lass.solvers.sparse.Assignments`, whole or not at all."""
     import numpy as np
     import scipy.sparse as sp
 
-    from lass.many import Assignments
-    from lass.storage import pack_matrix, write
+    from lass.model.files import pack_matrix, write
+    from lass.solvers.sparse import Assignments
 
     arrays: dict[str, Any] = {}
     if isinstance(matrix, Assignments):
@@ -94,13 +94,13 @@ def _guarded(path: Path, reading: Callable[[], Thing]) -> Thing | None:
 
 
 def _whole(path: Path) -> Stored:
-    from lass.storage import read
+    from lass.model.files import read
 
     return read(path, _stored, "array")
 
 
 def _stored(data: dict[str, Any]) -> Stored:
-    from lass.storage import unpack_matrix
+    from lass.model.files import unpack_matrix
 
     stamp, matrix = _stamp(data), unpack_matrix(data, "matrix")
     if matrix.ndim != 2 or matrix.shape[0] != stamp.items or matrix.dtype.kind not in "biuf":
@@ -115,7 +115,7 @@ def _stored(data: dict[str, Any]) -> Stored:
 
 def _assignments(stored: Any, background: Any) -> Any:
     """Assignments from what is stored of them, checked."""
-    from lass.many import Assignments
+    from lass.solvers.sparse import Assignments
 
     if not stored.has_canonical_format:
         raise ValueError("an item has a tag twice")

@@ -7,7 +7,8 @@ from pathlib import Path
 from sqlite3 import DatabaseError
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from lass.collection import checking, log, past, store, tags
+from lass.collection import checking, log, store, tags
+from lass.collection import history as past
 from lass.collection.creation import SETTINGS, TAGS
 from lass.collection.database import Database
 from lass.collection.records import Change, Item, Moment, Naming, Since

@@ -35,7 +35,7 @@ class Shelf(Folder):
     def assignments(self) -> Any:
         """The assignments, one row an item and one column a category; None if not there.
 
-        An array, or :class:`lass.many.Assignments` where all numbers did not fit into the memory.
+        An array, or :class:`lass.solvers.sparse.Assignments` where all numbers did not fit into the memory.
         """
         return _matrix(self.stored("assignments"))
 

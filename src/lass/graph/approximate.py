@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.backends.threads import over_rows
 from lass.graph.cells import TOGETHER, Cells
-from lass.graph.dense import SAMPLE, Points, Points32, Space
-from lass.graph.plain import Found, Rows
+from lass.graph.dense_pairs import SAMPLE, Points, Points32, Space
 from lass.graph.rotation import rotate, share_within
+from lass.graph.sklearn_search import Found, Rows
+from lass.kernels.threads import over_rows
 
 #: share of the true neighbours of a sample at which the search does not try harder
 ENOUGH = 0.995
@@ -103,7 +103,7 @@ class Approximate:
 
     def _candidates(self, X: NDArray[Any], own: Rows | None) -> NDArray[np.int32]:
         """The nearest rows in the cells that are looked through, in no order; -1 where there are few."""
-        from lass.graph.scan import look_through
+        from lass.kernels.neighbour_search import look_through
 
         if self.basis is None or own is None:
             Q = self.space.points(X, self.basis).array

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.backends.threads import over_rows
-from lass.graph.dense import Points32, one_blas_thread
-from lass.graph.plain import Rows
+from lass.graph.dense_pairs import Points32, one_blas_thread
+from lass.graph.sklearn_search import Rows
+from lass.kernels.threads import over_rows
 
 #: rows in a cell, on average, at least
 SMALLEST = 64
@@ -74,7 +74,7 @@ class Cells:
 
     def nearest(self, Q: Points32, count: int) -> NDArray[np.int32]:
         """The ``count`` cells with the nearest centres of each point, the nearest first."""
-        from lass.graph.scan import keep_least
+        from lass.kernels.neighbour_search import keep_least
 
         least, which = np.full((len(Q), count), np.inf, np.float32), np.zeros((len(Q), count), np.int32)
         half = np.einsum("ij,ij->i", self.centres, self.centres) / 2

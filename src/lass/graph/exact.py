@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.graph.dense import SAMPLE, Space
-from lass.graph.plain import Found, Rows
+from lass.graph.dense_pairs import SAMPLE, Space
 from lass.graph.rotation import rotate
+from lass.graph.sklearn_search import Found, Rows
 
 #: rows whose candidates are held at a time
 TOGETHER = 8192

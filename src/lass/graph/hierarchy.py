@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.backends.threads import kernels, over_rows
 from lass.graph.laplacian import components
+from lass.kernels.threads import kernels, over_rows
 
 Array = NDArray[np.float64]
 #: pointers, columns and weights of a graph, and a diagonal
@@ -60,7 +60,7 @@ class Hierarchy:
             self.group = np.zeros(0, np.int32)
             return
         self.group = groups[0]
-        self.starts, self.rows = kernels("levels").members(self.group, counts[0])
+        self.starts, self.rows = kernels("multilevel").members(self.group, counts[0])
         self.bounds = np.cumsum([0, *counts])
         shifted = [group + low for group, low in zip(groups[1:], self.bounds[1:], strict=False)]
         self.parents = np.concatenate([*shifted, np.zeros(0)]).astype(np.int32)
@@ -69,7 +69,7 @@ class Hierarchy:
         whole = self.group
         for group in groups[1:]:
             whole = np.where(whole >= 0, group[whole], np.int32(-1))
-        self.last = _inverse(kernels("levels").collapse(*fine, whole, counts[-1]))
+        self.last = _inverse(kernels("multilevel").collapse(*fine, whole, counts[-1]))
 
     def serves(self, fixed: NDArray[np.bool_]) -> bool:
         """Whether it was made for these fixed rows or nearly so; others that are fixed must be held apart."""
@@ -80,7 +80,7 @@ class Hierarchy:
 
         A ``former`` answer that is no longer needed is overwritten.
         """
-        levels, size = kernels("levels"), R.shape[1]
+        levels, size = kernels("multilevel"), R.shape[1]
         V, squares = np.empty((self.bounds[-1], size)) if former is None else former, np.zeros(size)
         over_rows(levels.gather, len(self.starts) - 1, R.size, self.starts, self.rows, R, V)
         levels.climb(self.bounds, self.parents, self.inverse, self.last, V, squares)
@@ -115,7 +115,7 @@ def _paired(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[NDArray[np.int32], 
 
     Rows that are each other's firmest neighbours make a pair, in some rounds. O(nnz).
     """
-    levels, ties = kernels("levels"), len(graph[1])
+    levels, ties = kernels("multilevel"), len(graph[1])
     mate = np.where(fixed, np.int32(len(fixed)), np.int32(-1))  # taken, by nobody
     choice = np.full(len(fixed), -1, np.int32)
     left = np.flatnonzero(~fixed).astype(np.int32)
@@ -130,7 +130,7 @@ def _paired(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[NDArray[np.int32], 
 
 def _merged(graph: Graph, group: NDArray[np.int32], count: int) -> Graph:
     """The graph and the diagonal between groups."""
-    levels, ties = kernels("levels"), len(graph[1])
+    levels, ties = kernels("multilevel"), len(graph[1])
     starts, rows = levels.members(group, count)
     sizes = np.empty(count)
     over_rows(levels.gather_one, count, len(group), starts, rows, graph[3], sizes)

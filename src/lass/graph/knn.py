@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from lass.graph.laplacian import as_sparse
-from lass.graph.plain import Found, Search, nearest_first
 from lass.graph.search import How, as_items, choose
+from lass.graph.sklearn_search import Found, Search, nearest_first
 from lass.graph.weights import (
     Symmetric,
     Weights,

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse import csgraph
 
-from lass.backends.threads import kernels
+from lass.kernels.threads import kernels
 
 Kind = Literal["plain", "normalized"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.graph.dense import LADDER, MANY, Points, Points32, Space, one_blas_thread
-from lass.graph.plain import Found, Rows
+from lass.graph.dense_pairs import LADDER, MANY, Points, Points32, Space, one_blas_thread
+from lass.graph.sklearn_search import Found, Rows
 
 
 def components(space: Space, rng: np.random.Generator) -> Points32:

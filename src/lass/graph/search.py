@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from lass.graph.plain import FEW, Given, ScikitLearn, Search
+from lass.graph.sklearn_search import FEW, Given, ScikitLearn, Search
 
 How = Literal["auto", "exact", "approximate"]
 
@@ -71,7 +71,7 @@ def _check_finite(X: Any, name: str) -> None:
 
 def choose(X: Any, k: int, metric: str, how: How, seed: int) -> Search:
     """The search for rows ``X``: exact up to some tens of thousands of dense rows, or any sparse ones."""
-    from lass.graph import products
+    from lass.graph import sparse_products as products
     from lass.graph.approximate import Approximate
     from lass.graph.exact import Exact
 

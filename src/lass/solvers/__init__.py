@@ -1,79 +1,8 @@
-"""Solvers, one short file a method, one interface; :func:`pick` chooses."""
+"""Solvers: one file a method, one interface; `solve`, its solution, and where it runs.
 
-from __future__ import annotations
+Parts are loaded when first used, so that importing takes no time.
+"""
 
-from lass.core import Core, GraphOperator
-from lass.linear import fill
-from lass.solvers.admm import ADMM
-from lass.solvers.base import Callback, Solver, Step, Watch
-from lass.solvers.face import Face
-from lass.solvers.gradient import Gradient
-from lass.solvers.local import Local
-from lass.solvers.reduced import EXPLICIT, Reduced
+import lazy_loader
 
-__all__ = [
-    "ADMM",
-    "Callback",
-    "Face",
-    "Gradient",
-    "Local",
-    "Reduced",
-    "Solver",
-    "Step",
-    "Watch",
-    "named",
-    "pick",
-]
-
-METHODS: dict[str, type[Solver]] = {solver.name: solver for solver in (ADMM, Face, Gradient, Local, Reduced)}
-
-
-def named(method: str | Solver) -> Solver | None:
-    """The solver called ``method``, or the solver given; None for "auto"."""
-    if method == "auto":
-        return None
-    if isinstance(method, str):
-        if method not in METHODS:
-            known = ", ".join(repr(name) for name in ("auto", *sorted(METHODS)))
-            raise ValueError(f"method must be one of {known}, or a solver; found {method!r}")
-        return METHODS[method]()
-    if isinstance(method, type) or not callable(getattr(method, "run", None)):
-        raise ValueError(f"method must be a name or have a method run(core, Z, watch); found {method!r}")
-    return method
-
-
-def pick(core: Core, started: bool) -> tuple[Solver, str]:
-    """The solver for a core, with or without a start, and why; from facts that cost O(nnz).
-
-    Factorising costs about F^2 / N operations, F the numbers that the factor will hold, from the
-    depth of the graph (:func:`lass.linear.fill`), and then some solves with the factor;
-    conjugate gradients need some multiples of depth products, each 2 nnz K operations. With no more
-    informed rows than categories, a solve a row costs less than a few products.
-    """
-    if core.masses is not None:
-        return Face(), "category masses by their multipliers"
-    if not core.convex:
-        return Gradient(), "negative weights: plain descent to a stationary point"
-    solver, why = _by_depth(core)
-    if started:
-        return Local(otherwise=solver), "from a start"
-    return solver, why
-
-
-def _by_depth(core: Core) -> tuple[Solver, str]:
-    N, K = core.shape
-    silent = int(core.harmonic.sum())
-    told = f"{N - silent:,} of {N:,} rows have a word of their own"
-    if core.C is None and silent > N // 2 and isinstance(core.operator, GraphOperator):
-        if N - silent <= min(K, EXPLICIT):
-            return Reduced(), f"{told}, no more than there are categories, so eliminating is cheap"
-        levels = core.operator.depth
-        # a formed Schur complement takes a solve a row, an applied one a solve a category and iteration
-        solves = N - silent if N - silent <= EXPLICIT else 50 * K
-        numbers = fill(silent, levels)
-        factorise = numbers**2 / silent + 4 * solves * numbers
-        iterate = 20 * levels * core.operator.W.nnz * K
-        if factorise < iterate:
-            return Reduced(), f"{told}; the graph is {levels} levels deep, so eliminating is cheap"
-        return Face(), f"{told}; the graph is only {levels} levels deep, so iterating is cheap"
-    return Face(), told
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

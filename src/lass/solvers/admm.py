@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from lass.core import Array, Core, GraphOperator
 from lass.graph.laplacian import components, depth
-from lass.linear import FACTOR_LIMIT, ConjugateGradients, Factor, fill
+from lass.model.linear_systems import FACTOR_LIMIT, ConjugateGradients, Factor, fill
+from lass.model.quadratic_program import Array, Core, GraphOperator
 from lass.solvers.base import Watch
 
 
@@ -180,7 +180,7 @@ def _feasible(core: Core, Z: Array, work: Array) -> tuple[Array, float]:
     point = np.array(Z, order="C")
     core.rows("project", point)
     if core.masses is not None:
-        from lass.masses import repair
+        from lass.model.category_totals import repair
 
         point = repair(point, core.masses)
     return point, core.certify(point, core.apply(point, work)).gap

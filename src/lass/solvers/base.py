@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from lass.core import Array, Core
+from lass.model.quadratic_program import Array, Core
 
 
 class Step(NamedTuple):

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from lass.core import Array, Certificate, Core
+from lass.model.quadratic_program import Array, Certificate, Core
+from lass.solvers.augmented_lagrangian import with_masses
 from lass.solvers.base import Watch, empty_like
 from lass.solvers.gradient import accelerate
-from lass.solvers.multipliers import with_masses
 from lass.solvers.slides import Coarse, best_slide
 
 #: share of the movement that may lie outside the simplices before a face is given up

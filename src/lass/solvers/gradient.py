@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lass.core import Array, Core
+from lass.model.quadratic_program import Array, Core
+from lass.solvers.augmented_lagrangian import with_masses
 from lass.solvers.base import Watch, empty_like
-from lass.solvers.multipliers import with_masses
 
 
 @dataclass(frozen=True)

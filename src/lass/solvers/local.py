@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.backends.threads import kernels
-from lass.core import Array, Core, GraphOperator
+from lass.kernels.threads import kernels
+from lass.model.quadratic_program import Array, Core, GraphOperator
 from lass.solvers.base import Solver, Watch
 from lass.solvers.face import Face
-from lass.solvers.few import follow, told_rows
-from lass.solvers.ripple import ripple
+from lass.solvers.labelled_rows import follow, told_rows
+from lass.solvers.single_row import ripple
 
 #: with few words, a gap so many times too large is not that of some rows
 FAR = 10.0

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.core import Array, Core, GraphOperator
 from lass.graph.laplacian import as_sparse, depth
-from lass.linear import ConjugateGradients, Factor, solver_for
+from lass.model.linear_systems import ConjugateGradients, Factor, solver_for
+from lass.model.quadratic_program import Array, Core, GraphOperator
 from lass.solvers.base import Watch
 from lass.solvers.face import Face
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.backends.threads import kernels
-from lass.core import Array, Core, GraphOperator, TiedOperator
 from lass.graph.hierarchy import Hierarchy
+from lass.kernels.threads import kernels
+from lass.model.quadratic_program import Array, Core, GraphOperator, TiedOperator
 
 NONE = np.zeros(0)
 NO_GROUP, NO_ANSWER = np.zeros(0, np.int32), np.zeros((0, 0))

@@ -16,13 +16,15 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 import lass
-from lass.studio.desk import Desk, Done, Missing
+from lass.studio.context import Office
 from lass.studio.events import Events
 from lass.studio.guard import Guard
-from lass.studio.learner import Learner
 from lass.studio.messages import Refusal
-from lass.studio.office import Office
-from lass.studio.routes import changing, moving, reading
+from lass.studio.routes import reads as reading
+from lass.studio.routes import transfer as moving
+from lass.studio.routes import writes as changing
+from lass.studio.session import Desk, Done, Missing
+from lass.studio.trainer import Learner
 from lass.studio.uploads import Uploads
 
 UNBUILT = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lass.studio.desk import Desk, Missing
-from lass.studio.rows import has_picture
+from lass.studio.item_rows import has_picture
+from lass.studio.session import Desk, Missing
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 

@@ -12,15 +12,15 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from lass.collection import Collection
+from lass.collection.importing import Imported, names_of, read, settings_of
 from lass.collection.reading import BadInput
 from lass.collection.reading.cells import text_of
+from lass.collection.reading.errors import Watch
 from lass.collection.reading.items import ID, TEXT, TITLE
 from lass.collection.reading.tables import open_table
-from lass.collection.reading.trouble import Watch
-from lass.exchange.importing import Imported, names_of, read, settings_of
-from lass.studio.desk import Desk, Missing
 from lass.studio.messages import Import, Mapping, Preview
 from lass.studio.messages import Imported as Result
+from lass.studio.session import Desk, Missing
 
 #: pairs of files that wait for an answer; the oldest go first
 KEPT = 4

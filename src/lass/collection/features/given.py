@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection.reading.cells import BadCell, number_of, text_of, value_of
+from lass.collection.reading.errors import Problem, Watch, shown
 from lass.collection.reading.tables import open_table
-from lass.collection.reading.trouble import Problem, Watch, shown
 
 Vectors = NDArray[np.float32]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lass.collection.reading.errors import BadInput, Problem
 from lass.collection.reading.folders import no_image, open_image
-from lass.collection.reading.trouble import BadInput, Problem
 
 #: a picture is looked at in this size
 SIDE = 64

@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
+from lass.collection.reading.errors import shown
 from lass.collection.reading.lines import LIMIT, TOO_LONG, fault
-from lass.collection.reading.trouble import shown
 
 YES = frozenset({"x", "true", "yes", "y", "t", "✓", "✔", "+"})
 NO = frozenset({"false", "no", "n", "f", "-"})

@@ -8,9 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lass.collection.reading.errors import BadInput, Watch
 from lass.collection.reading.items import Items
 from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, text_lines
-from lass.collection.reading.trouble import BadInput, Watch
 
 TEXTS = (".txt", ".md")
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from lass.collection.reading.annotations import Ledger, Word, add_cells
 from lass.collection.reading.cells import BadCell, number_of, plain_of, text_of
+from lass.collection.reading.errors import Problem, Watch, shown
 from lass.collection.reading.tables import Table, open_table
-from lass.collection.reading.trouble import Problem, Watch, shown
-from lass.collection.reading.words import Ledger, Word, add_cells
 
 ID = ("id", "item", "item_id", "key")
 TITLE = ("title", "name", "label")

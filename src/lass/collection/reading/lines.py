@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from lass.collection.reading.trouble import BadInput, Watch, shown
+from lass.collection.reading.errors import BadInput, Watch, shown
 
 #: longest line, cell or text that is read, in characters
 LIMIT = 10_000_000

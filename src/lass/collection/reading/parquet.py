@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lass.collection.reading.errors import Watch
 from lass.collection.reading.tables import Rows, Table
-from lass.collection.reading.trouble import Watch
 
 BATCH = 4096
 

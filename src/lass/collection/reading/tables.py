@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lass.collection.reading.errors import Watch, missing_column, shown
 from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, is_packed, kind_of, text_lines
-from lass.collection.reading.trouble import Watch, missing_column, shown
 
 Rows = Iterator[tuple[int, list[Any]]]
 

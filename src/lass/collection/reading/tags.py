@@ -8,10 +8,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
+from lass.collection.reading.annotations import Ledger, Word, add_cells
 from lass.collection.reading.cells import BadCell, separator_of, signed_tag, text_of, value_of
+from lass.collection.reading.errors import Problem, Watch, shown
 from lass.collection.reading.tables import Rows, Table, open_table
-from lass.collection.reading.trouble import Problem, Watch, shown
-from lass.collection.reading.words import Ledger, Word, add_cells
 
 Layout = Literal["auto", "long", "column", "wide"]
 

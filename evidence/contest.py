@@ -1,0 +1,128 @@
+"""Methods against each other over random partitions: gathering, choosing, tables and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from evidence.frame import Context, Table
+from evidence.grids import Best, best, difference, shown
+
+#: two methods are level within so many points of error, or one standard error of their difference
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Errors in per cent of ``methods``, by the number of labels: one sheet a run.
+
+    Every method has at each number of labels the value of its parameter with the least mean error.
+    """
+
+    methods: Sequence[str]
+    sheets: Mapping[int, Sequence[Mapping[str, Any]]]
+
+    @property
+    def counts(self) -> list[int]:
+        """Numbers of labels."""
+        return list(self.sheets)
+
+    @cached_property
+    def cells(self) -> dict[int, dict[str, Best]]:
+        """The best of each method at each number of labels."""
+        return {
+            count: {name: best([sheet["figures"][name] for sheet in found]) for name in self.methods}
+            for count, found in self.sheets.items()
+        }
+
+    def line(self, name: str) -> list[Best]:
+        """A method over all numbers of labels."""
+        return [self.cells[count][name] for count in self.counts]
+
+    def along(self, name: str, values: Sequence[float], count: int) -> list[Best]:
+        """A method at one number of labels over the values of its parameter, which keys begin with."""
+        found = [sheet["figures"][name] for sheet in self.sheets[count]]
+        return [
+            best([{key: v for key, v in run.items() if key.split(" ")[0] == f"{value:g}"} for run in found])
+            for value in values
+        ]
+
+    def seconds(self, name: str, count: int) -> float:
+        """Median time of one fit: other work on the machine makes some runs slow."""
+        return float(np.median([sheet["seconds"][name] for sheet in self.sheets[count]]))
+
+    def lead(self, name: str, rivals: Sequence[str], count: int) -> int:
+        """1 where a method is ahead of its best rival, 0 where they are level, -1 where it is behind."""
+        row = self.cells[count]
+        gap, error = difference(row[name], min((row[other] for other in rivals), key=lambda one: one.mean))
+        return int(abs(gap) > max(LEVEL, error)) * (1 if gap < 0 else -1)
+
+    def wins(self, name: str, rivals: Sequence[str]) -> list[int]:
+        """Numbers of labels at which a method is level with the best rival, or better."""
+        return [count for count in self.counts if self.lead(name, rivals, count) >= 0]
+
+    def standing(self, name: str, rivals: Sequence[str]) -> str:
+        """How often a method is ahead of all rivals, and how often level with the best, in words."""
+        leads = [self.lead(name, rivals, count) for count in self.counts]
+        counts = f"{leads.count(1)} of {len(leads)} numbers of labels, level at {leads.count(0)}"
+        return f"ahead of {', '.join(rivals)} at {counts}{self.losses(name, rivals)}"
+
+    def nearly(self, counts: Sequence[int]) -> bool:
+        """Whether these are nearly all numbers of labels: four in five."""
+        return len(counts) >= 0.8 * len(self.counts)
+
+    def losses(self, name: str, rivals: Sequence[str]) -> str:
+        """Where a method is behind, and whom, in words."""
+        behind = []
+        for count in self.counts:
+            row = self.cells[count]
+            first = min(rivals, key=lambda other: row[other].mean)
+            if count not in self.wins(name, rivals):
+                behind.append(f"{count}: {row[name].mean:.1f} against {row[first].mean:.1f} of {first}")
+        return f", behind at {', '.join(behind)}" if behind else ""
+
+    def gaps(self, name: str, other: str) -> str:
+        """Differences in points at all numbers of labels, with standard errors over the same runs."""
+        pairs = [difference(row[name], row[other]) for row in self.cells.values()]
+        return ", ".join(f"{mean:+.1f} ± {error:.1f}" for mean, error in pairs)
+
+    def tables(self, what: str, grids: Sequence[str], note: str) -> list[Table]:
+        """Errors, the values chosen by the methods that have a grid, and seconds."""
+        heads = ["method", *(f"{count} a {what}" for count in self.counts)]
+        return [
+            Table(
+                "Error in %",
+                heads,
+                [[name, *map(shown, self.line(name))] for name in self.methods],
+                "Mean and standard error; with a grid, the value of the best mean at each number of labels.",
+            ),
+            Table(
+                "Values chosen",
+                heads,
+                [[name, *(one.parameter for one in self.line(name))] for name in grids],
+                note,
+            ),
+            Table(
+                "Seconds",
+                heads,
+                [[name, *(round(self.seconds(name, c), 3) for c in self.counts)] for name in self.methods],
+                "Median of one fit, at one value of the grid; building the graph counts for nobody.",
+            ),
+        ]
+
+
+def hold(
+    context: Context, methods: Sequence[str], counts: Sequence[int], measure: Callable[[int, int], Any]
+) -> Contest:
+    """Gather ``measure(count, seed)`` for all runs; what was measured before is read."""
+    sheets: dict[int, list[dict[str, Any]]] = {count: [] for count in counts}
+    for number in range(context.runs):
+        for count in counts:
+            make = partial(measure, count, number)
+            sheets[count].append(context.remember(f"labels-{count}-run-{number}", make))
+        context.tell(f"run {number + 1} of {context.runs}")
+    return Contest(methods, sheets)

@@ -1,0 +1,108 @@
+"""Figures of many runs: the best value of a parameter, its mean, and what can be said against others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Sheet:
+    """What one run came to: a figure for each method and value of its parameter, and seconds.
+
+    Examples
+    --------
+    >>> from evidence.grids import Sheet
+    >>> sheet = Sheet()
+    >>> sheet.add("SVM", "10", 0.25)
+    >>> sheet.figures
+    {'SVM': {'10': 0.25}}
+    """
+
+    figures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    _began: float = field(default_factory=time.perf_counter)
+
+    def begin(self) -> None:
+        """Start the clock for what is added next."""
+        self._began = time.perf_counter()
+
+    def clock(self, method: str) -> None:
+        """Add the time since the clock was started to a method."""
+        now = time.perf_counter()
+        self.seconds[method] = self.seconds.get(method, 0.0) + now - self._began
+        self._began = now
+
+    def add(self, method: str, parameter: str, figure: Any) -> None:
+        """Write down a figure; the parameter is empty for a method that has none."""
+        self.figures.setdefault(method, {})[parameter] = figure
+
+    def plain(self) -> dict[str, Any]:
+        """Figures and seconds, to be kept as JSON."""
+        return {"figures": self.figures, "seconds": self.seconds}
+
+
+@dataclass(frozen=True)
+class Best:
+    """The value of a parameter that is best in the mean over all runs, and its figure in each run."""
+
+    parameter: str
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the runs."""
+        return float(np.mean(self.values))
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean; zero for a single run."""
+        return standard_error(self.values)
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Standard error of a mean; zero for a single value.
+
+    Examples
+    --------
+    >>> from evidence.grids import standard_error
+    >>> standard_error([1.0, 3.0])
+    1.0
+    """
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def best(figures: Sequence[Mapping[str, float]], largest: bool = False) -> Best:
+    """Of figures a run by the value of a parameter: the value with the least (or largest) mean.
+
+    Examples
+    --------
+    >>> from evidence.grids import best
+    >>> best([{"1": 0.5, "10": 0.25}, {"1": 0.25, "10": 0.0}])
+    Best(parameter='10', values=(0.25, 0.0))
+    """
+    means = {parameter: np.mean([run[parameter] for run in figures]) for parameter in figures[0]}
+    chosen = (max if largest else min)(means, key=lambda parameter: means[parameter])
+    return Best(chosen, tuple(float(run[chosen]) for run in figures))
+
+
+def difference(ours: Best, theirs: Best) -> tuple[float, float]:
+    """Mean difference, ours less theirs, and its standard error over the same runs."""
+    gaps = [a - b for a, b in zip(ours.values, theirs.values, strict=True)]
+    return float(np.mean(gaps)), standard_error(gaps)
+
+
+def shown(found: Best) -> str:
+    """Mean and, of several runs, standard error; without spaces, so that no cell of a table breaks.
+
+    Examples
+    --------
+    >>> from evidence.grids import Best, shown
+    >>> shown(Best("", (12.0, 13.0))), shown(Best("", (12.0,)))
+    ('12.5±0.5', '12.0')
+    """
+    return f"{found.mean:.1f}±{found.error:.1f}" if len(found.values) > 1 else f"{found.mean:.1f}"

@@ -1,0 +1,75 @@
+"""Poisson learning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from lass.baselines.harmonic_extension import solve_rows
+from lass.baselines.labels import label_rows, shares_of
+from lass.graph.laplacian import as_weights, components
+from lass.model.quadratic_program import Array
+
+
+def poisson(W: Any, y: Any, prior: ArrayLike | None = None) -> Array:
+    """Poisson learning: labels are sources and sinks of a potential, not values held fixed.
+
+        L U = B,   b_n = y_n - mean of the labels where n is labelled, else 0;   sum_n d_n u_n = 0
+
+    (Calder, Cook, Thorpe and Slepcev 2020). Every connected component is a problem of its own.
+
+    Parameters
+    ----------
+    W : array or sparse matrix of shape (N, N)
+        Symmetric, >= 0.
+    y : array of shape (N,) or (N, K)
+        Labels with -1 for unknown, or label rows with zeros for unknown.
+    prior : array of shape (K,), optional
+        Shares of the classes, which sum to one: column k is multiplied by the prior
+        over the frequency of label k, as the authors do.
+
+    Returns
+    -------
+    array of shape (N, K)
+        Scores of any sign, the larger the likelier; not assignments. Where all labels of a component are
+        alike the equation says nothing, and every row there is that label less the even one.
+        Rows that no label reaches are zero.
+
+    Examples
+    --------
+    >>> from lass.baselines import poisson
+    >>> poisson([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [0, -1, 1])
+    array([[ 0.5, -0.5],
+           [ 0. ,  0. ],
+           [-0.5,  0.5]])
+    """
+    W = as_weights(W)
+    Y = label_rows(y, W.shape[0], prior)
+    N, K = Y.shape
+    told = np.asarray(Y.any(axis=1))
+    count, part = components(W)
+    member = sp.csr_array((np.ones(N), (part, np.arange(N))), shape=(count, N))
+    means = _ratio(member @ Y, member @ told)
+    B = np.where(told[:, None], Y - means[part], 0.0)
+    # a potential is known up to a constant: hold one item of each component, then move the mean to zero
+    held = np.unique(part, return_index=True)[1]
+    others = np.setdiff1d(np.arange(N), held)
+    U = np.zeros_like(Y)
+    U[others] = solve_rows(W, others, B[others])
+    degree = W.sum(axis=1)
+    U -= _ratio(member @ (degree[:, None] * U), member @ degree)[part]
+    differs = np.zeros(count, bool)
+    differs[part[np.abs(B).max(axis=1) > 1e-12]] = True
+    alike = ~differs & (member @ told > 0)
+    U = np.where(alike[part, None], means[part] - 1.0 / K, U)
+    if prior is None:
+        return U
+    return U * _ratio(shares_of(prior, K)[:, None], Y.sum(axis=0) / told.sum())[:, 0]
+
+
+def _ratio(values: Array, by: Array) -> Array:
+    """Rows divided by numbers >= 0, zero where those are zero."""
+    return np.divide(values, by[:, None], out=np.zeros_like(values), where=by[:, None] > 0)

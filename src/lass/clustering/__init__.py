@@ -1,5 +1,0 @@
-"""Clusters, each with a centroid that is a mode of its density."""
-
-from lass.clustering.kmodes import LaplacianKModes
-
-__all__ = ["LaplacianKModes"]

@@ -1,0 +1,60 @@
+"""What people said: one word a tag of an item, none twice and none against another."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+from lass.collection.reading.cells import BadCell, separator_of, tags_of, text_of
+from lass.collection.reading.errors import Watch, shown
+
+
+class Word(NamedTuple):
+    """One thing said: the item is about the tag (+1), is not (-1), or something between."""
+
+    item: str
+    tag: str
+    value: float
+
+
+class Ledger:
+    """Collects words, each (item, tag) once, and finds those that contradict one another."""
+
+    def __init__(self, watch: Watch, ids: Collection[str] | None = None) -> None:
+        self.watch = watch
+        self.ids = None if ids is None else ids if isinstance(ids, set | frozenset | dict) else set(ids)
+        self.said: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def add(self, line: int, item: str, pairs: Iterable[tuple[str, float]]) -> None:
+        """Take the words of one row."""
+        if not item:
+            self.watch.bad_row(line, "no item is named here; give each row the id of an item")
+            return
+        if self.ids is not None and item not in self.ids:
+            self.watch.bad_row(
+                line,
+                f"item {shown(item)} is not in the collection; add it to the items, or leave this row out",
+            )
+            return
+        for tag, value in pairs:
+            before = self.said.setdefault((item, tag), (value, line))
+            if before[0] != value:
+                self.watch.bad_row(
+                    line, f"item {shown(item)} has {value:g} for tag {shown(tag)}, but {before[0]:g} in line "
+                    f"{before[1]}; keep one of them",
+                )  # fmt: skip
+
+    @property
+    def words(self) -> list[Word]:
+        """The words so far; a value of zero says nothing and is none."""
+        return [Word(item, tag, value) for (item, tag), (value, _) in self.said.items() if value]
+
+
+def add_cells(taken: list[tuple[int, Any, Any]], separator: str | None, ledger: Ledger) -> None:
+    """Words from (line, item, cell with its tags); the separator is found in all cells together."""
+    separator = separator or separator_of([cell for _, _, cell in taken])
+    for line, item, cell in taken:
+        try:
+            ledger.add(line, text_of(item).strip(), tags_of(cell, separator))
+        except BadCell as error:
+            ledger.watch.bad_row(line, str(error))

@@ -1,1 +1,0 @@
-"""People's files in, tables out: what the command line and the Studio share."""

@@ -1,0 +1,107 @@
+"""Neighbours from scikit-learn, and from distances that are given."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.kernels.threads import thread_count
+
+Rows = NDArray[np.intp]
+#: distances (M, k), nearest first, and the fitted rows they lead to (M, k)
+Found = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+#: fewer rows than this are searched by scikit-learn: nothing here would be faster
+FEW = 5_000
+
+
+class Search(Protocol):
+    """Finds the nearest fitted rows."""
+
+    size: int
+    #: share of the true neighbours that is found; measured on a sample where the search is approximate
+    recall: float
+
+    def nearest(self, X: Any, own: Rows | None = None) -> Found:
+        """The nearest fitted rows of each row of X; ``own`` says which fitted row each one is itself."""
+        ...
+
+
+def nearest_first(distances: NDArray[Any], which: NDArray[Any], count: int, own: Rows | None) -> Found:
+    """The ``count`` nearest of each row's candidates, itself left out; ties by number."""
+    distances = distances.astype(np.float64)
+    if own is not None:
+        distances[which == own[:, None]] = np.inf
+    order = np.lexsort((which, distances), axis=1)[:, :count]
+    return np.take_along_axis(distances, order, 1), np.take_along_axis(which, order, 1).astype(np.int64)
+
+
+class ScikitLearn:
+    """Any metric of scikit-learn; trees where columns are few, all pairs where they are not."""
+
+    recall = 1.0
+
+    def __init__(self, X: Any, k: int, metric: str, algorithm: str = "auto") -> None:
+        from sklearn.neighbors import NearestNeighbors
+
+        self.size, self.k = X.shape[0], k
+        jobs = thread_count() if self.size >= FEW else None
+        self.fitted = NearestNeighbors(metric=metric, algorithm=algorithm, n_jobs=jobs).fit(X)
+
+    def nearest(self, X: Any, own: Rows | None = None) -> Found:
+        """The nearest fitted rows."""
+        if own is None:
+            distances, which = self.fitted.kneighbors(X, min(self.k, self.size))
+            return distances.astype(np.float64), which.astype(np.int64)
+        count = min(self.k, self.size - 1)
+        distances, which = self.fitted.kneighbors(X, count + 1)
+        itself = which == own[:, None]
+        # among many duplicates an item may not find itself: then any one of them is too many
+        itself[~itself.any(axis=1), 0] = True
+        others = (len(which), count)
+        return distances[~itself].reshape(others).astype(np.float64), which[~itself].reshape(others)
+
+
+class Given:
+    """Neighbours from a matrix of distances; in a sparse one, what is not stored is far away."""
+
+    recall = 1.0
+
+    def __init__(self, size: int, k: int) -> None:
+        self.size, self.k = size, k
+
+    def nearest(self, X: Any, own: Rows | None = None) -> Found:
+        """The columns with the least distances."""
+        stored = X.data if sp.issparse(X) else X
+        if stored.size and stored.min() < 0:
+            raise ValueError(f"X must hold distances >= 0 with metric='precomputed'; found {stored.min():g}")
+        return self._sparse(X, own) if sp.issparse(X) else self._dense(X, own)
+
+    def _dense(self, X: NDArray[Any], own: Rows | None) -> Found:
+        most = min(self.k + (own is not None), X.shape[1])
+        which = np.empty((len(X), most), np.int64)
+        for low in range(0, len(X), 1024):
+            part = X[low : low + 1024]
+            if own is not None:  # an item must be among its candidates, so that the others are enough
+                part = part.copy()
+                part[np.arange(len(part)), own[low : low + 1024]] = -1.0
+            which[low : low + 1024] = np.argpartition(part, most - 1, axis=1)[:, :most]
+        return nearest_first(np.take_along_axis(X, which, 1), which, self.k, own)
+
+    def _sparse(self, X: sp.csr_array, own: Rows | None) -> Found:
+        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        kept = np.ones(len(row), bool) if own is None else X.indices != own[row]
+        counts = np.bincount(row[kept], minlength=X.shape[0])
+        if counts.size and counts.min() < self.k:
+            raise ValueError(
+                f"X must hold at least n_neighbors = {self.k} distances a row; found {counts.min()} in row "
+                f"{counts.argmin()}. Store more of them (zeros too) or ask for fewer neighbours"
+            )
+        row, which, distances = row[kept], X.indices[kept].astype(np.int64), X.data[kept]
+        order = np.lexsort((which, distances, row))
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+        first = order[starts[:, None] + np.arange(self.k)]
+        return distances[first].astype(np.float64), which[first]

@@ -1,0 +1,98 @@
+"""Exact neighbours of sparse rows, such as texts, from sparse products that keep the largest alone."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.graph.sklearn_search import Found, Rows, ScikitLearn, nearest_first
+from lass.kernels.threads import thread_count
+
+
+def installed() -> bool:
+    """Whether the package that this search needs is there."""
+    return find_spec("sparse_dot_topn") is not None
+
+
+class Products:
+    """The largest inner products of sparse rows; cosine for rows >= 0, euclidean for any.
+
+    Euclidean distances follow from ``|x - y|^2 = |x|^2 - 2 (<x, y> - |y|^2 / 2)``: one
+    more column makes what stands in brackets an inner product. Holds a transposed
+    copy of the rows; time is that of the sparse product, memory O(N k).
+    """
+
+    recall = 1.0
+
+    def __init__(self, X: sp.csr_array, k: int, metric: str, seed: int = 0) -> None:
+        self.X, self.k, self.size, self.seed = X, k, X.shape[0], seed
+        self.metric, self.cosine = metric, metric == "cosine"
+        self.squares = _squares(X)
+        self.right = sp.csr_matrix(
+            _unit(X).T if self.cosine else sp.vstack([X.T, -self.squares[None] / 2, np.ones((1, self.size))])
+        )
+
+    def nearest(self, X: sp.csr_array, own: Rows | None = None) -> Found:
+        """The rows with the largest products."""
+        if self.cosine and (_signed(X) or _signed(self.X)):
+            # a product that is not there is zero, and more than a negative one
+            return ScikitLearn(self.X, self.k, self.metric, "brute").nearest(X, own)
+        count = min(self.k, self.size - (own is not None))
+        asked = count + (own is not None)
+        squares = _squares(X)
+        # added to the products of a row, so that all are positive and none is left out
+        shift = np.sqrt(squares * self.squares.max()) + self.squares.max() + 1e-300
+        left = _unit(X) if self.cosine else sp.hstack([X, np.ones((len(shift), 1)), shift[:, None]])
+        top = import_module("sparse_dot_topn").sp_matmul_topn(
+            sp.csr_matrix(left), self.right, asked, threshold=0.0, n_threads=thread_count()
+        )
+        slot = np.arange(asked) < np.diff(top.indptr)[:, None]
+        products, which = np.zeros(slot.shape), np.full(slot.shape, -1, np.int64)
+        products[slot], which[slot] = top.data, top.indices
+        if self.cosine:
+            self._fill(which, own)
+            distances = np.maximum(1.0 - products, 0.0)
+        else:
+            distances = self._distances(X, squares[:, None] + 2.0 * (shift[:, None] - products), which)
+        distances[which < 0] = np.inf
+        return nearest_first(distances, which, count, own)
+
+    def _fill(self, which: NDArray[np.int64], own: Rows | None) -> None:
+        """Rows with too few overlapping rows get others at random: all of those are at distance one."""
+        rng = np.random.default_rng(self.seed)
+        for row in np.flatnonzero((which < 0).any(axis=1)):
+            free = np.flatnonzero(which[row] < 0)
+            known = {*which[row].tolist(), -1 if own is None else int(own[row])}
+            drawn = rng.choice(self.size, min(self.size, len(known) + len(free)), replace=False)
+            others = [n for n in drawn.tolist() if n not in known][: len(free)]
+            which[row, free[: len(others)]] = others
+
+    def _distances(
+        self, X: sp.csr_array, squares: NDArray[np.float64], which: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Euclidean distances; where their squares have cancelled, from the difference of the two rows."""
+        rows, slots = np.nonzero(squares < 1e-6 * (_squares(X)[:, None] + self.squares.max()))
+        for low in range(0, len(rows), 10_000):
+            part = slice(low, low + 10_000)
+            step = X[rows[part]] - self.X[which[rows[part], slots[part]]]
+            squares[rows[part], slots[part]] = _squares(sp.csr_array(step))
+        return np.sqrt(squares)
+
+
+def _squares(X: sp.csr_array) -> NDArray[np.float64]:
+    return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+
+
+def _unit(X: sp.csr_array) -> sp.csr_array:
+    """Rows of length one; rows of zeros stay."""
+    norms = np.sqrt(_squares(X))
+    inverse = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+    return sp.csr_array(sp.diags_array(inverse) @ X)
+
+
+def _signed(X: sp.csr_array) -> bool:
+    return bool(X.nnz and X.data.min() < 0)

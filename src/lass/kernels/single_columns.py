@@ -1,0 +1,153 @@
+"""Conjugate gradients for single columns, whole in one compiled loop.
+
+A column is short enough to stay in the cache, and a product with the graph takes about as long as
+starting a thread would: threads get columns, not rows. Letters are those of :mod:`lass.kernels.dense_rows`.
+Places in arrays are read as unsigned numbers: Numba need not ask each whether it counts from the end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lass.kernels.dense_rows import _compiled, _signed, _to_simplex
+
+
+@_compiled
+def _answer(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V):  # type: ignore[no-untyped-def]
+    """Put the approximate inverse of a hierarchy times r into z, zero on fixed rows; returns <r, z>."""
+    levels = bounds.shape[0] - 1
+    for c in range(starts.shape[0] - 1):
+        total = 0.0
+        for i in range(np.uint64(starts[c]), np.uint64(starts[c + 1])):
+            total += r[np.uint32(rows[i])]
+        V[c] = total
+    if levels > 0:
+        for c in range(bounds[1], bounds[levels]):
+            V[c] = 0.0
+        low, count = bounds[levels - 1], last.shape[0]
+        for c in range(low):
+            V[np.uint32(parents[c])] += V[c]
+        ends = V[low : low + count].copy()
+        for c in range(count):
+            total = 0.0
+            for d in range(count):
+                total += last[c, d] * ends[d]
+            V[low + c] = total
+        for c in range(low - 1, -1, -1):
+            V[c] = between[c] * V[c] + V[np.uint32(parents[c])]
+    product = 0.0
+    for n in range(r.shape[0]):
+        z[n] = inverse[n] * r[n]
+        if levels > 0 and group[n] >= 0:
+            z[n] += V[np.uint32(group[n])]
+        if fixed[n]:
+            z[n] = 0.0
+        product += z[n] * r[n]
+    return product
+
+
+@_signed(
+    "int64(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], boolean[::1], int32[::1],"
+    " int64[::1], int32[::1], int64[::1], int32[::1], float64[::1], float64[:, ::1], int64[::1], float64,"
+    " int64, float64[:, ::1])"
+)
+def reach(  # type: ignore[no-untyped-def]
+    low, high, pointers, columns, weights, a, held, group, starts, rows, bounds, parents, between, last,
+    sources, tol, most, out,
+):  # fmt: skip
+    """out_i = the function that is 1 at row sources_i, 0 at the other held rows and harmonic elsewhere.
+
+    Held rows and the source do not move; the relative residual is ``tol`` at most, after ``most``
+    steps at most. Returns how many steps were taken.
+    """
+    size = a.shape[0]
+    r, z, p, q = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    V = np.empty(bounds[-1])
+    inverse, fixed = 1.0 / a, held.copy()
+    taken = 0
+    for i in range(low, high):
+        source = sources[i]
+        before = fixed[source]
+        fixed[source] = True
+        x = out[i]
+        x[:] = 0.0
+        r[:] = 0.0
+        goal = 0.0
+        for j in range(pointers[source], pointers[source + 1]):
+            if not fixed[columns[j]]:
+                r[columns[j]] = weights[j]
+                goal += weights[j] ** 2
+        goal *= tol**2
+        square = _answer(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V)
+        p[:] = z
+        for _ in range(most):
+            curvature = 0.0
+            for n in range(size):
+                if fixed[n]:
+                    q[n] = 0.0
+                    continue
+                total = a[n] * p[n]
+                for j in range(np.uint64(pointers[n]), np.uint64(pointers[n + 1])):
+                    total -= weights[j] * p[np.uint32(columns[j])]
+                q[n] = total
+                curvature += total * p[n]
+            taken += 1
+            if curvature <= 0.0:
+                break
+            step, norm = square / curvature, 0.0
+            for n in range(size):
+                x[n] += step * p[n]
+                r[n] -= step * q[n]
+                norm += r[n] ** 2
+            if norm <= goal:
+                break
+            former = square
+            square = _answer(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V)
+            beta = square / former
+            for n in range(size):
+                p[n] = z[n] + beta * p[n]
+        x[source] = 1.0
+        fixed[source] = before
+    return taken
+
+
+@_signed(
+    "void(int64[::1], int32[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],"
+    " float64[:, ::1], float64[:, ::1])"
+)
+def carry(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: ignore[no-untyped-def]
+    """Z becomes the projection of Z + x change', row by row, and A Z follows; in place.
+
+    Few rows need to be projected where they are about right already: those are put right in A Z alone.
+    """
+    size = Z.shape[1]
+    before = np.empty(size)
+    outside = np.zeros(Z.shape[0], np.bool_)
+    for n in range(Z.shape[0]):
+        least = 0.0
+        for k in range(size):
+            Z[n, k] += x[n] * change[k]
+            AZ[n, k] += Ax[n] * change[k]
+            least = min(least, Z[n, k])
+        outside[n] = least < 0.0
+    for row in np.flatnonzero(outside):
+        n = int(row)
+        before[:] = Z[n]
+        _to_simplex(Z, n)
+        for k in range(size):
+            before[k] = Z[n, k] - before[k]
+            AZ[n, k] += a[n] * before[k]
+        for j in range(np.uint64(pointers[n]), np.uint64(pointers[n + 1])):
+            m = np.uint32(columns[j])
+            for k in range(size):
+                AZ[m, k] -= weights[j] * before[k]
+
+
+@_signed("void(float64[:, ::1], float64[:, ::1])")
+def parts(seen, Z):  # type: ignore[no-untyped-def]
+    """Z becomes the C with seen' C = Z, in place; ``seen`` is one on its diagonal and zero below it."""
+    for j in range(1, Z.shape[0]):
+        for i in range(j):
+            if seen[i, j] != 0.0:
+                for k in range(Z.shape[1]):
+                    Z[j, k] -= seen[i, j] * Z[i, k]

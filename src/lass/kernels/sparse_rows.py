@@ -1,0 +1,356 @@
+"""Compiled loops for rows that are explicit entries plus one background value.
+
+Row n holds ``values[begins[n]:ends[n]]`` at the categories ``names[...]`` and
+``background[n]`` at all others. That form is closed under sums of rows and under
+the projection onto the simplex, so no loop here ever touches K numbers a row:
+a row costs what it and its neighbours store.
+
+Same manners as :mod:`lass.kernels.dense_rows`: each kernel works on the rows from low to
+high; importing this module compiles everything once. Kernels that write rows
+pack those of one slice one after the other from ``room[low]`` on; when
+``room[high]`` is reached, the rest is left undone and counted, and the caller
+comes back with more room.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lass.kernels.dense_rows import _compiled, _signed
+
+_GRAPH = "int64[::1], int32[::1], float64[::1]"
+_ROWS = "int64[::1], int64[::1], int32[::1], float64[::1], float64[::1]"
+
+
+@_compiled
+def _gather(weight, n, begins, ends, names, values, background, place, found, sums, count):  # type: ignore[no-untyped-def]
+    """Add weight times (row n - its background) to the sums of what was found so far; returns how many."""
+    base = background[n]
+    for i in range(begins[n], ends[n]):
+        k = names[i]
+        at = place[k]
+        if at < 0:
+            at = count
+            place[k], found[at], sums[at] = at, k, 0.0
+            count += 1
+        sums[at] += weight * (values[i] - base)
+    return count
+
+
+@_compiled
+def _say(weight, n, starts, where, words, place, found, sums, count):  # type: ignore[no-untyped-def]
+    """Add weight times the words of row n to the sums of what was found so far; returns how many."""
+    for i in range(starts[n], starts[n + 1]):
+        k = where[i]
+        at = place[k]
+        if at < 0:
+            at = count
+            place[k], found[at], sums[at] = at, k, 0.0
+            count += 1
+        sums[at] += weight * words[i]
+    return count
+
+
+@_compiled
+def _forget(place, found, count):  # type: ignore[no-untyped-def]
+    for i in range(count):
+        place[found[i]] = -1
+
+
+@_compiled
+def _threshold(sums, count, base, rest):  # type: ignore[no-untyped-def]
+    """What the projection onto the simplex subtracts, in two parts: the largest entry, and the remainder.
+
+    ``rest`` entries have the value ``base``. Passes as in ``_to_simplex``: only entries within
+    one of the largest matter, and it ends as soon as their number does not shrink.
+    """
+    top = base if rest > 0 else sums[0]
+    for i in range(count):
+        top = max(top, sums[i])
+    lower = -1.0
+    before = np.inf
+    while True:
+        total, kept = 0.0, 0.0
+        for i in range(count):
+            up = sums[i] - top
+            if up > lower:
+                total += up
+                kept += 1.0
+        if rest > 0 and base - top > lower:
+            total += rest * (base - top)
+            kept += rest
+        if kept >= before:
+            return top, lower
+        before = kept
+        lower = (total - 1.0) / kept
+
+
+@_compiled
+def _settle(found, sums, count, base, size, cut, place):  # type: ignore[no-untyped-def]
+    """Project a row onto the simplex, entries within ``cut`` of its background merged into it.
+
+    The best row of all with that background: merged entries take the mean of
+    their class first, and are projected with it. Returns how many entries
+    are left, in order, at the start of found and sums, and the background. Forgets those merged.
+    """
+    rest = size - count
+    top, lower = _threshold(sums, count, base, rest)
+    level = max(base - top - lower, 0.0) if rest > 0 else 0.0
+    if rest > 0 or cut > 0.0:
+        kept, merged, changed = 0, 0.0, False
+        for i in range(count):
+            share = max(sums[i] - top - lower, 0.0)
+            if abs(share - level) <= cut:
+                merged += sums[i]
+                changed = changed or share != level or level > 0.0
+                place[found[i]] = -1
+            else:
+                found[kept], sums[kept] = found[i], sums[i]
+                place[found[kept]] = kept
+                kept += 1
+        if kept < count and changed:
+            base = (rest * base + merged) / (size - kept)
+            top, lower = _threshold(sums, kept, base, size - kept)
+            level = max(base - top - lower, 0.0)
+        count, rest = kept, size - kept
+    total = rest * level
+    for i in range(count):
+        sums[i] = max(sums[i] - top - lower, 0.0)
+        total += sums[i]
+    for i in range(count):
+        sums[i] /= total
+    return count, level / total
+
+
+@_compiled
+def _write(n, at, end, found, sums, count, level, begins, ends, names, values, background):  # type: ignore[no-untyped-def]
+    """Put a row down from position ``at`` on; returns the next free one, or -1 without room."""
+    if at + count > end:
+        return -1
+    begins[n] = at
+    for i in range(count):
+        if sums[i] != level:
+            names[at], values[at] = found[i], sums[i]
+            at += 1
+    ends[n] = at
+    background[n] = level
+    return at
+
+
+@_signed(
+    f"Tuple((int64, float64))(int64, int64, {_GRAPH}, float64[::1], {_GRAPH}, int64, float64[::1],"
+    f" {_ROWS}, int64[::1], {_ROWS})"
+)
+def sweep(  # type: ignore[no-untyped-def]
+    low, high, pointers, columns, weights, inverse, starts, where, words, size, cuts,
+    begins, ends, names, values, background, room, begins2, ends2, names2, values2, background2,
+):  # fmt: skip
+    """Put the rows of a slice at their best one after the other, each seeing what the ones before became.
+
+    Row n becomes the projection of inverse_n (sum_m w_nm z_m + h_n), entries within cuts_n of
+    the background merged into it; rows whose inverse is zero stay. Neighbours in other
+    slices are read as they were: the objective still never rises. Returns how many rows found
+    no room, and nothing measured.
+    """
+    place, found, sums = np.full(size, -1, np.int32), np.empty(size, np.int32), np.empty(size)
+    at, end = room[low], room[high]
+    for n in range(low, high):
+        count, base = 0, 0.0
+        if inverse[n] == 0.0:
+            count = _gather(1.0, n, begins, ends, names, values, background, place, found, sums, 0)
+            level = background[n]
+            for i in range(count):
+                sums[i] = values[begins[n] + i]
+        else:
+            for j in range(pointers[n], pointers[n + 1]):
+                m, weight = columns[j], inverse[n] * weights[j]
+                if low <= m < n:
+                    base += weight * background2[m]
+                    count = _gather(
+                        weight, m, begins2, ends2, names2, values2, background2, place, found, sums, count
+                    )
+                else:
+                    base += weight * background[m]
+                    count = _gather(
+                        weight, m, begins, ends, names, values, background, place, found, sums, count
+                    )
+            count = _say(inverse[n], n, starts, where, words, place, found, sums, count)
+            for i in range(count):
+                sums[i] += base
+            count, level = _settle(found, sums, count, base, size, cuts[n], place)
+        _forget(place, found, count)
+        at = _write(n, at, end, found, sums, count, level, begins2, ends2, names2, values2, background2)
+        if at < 0:
+            return high - n, 0.0
+    return 0, 0.0
+
+
+@_signed(
+    f"Tuple((int64, float64))(int64, int64, int64, float64, float64[::1],"
+    f" {_ROWS}, {_ROWS}, {_ROWS}, int64[::1], {_ROWS})"
+)
+def extend(  # type: ignore[no-untyped-def]
+    low, high, size, momentum, inverse, begins, ends, names, values, background,
+    begins0, ends0, names0, values0, background0, begins1, ends1, names1, values1, background1,
+    room, begins2, ends2, names2, values2, background2,
+):  # fmt: skip
+    """Y = Z + momentum (Z - Z0), not projected.
+
+    Returns how many rows found no room, and sum_n <y1_n - z_n, z_n - z0_n> / inverse_n for the last
+    Y1: positive means that the momentum points uphill and should be dropped.
+    """
+    place, found = np.full(size, -1, np.int32), np.empty(size, np.int32)
+    sums, change, last = np.empty(size), np.empty(size), np.empty(size)
+    at, end, uphill = room[low], room[high], 0.0
+    for n in range(low, high):
+        count = _gather(1.0, n, begins, ends, names, values, background, place, found, sums, 0)
+        count = _gather(0.0, n, begins0, ends0, names0, values0, background0, place, found, sums, count)
+        count = _gather(0.0, n, begins1, ends1, names1, values1, background1, place, found, sums, count)
+        step, ahead = background[n] - background0[n], background1[n] - background[n]
+        for i in range(count):
+            sums[i] += background[n]
+            change[i], last[i] = sums[i] - background0[n], background1[n] - sums[i]
+        for i in range(begins0[n], ends0[n]):
+            change[place[names0[i]]] += background0[n] - values0[i]
+        for i in range(begins1[n], ends1[n]):
+            last[place[names1[i]]] += values1[i] - background1[n]
+        score = (size - count) * step * ahead
+        for i in range(count):
+            score += change[i] * last[i]
+            sums[i] += momentum * change[i]
+        if inverse[n] > 0.0:
+            uphill += score / inverse[n]
+        _forget(place, found, count)
+        level = background[n] + momentum * step
+        at = _write(n, at, end, found, sums, count, level, begins2, ends2, names2, values2, background2)
+        if at < 0:
+            return high - n, uphill
+    return 0, uphill
+
+
+@_signed(
+    f"UniTuple(float64, 2)(int64, int64, {_GRAPH}, float64[::1], {_GRAPH}, int64, float64,"
+    f" {_ROWS}, float64[::1])"
+)
+def certify(  # type: ignore[no-untyped-def]
+    low, high, pointers, columns, weights, a, starts, where, words, size, scale,
+    begins, ends, names, values, background, gaps,
+):  # fmt: skip
+    """gaps_n = <grad_n, z_n> - min_k grad_nk for grad = scale A Z - G, over all categories.
+
+    Returns the sums of scale <z, A z> and of <g, z>. Categories that neither the row nor its
+    neighbours store, and that no word names, share one gradient.
+    """
+    place, found = np.full(size, -1, np.int32), np.empty(size, np.int32)
+    pull, own = np.empty(size), np.empty(size)
+    quadratic, linear = 0.0, 0.0
+    for n in range(low, high):
+        base, level = scale * a[n] * background[n], background[n]
+        count = _gather(scale * a[n], n, begins, ends, names, values, background, place, found, pull, 0)
+        mine = count
+        for i in range(count):
+            own[i] = values[begins[n] + i]
+        for j in range(pointers[n], pointers[n + 1]):
+            m, weight = columns[j], -scale * weights[j]
+            base += weight * background[m]
+            count = _gather(weight, m, begins, ends, names, values, background, place, found, pull, count)
+        for i in range(mine, count):
+            own[i] = level
+        for i in range(count):
+            quadratic += (pull[i] + base) * own[i]
+        quadratic += (size - count) * base * level
+        words_from = count
+        count = _say(-1.0, n, starts, where, words, place, found, pull, count)
+        for i in range(words_from, count):
+            own[i] = level
+        for i in range(starts[n], starts[n + 1]):
+            linear += words[i] * own[place[where[i]]]
+        least = base if count < size else pull[0] + base
+        for i in range(count):
+            pull[i] += base
+            least = min(least, pull[i])
+        gap = (size - count) * (base - least) * level
+        for i in range(count):
+            gap += (pull[i] - least) * own[i]
+        gaps[n] = gap
+        _forget(place, found, count)
+    return quadratic, linear
+
+
+@_signed(f"void(int64, int64, int64, {_ROWS}, int32[:, ::1], float64[:, ::1])")
+def top(low, high, size, begins, ends, names, values, background, best, shares):  # type: ignore[no-untyped-def]
+    """The largest entries of each row, the largest first, of equal ones that of the lowest number.
+
+    Names must be sorted. Those above the background first, then categories that are
+    not stored, then those below.
+    """
+    wanted = best.shape[1]
+    for n in range(low, high):
+        mine, level = names[begins[n] : ends[n]], background[n]
+        order = np.argsort(-values[begins[n] : ends[n]], kind="mergesort")
+        at, taken = 0, 0
+        while taken < wanted and at < order.shape[0] and values[begins[n] + order[at]] > level:
+            best[n, taken], shares[n, taken] = mine[order[at]], values[begins[n] + order[at]]
+            at, taken = at + 1, taken + 1
+        k, passed = 0, 0
+        while taken < wanted and k < size:
+            if passed < mine.shape[0] and mine[passed] == k:
+                passed += 1
+            else:
+                best[n, taken], shares[n, taken] = k, level
+                taken += 1
+            k += 1
+        while taken < wanted:
+            best[n, taken], shares[n, taken] = mine[order[at]], values[begins[n] + order[at]]
+            at, taken = at + 1, taken + 1
+
+
+@_signed(
+    f"Tuple((int64, float64))(int64, int64, {_GRAPH}, {_GRAPH}, int64, float64, float64,"
+    f" {_ROWS}, int64[::1], {_ROWS})"
+)
+def assign(  # type: ignore[no-untyped-def]
+    low, high, pointers, columns, weights, starts, where, words, size, half, cut,
+    begins, ends, names, values, background, room, begins2, ends2, names2, values2, background2,
+):  # fmt: skip
+    """New rows: the projection of the mean of the neighbours plus half / degree times the words.
+
+    Without neighbours, or where half is infinite and there are words, the largest word, ties
+    shared. Without words or where half is zero, the mean itself. Returns how many rows found no
+    room, and nothing measured.
+    """
+    place, found, sums = np.full(size, -1, np.int32), np.empty(size, np.int32), np.empty(size)
+    at, end = room[low], room[high]
+    for n in range(low, high):
+        degree, most, least = 0.0, -np.inf, np.inf
+        for j in range(pointers[n], pointers[n + 1]):
+            degree += weights[j]
+        for i in range(starts[n], starts[n + 1]):
+            most, least = max(most, words[i]), min(least, words[i])
+        if starts[n + 1] - starts[n] < size:
+            most, least = max(most, 0.0), min(least, 0.0)
+        count, level = 0, 1.0 / size
+        if most > least and (degree == 0.0 or half == np.inf):
+            count = _say(1.0, n, starts, where, words, place, found, sums, 0)
+            ties = size - count if most == 0.0 else 0
+            for i in range(count):
+                ties += 1 if sums[i] == most else 0
+            for i in range(count):
+                sums[i] = 1.0 / ties if sums[i] == most else 0.0
+            level = 1.0 / ties if most == 0.0 and count < size else 0.0
+        elif degree > 0.0:
+            base = 0.0
+            for j in range(pointers[n], pointers[n + 1]):
+                m, weight = columns[j], weights[j] / degree
+                base += weight * background[m]
+                count = _gather(weight, m, begins, ends, names, values, background, place, found, sums, count)
+            if most > least and half > 0.0:
+                count = _say(half / degree, n, starts, where, words, place, found, sums, count)
+            for i in range(count):
+                sums[i] += base
+            count, level = _settle(found, sums, count, base, size, cut, place)
+        _forget(place, found, count)
+        at = _write(n, at, end, found, sums, count, level, begins2, ends2, names2, values2, background2)
+        if at < 0:
+            return high - n, 0.0
+    return 0, 0.0

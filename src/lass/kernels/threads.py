@@ -1,0 +1,129 @@
+"""Share the rows of a kernel among threads, and say so when compiling takes time."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+logger = logging.getLogger("lass")
+
+#: Fewer numbers than this are not worth waking a second thread for.
+SMALL = 300_000
+
+
+@cache
+def thread_count() -> int:
+    """Threads used by the kernels: ``LASS_NUM_THREADS``, or every core this process may use."""
+    asked = os.environ.get("LASS_NUM_THREADS", "")
+    if asked.isdigit():
+        return max(1, int(asked))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def kernels(name: str = "dense_rows") -> ModuleType:
+    """The compiled kernels of a file of this room; the first call on a machine compiles them and says so."""
+    began = time.perf_counter()
+    patience = threading.Timer(1.5, logger.warning, ["compiling the kernels, once on this machine ..."])
+    patience.daemon = True
+    patience.start()
+    compiled = import_module(f"lass.kernels.{name}")
+    if patience.finished.is_set():
+        logger.warning("kernels compiled in %.1f s", time.perf_counter() - began)
+    patience.cancel()
+    return compiled
+
+
+class _Helper:
+    """A thread that waits for one slice at a time; locks wake faster than queues do."""
+
+    def __init__(self) -> None:
+        self.go, self.done = threading.Lock(), threading.Lock()
+        self.go.acquire()
+        self.done.acquire()
+        threading.Thread(target=self._work, name="lass", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            self.go.acquire()
+            self.error: BaseException | None = None
+            try:
+                self.result = self.kernel(*self.arguments)
+            except BaseException as error:
+                self.error = error
+            self.done.release()
+
+    def start(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.kernel, self.arguments = kernel, arguments
+        self.go.release()
+
+    def wait(self) -> Any:
+        self.done.acquire()
+        self.kernel = self.arguments = None  # type: ignore[assignment]
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class _Team:
+    """The helpers of this process, used by one caller at a time."""
+
+    def __init__(self) -> None:
+        self.busy = threading.Lock()
+        self.helpers: list[_Helper] = []
+
+    def run(self, kernel: Callable[..., Any], edges: list[int], arguments: tuple[Any, ...]) -> list[Any]:
+        while len(self.helpers) < len(edges) - 2:
+            self.helpers.append(_Helper())
+        at_work = self.helpers[: len(edges) - 2]
+        for helper, low, high in zip(at_work, edges[1:-1], edges[2:], strict=True):
+            helper.start(kernel, (low, high, *arguments))
+        return [kernel(edges[0], edges[1], *arguments), *(helper.wait() for helper in at_work)]
+
+
+_team = _Team()
+
+
+def _forget() -> None:
+    global _team
+    _team = _Team()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def over_rows(kernel: Callable[..., Any], rows: int, work: int, *arguments: Any) -> Any:
+    """Run ``kernel(low, high, *arguments)`` over ``rows`` rows and add up what it returns.
+
+    ``work`` counts the numbers touched: it decides how many slices are worth it.
+    Slices depend on ``rows``, ``work`` and the number of threads alone, so results repeat
+    exactly; a second caller at the same moment runs the same slices one after the other.
+    """
+    slices = min(thread_count(), work // SMALL + 1)
+    if slices < 2:
+        return kernel(0, rows, *arguments)
+    edges = [rows * i // slices for i in range(slices + 1)]
+    team = _team
+    if team.busy.acquire(blocking=False):
+        try:
+            results = team.run(kernel, edges, arguments)
+        except BaseException:
+            _forget()  # its helpers may still be at work
+            raise
+        finally:
+            team.busy.release()
+    else:
+        results = [kernel(low, high, *arguments) for low, high in itertools.pairwise(edges)]
+    if results[0] is None:
+        return None
+    if isinstance(results[0], tuple):
+        return tuple(map(sum, zip(*results, strict=True)))
+    return sum(results)

@@ -1,0 +1,8 @@
+"""Learning from partial labels: the scikit-learn estimator and its parts.
+
+Parts are loaded when first used, so that importing takes no time.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

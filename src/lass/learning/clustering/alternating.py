@@ -1,0 +1,150 @@
+"""One run of Laplacian K-modes: assignments, then centroids, until neither moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.learning.clustering.density import Density, affinities
+from lass.learning.sharpening import normalised_cut
+from lass.model.problem import Problem
+from lass.model.quadratic_program import Array
+from lass.solvers.solution import Solution, solve
+
+#: mean-shift steps between two assignments, and at the end
+STEPS, FINAL = 3, 100
+#: relative gap of the assignments on the way, and at the end
+ROUGH, FINE = 1e-3, 1e-5
+#: a cluster with less mass than this many items is empty
+EMPTY = 1e-6
+
+
+class Stage(NamedTuple):
+    """One line of the history: the objective falls from line to line of the same lam and bandwidth."""
+
+    lam: float
+    bandwidth: float
+    objective: float
+
+
+@dataclass
+class Run:
+    """Where a run stands: minimise ``lam tr(Z'LZ) - sum_nk z_nk exp(-|x_n - c_k|^2 / (2 bandwidth^2))``."""
+
+    density: Density
+    graph: sp.csr_array | None  # None where lam = 0 needs none
+    centroids: Array
+    random: np.random.RandomState
+    Z: Array | None = None
+    solution: Solution | None = None
+    history: list[Stage] = field(default_factory=list)
+
+    def descend(self, lam: float, bandwidth: float, tol: float, rounds: int, *, last: bool = False) -> None:
+        """Alternate until the objective falls by less than ``tol`` of itself, or rounds are used up.
+
+        A round that does not lower the objective is not taken. The ``last`` call climbs all the way to
+        the modes and solves the assignments finely.
+        """
+        value = self._assign(self.centroids, lam, bandwidth, ROUGH)
+        self.history.append(Stage(lam, bandwidth, value))
+        spare = len(self.centroids)  # how many empty clusters may be put elsewhere
+        for _ in range(rounds):
+            assert self.Z is not None
+            before = (self.centroids, self.Z, self.solution)
+            empty = np.flatnonzero(self.Z.sum(axis=0) < EMPTY)
+            spare -= len(empty)
+            centroids = self.density.climb(self.centroids, self.Z, bandwidth, STEPS)
+            if len(empty) and spare >= 0:
+                centroids = self._resettled(centroids, empty, bandwidth)
+            now = self._assign(centroids, lam, bandwidth, ROUGH)
+            if now >= value:
+                self.centroids, self.Z, self.solution = before
+                break
+            self.history.append(Stage(lam, bandwidth, now))
+            fallen, value = value - now, now
+            if fallen <= tol * abs(value):
+                break
+        if last:
+            self._finish(lam, bandwidth, value)
+
+    def _finish(self, lam: float, bandwidth: float, value: float) -> None:
+        """Centroids at their modes, assignments to a fine gap, silent components to the nearest centroid."""
+        assert self.Z is not None
+        before = (self.centroids, self.Z, self.solution)
+        centroids = self.density.climb(self.centroids, self.Z, bandwidth, FINAL)
+        now = self._assign(centroids, lam, bandwidth, FINE)
+        if now <= value:
+            self.history.append(Stage(lam, bandwidth, now))
+        else:
+            self.centroids, self.Z, self.solution = before
+
+    def _assign(self, centroids: Array, lam: float, bandwidth: float, gap: float) -> float:
+        """Take new centroids and their best assignments; returns the objective."""
+        distances = self.density.distances(centroids)
+        kernel = affinities(distances, bandwidth)
+        self.centroids = centroids
+        if self.graph is None:
+            self.Z = np.zeros_like(kernel)
+            self.Z[np.arange(len(kernel)), distances.argmin(axis=1)] = 1.0
+            return -float((kernel * self.Z).sum())
+        if self.solution is None:
+            problem = Problem(self.graph, kernel, lam)
+        else:
+            problem = self.solution.problem.changed(G=kernel, lam=lam)
+        self.solution = solve(problem, tol=gap, start=self.solution)
+        self.Z = self._with_silent(self.solution.Z, kernel, distances)
+        return self.solution.objective
+
+    def _with_silent(self, Z: Array, kernel: Array, distances: Array) -> Array:
+        """Components that no kernel reaches go to the centroid that is nearest to one of their items.
+
+        The objective is the same for any constant assignment there, so this one costs nothing.
+        """
+        assert self.solution is not None
+        count, part = self.solution.problem.operator.components
+        heard = np.bincount(part, kernel.any(axis=1), minlength=count) > 0
+        if heard.all():
+            return Z
+        nearest = np.full((count, Z.shape[1]), np.inf)
+        np.minimum.at(nearest, part, distances)
+        rows = np.flatnonzero(~heard[part])
+        Z = Z.copy()
+        Z[rows] = 0.0
+        Z[rows, nearest[part[rows]].argmin(axis=1)] = 1.0
+        return Z
+
+    def _resettled(self, centroids: Array, empty: NDArray[np.intp], bandwidth: float) -> Array:
+        """Centroids of empty clusters moved to items that the others explain poorly.
+
+        With no assignment to it, a centroid has no part in the objective: it may go anywhere.
+        """
+        assert self.Z is not None
+        kernel = self.density.affinities(centroids, bandwidth)
+        unexplained = 1.0 - (kernel * self.Z).sum(axis=1)
+        chances = np.square(np.maximum(unexplained, 0.0))
+        if not chances.any():
+            return centroids
+        size = min(len(empty), int(np.count_nonzero(chances)))
+        items = self.random.choice(len(chances), size, replace=False, p=chances / chances.sum())
+        centroids = centroids.copy()
+        centroids[empty[:size]] = self.density.X[items]
+        return centroids
+
+    @property
+    def score(self) -> tuple[float, float]:
+        """What the best of several runs has least of: the normalised cut, then the objective.
+
+        The objective alone rewards centroids on the highest peaks, two in one cluster if need be. An
+        empty cluster counts as one that is all cut.
+        """
+        assert self.Z is not None
+        objective = self.history[-1].objective
+        if self.graph is None:
+            return objective, objective
+        labels = self.Z.argmax(axis=1)
+        missing = self.Z.shape[1] - len(np.unique(labels))
+        return round(normalised_cut(self.graph, labels) + missing, 9), objective

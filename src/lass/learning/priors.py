@@ -1,0 +1,111 @@
+"""From assignments to decisions: slides along the solutions that keep rows valid."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from lass.graph.laplacian import components
+from lass.model.quadratic_program import Array
+from lass.model.simplex import project_simplex
+from lass.solvers.solution import Solution
+
+#: the most sweeps before rows are moved one by one
+SWEEPS = 100
+
+
+def whole_counts(prior: ArrayLike, total: int) -> NDArray[np.int64]:
+    """Whole numbers that sum to ``total`` and follow ``prior`` as closely as they can.
+
+    Examples
+    --------
+    >>> from lass.learning.priors import whole_counts
+    >>> whole_counts([0.5, 0.25, 0.25], 6)
+    array([3, 2, 1])
+    """
+    shares = np.asarray(prior, float) * total
+    counts = np.floor(shares + 1e-9).astype(np.int64)
+    rest = np.argsort(counts - shares, kind="stable")[: total - counts.sum()]
+    counts[rest] += 1
+    return counts
+
+
+def slide(Z: Array, prior: ArrayLike, start: Array | None = None) -> Array:
+    """The shift p (K,), which sums to zero, for which decisions follow a prior.
+
+    ``argmax(z_n + p)`` falls on category k for a share ``prior[k]`` of the rows; only rows that
+    tie, so that no shift tells them apart, can be in the way. It minimises, exactly,
+    sum_n max_k (z_nk + p_k) - counts'p, so these decisions have the largest sum of scores of all with
+    these counts. ``project_simplex(Z + p)`` has the same largest entries and valid rows; new
+    items take the same shift in :func:`lass.assign`. O(N K) a sweep, a dozen sweeps as a rule,
+    then O(N + K^2) for each row that is still out of place, and O(K^3).
+
+    Parameters
+    ----------
+    Z : array of shape (N, K)
+        Assignments, or scores on any scale.
+    prior : array of shape (K,)
+        Shares of the categories: >= 0, sum one.
+    start : array of shape (K,), optional
+        An earlier shift, which can save time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.learning.priors import slide
+    >>> Z = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    >>> (Z + slide(Z, [0.5, 0.5])).argmax(axis=1)
+    array([0, 0, 1, 1])
+    """
+    from lass.kernels.argmax_counts import balance, centre, nudge, settle
+
+    Z = np.ascontiguousarray(Z, dtype=float)
+    p = np.zeros(Z.shape[1]) if start is None else np.array(start, float)
+    counts = whole_counts(prior, len(Z))
+    scale = float(np.abs(Z).max(initial=0.0, where=np.isfinite(Z))) or 1.0
+    used = counts > 0
+    some, shift = np.ascontiguousarray(Z[:, used]), p[used]
+    if len(shift) > 1:
+        held = balance(some, counts[used], shift, SWEEPS)
+        centre(settle(some, counts[used], shift, held, 1e-15 * scale), shift)
+    p[used] = shift
+    if not used.all():  # what nobody may have stays below every row's best
+        asks = (some + shift).max(axis=1, keepdims=True) - Z[:, ~used]
+        p[~used] = asks.min(axis=0) - 1e-3 * max(1.0, scale)
+    p -= p.mean()
+    nudge(Z, counts, p, 1e-13 * scale)
+    return p
+
+
+def centred(solution: Solution) -> Solution:
+    """The solution whose categories are the most even, among those that are equally good.
+
+    Where the expert's words of several categories weigh the same in a component, and no other's
+    weigh more, adding one row p on these to all its rows changes nothing but the masses, as long
+    as rows stay >= 0. O(N K).
+    """
+    problem, Z = solution.problem, solution.Z
+    if problem.lam == 0 or problem.ridge or len(problem.fixed_rows) or problem.masses is not None:
+        return solution
+    count, part = components(problem.W)
+    member = sp.csr_array((np.ones(problem.N), (part, np.arange(problem.N))), shape=(count, problem.N))
+    gains = (member @ problem.G).toarray()
+    scale = np.abs(gains).max(axis=1, keepdims=True)
+    level = gains >= gains.max(axis=1, keepdims=True) - 1e-9 * scale
+    movable = np.flatnonzero((level.sum(axis=1) > 1) & (scale.ravel() > 0))
+    if not len(movable):
+        return solution
+    moved = Z.copy()
+    order = np.argsort(part, kind="stable")
+    bounds = np.searchsorted(part[order], np.arange(count + 1))
+    for one in movable:
+        block = np.ix_(order[bounds[one] : bounds[one + 1]], np.flatnonzero(level[one]))
+        floor = Z[block].min(axis=0)
+        room = floor.sum()
+        if room > 1e-12:
+            wanted = (floor - Z[block].mean(axis=0)) / room
+            moved[block] += room * project_simplex(wanted) - floor
+    moved = np.maximum(moved, 0.0)
+    moved /= moved.sum(axis=1, keepdims=True)
+    return solution.at(moved)

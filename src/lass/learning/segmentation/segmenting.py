@@ -1,0 +1,267 @@
+"""Segments of a picture from strokes, with valid probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from lass.graph.laplacian import components
+from lass.learning.segmentation.grid import grid_graph
+from lass.learning.segmentation.harmonic import Harmonic
+from lass.learning.segmentation.pictures import read_neighbors, read_picture, read_prior
+from lass.learning.segmentation.regions import colour_affinities
+from lass.learning.segmentation.strokes import Denials, check_strokes, place, read_markers, read_negative
+from lass.model.checks import number, numbers
+from lass.model.quadratic_program import Array
+from lass.model.simplex import project_simplex
+from lass.solvers.solution import Solution, solve
+
+#: a denial of 4 lam d_n leaves nothing of a segment, whatever the neighbours say
+FIRM = 4.0
+#: how many times finer than the harmonic residual the gap of a solve is
+FINER = 0.1
+
+
+def segment(
+    image: Any,
+    markers: Any,
+    lam: float = 1.0,
+    *,
+    negative: Any = None,
+    prior: Any = None,
+    beta: float = 130.0,
+    neighbors: int | None = None,
+    spacing: ArrayLike | None = None,
+    channel_axis: int | None = None,
+    tol: float = 1e-4,
+) -> Segmentation:
+    """Divide a picture into segments from a few strokes.
+
+        minimise over Z   lam tr(Z'LZ) - tr(G'Z),     rows of Z on the simplex, marked pixels fixed
+
+    L is the Laplacian of the grid of pixels, whose weights fall with contrast; G holds what regions
+    look like (``prior``) and negative strokes. With markers alone G = 0, lam plays no part and the
+    answer is that of scikit-image's ``random_walker``, but with rows that are probabilities.
+
+    Parameters
+    ----------
+    image : array of two or three axes, and one more with ``channel_axis``
+        A grey or multi-channel picture or volume.
+    markers : array of whole numbers, one a pixel
+        As ``random_walker`` takes them: labels > 0, 0 for pixels to find out, < 0 for pixels left out.
+    lam : float
+        The slider between the region model (0) and smoothness.
+    negative : array of labels or mapping {label: mask}, optional
+        Pixels that are *not* of a segment: their share of it is zero, and what they are is left open.
+    prior : None, "colour" or array of shape (..., K), optional
+        A region model: histograms of the colours under the strokes, or affinities of pixels to labels
+        1 to K of your own (any numbers; probabilities do well).
+    beta : float
+        How much contrast separates neighbours.
+    neighbors : {4, 8} in pictures, {6, 26} in volumes, optional
+        By default those that share a side.
+    spacing : array, optional
+        Size of a pixel along each axis.
+    channel_axis : int, optional
+        The axis of ``image`` that holds channels.
+    tol : float
+        Relative residual of harmonic pixels where they are iterated on (volumes, large pictures); where
+        there are words, a tenth of it is the relative gap.
+
+    Returns
+    -------
+    Segmentation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.learning.segmentation import segment
+    >>> image = np.array([[0.0, 0.1, 0.9, 1.0]])
+    >>> segment(image, [[1, 0, 0, 2]]).labels
+    array([[1, 1, 2, 2]])
+    """
+    picture = read_picture(image, channel_axis)
+    shape = picture.shape[:-1]
+    marks = read_markers(markers, shape)
+    active = marks >= 0
+    bad = active & ~np.isfinite(picture).all(axis=-1)
+    if bad.any():
+        raise ValueError(
+            f"image must be finite; found {picture[place(bad)]} at pixel {place(bad)} ({bad.sum()} in all). "
+            "Mark such pixels -1 to leave them out"
+        )
+    picture = np.where(active[..., None], picture, 0.0)
+    scaled = np.ones(len(shape)) if spacing is None else numbers(spacing, "spacing")
+    if scaled.shape != (len(shape),) or not (np.isfinite(scaled).all() and (scaled > 0).all()):
+        raise ValueError(f"spacing must be {len(shape)} numbers > 0, one an axis; found {spacing!r}")
+    W = grid_graph(picture, scaled, number(beta, "beta"), read_neighbors(neighbors, len(shape)), active)
+    region = None if prior is None else read_prior(prior, shape)
+    result = Segmentation(picture, W, marks, number(lam, "lam"), region, number(tol, "tol"))
+    return result._take(marks, read_negative(negative, shape))
+
+
+class Segmentation:
+    """The segments of a picture, which more strokes can change.
+
+    Attributes
+    ----------
+    labels : array of int, one a pixel
+        The likeliest label; 0 where no stroke reaches, -1 where a pixel was left out.
+    probabilities : array of shape (..., K)
+        Rows >= 0 that sum to one, in the order of ``names``; even where nothing is known.
+    names : array of shape (K,)
+        The labels.
+    solution : Solution or None
+        The certified solution where there is a region model or a negative stroke.
+    graph : csr_array
+        Weights between pixels, numbered row by row.
+    """
+
+    def __init__(
+        self, picture: Array, W: sp.csr_array, marks: NDArray[np.int64], lam: float,
+        region: Array | str | None, tol: float,
+    ) -> None:  # fmt: skip
+        self.graph, self.lam, self.tol = W, lam, tol
+        self.solution: Solution | None = None
+        self._picture, self._region = picture, region
+        self._active = marks >= 0
+        self._harmonic = Harmonic(W)
+        self._denials: Denials = {}
+        self.names = np.zeros(0, np.int64)
+
+    def add(self, markers: Any = None, negative: Any = None) -> Segmentation:
+        """More strokes, as :func:`segment` takes them; solves again from here and returns itself.
+
+        Where a new stroke covers an old one that says otherwise, the new one counts. Zeros and
+        pixels that were left out change nothing.
+
+        Examples
+        --------
+        >>> from lass.learning.segmentation import segment
+        >>> found = segment([[0.0, 0.0, 0.0, 0.0, 0.0]], [[1, 0, 0, 0, 2]])
+        >>> found.add(negative=[[0, 1, 0, 0, 0]]).labels
+        array([[1, 2, 2, 2, 2]])
+        """
+        shape = self._marks.shape
+        marks = np.zeros_like(self._marks) if markers is None else read_markers(markers, shape)
+        denials = read_negative(negative, shape)
+        for label, mask in denials.items():
+            if (mask & (marks == label)).any():
+                check_strokes(marks, denials, np.array([label]))
+        painted = (marks > 0) & self._active
+        merged = np.where(painted, marks, self._marks)
+        kept = {label: mask & ~painted for label, mask in self._denials.items()}
+        for label, mask in denials.items():
+            merged[mask & (merged == label)] = 0
+            kept[label] = kept.get(label, np.zeros(shape, bool)) | mask
+        return self._take(merged, {label: mask for label, mask in kept.items() if mask.any()})
+
+    def _take(self, marks: NDArray[np.int64], denials: Denials) -> Segmentation:
+        """Solve for these strokes, from what is there."""
+        painted = np.unique(marks[marks > 0])
+        names = painted
+        if isinstance(self._region, np.ndarray):
+            names = np.arange(1, self._region.shape[-1] + 1)
+            if len(painted) and painted[-1] > len(names):
+                raise ValueError(
+                    f"prior has {len(names)} labels, but markers hold label {painted[-1]}. Give it a column"
+                )
+        elif not len(painted):
+            raise ValueError("markers must hold a seed of every label; found no number > 0")
+        if len(names) < 2:
+            raise ValueError(
+                f"markers must hold two labels at least; found only {names[0]}. Mark the rest too"
+            )
+        check_strokes(marks, denials, names)
+        codes = np.where(marks > 0, np.searchsorted(names, marks), -1).ravel()
+        start = self._start(names)
+        seeded = codes >= 0
+        start[seeded] = np.eye(len(names))[codes[seeded]]
+        words = self._words(codes, denials, names)
+        if words is None:
+            Z = self._between(seeded, start)
+            self.solution = None
+        else:
+            Z = _obeying(self._certified(words, codes, start), denials, names)
+        self._marks, self._denials, self.names, self._Z = marks, denials, names, Z
+        self.probabilities = Z.reshape((*marks.shape, len(names)))
+        decided = Z.max(axis=1) - Z.min(axis=1) > 1e-9
+        labels = np.where(decided, names[Z.argmax(axis=1)], 0).reshape(marks.shape)
+        self.labels = np.where(self._active, labels, -1)
+        return self
+
+    def _start(self, names: NDArray[np.int64]) -> Array:
+        """The probabilities at hand in the columns of these labels, even ones where there are none."""
+        start = np.full((self.graph.shape[0], len(names)), 1.0 / len(names))
+        if len(self.names) and np.isin(self.names, names).all():
+            start[:] = 0.0
+            start[:, np.searchsorted(names, self.names)] = self._Z
+        return start
+
+    def _words(
+        self, codes: NDArray[np.int64], denials: Denials, names: NDArray[np.int64]
+    ) -> sp.csr_array | None:
+        """Affinities of pixels to labels; None where nobody says anything."""
+        if self._region is None and not denials:
+            return None
+        active = self._active.ravel()
+        if self._region is None:
+            G = np.zeros((len(codes), len(names)))
+        elif isinstance(self._region, str):
+            colours = self._picture.reshape(len(codes), -1)
+            G = np.zeros((len(codes), len(names)))
+            G[active] = colour_affinities(colours[active], codes[active], len(names))
+        else:
+            G = self._region.reshape(len(codes), -1).copy()
+        lowest = G.min(axis=1) - FIRM * self.lam * self._harmonic.operator.diagonal - 1.0
+        for label, mask in denials.items():
+            rows = np.flatnonzero(mask.ravel())
+            G[rows, int(np.searchsorted(names, label))] = lowest[rows]
+        G[~active] = 0.0
+        return sp.csr_array(G)
+
+    def _between(self, seeded: NDArray[np.bool_], start: Array) -> Array:
+        """Harmonic probabilities; the last column is what the others leave."""
+        unreached = ~self._active.ravel()
+        if unreached.any():
+            part = components(self.graph)[1]
+            unreached = ~np.isin(part, part[seeded])
+        Z = np.empty_like(start)
+        Z[:, :-1] = self._harmonic.solve(seeded | unreached, np.ascontiguousarray(start[:, :-1]), self.tol)
+        Z[:, -1] = 1.0 - Z[:, :-1].sum(axis=1)
+        Z = np.asarray(project_simplex(Z), dtype=float)
+        Z[unreached] = 1.0 / Z.shape[1]
+        return Z
+
+    def _certified(self, words: sp.csr_array, codes: NDArray[np.int64], start: Array) -> Array:
+        """Probabilities by :func:`lass.solve`, from where the harmonic ones are."""
+        rows = np.flatnonzero(codes >= 0)
+        fixed = (rows, codes[rows]) if len(rows) else None
+        if self.solution is None and fixed is not None and self._region is None:
+            start = self._between(codes >= 0, start)
+        gap = FINER * self.tol
+        if self.solution is not None and self.solution.Z.shape == words.shape:
+            problem = self.solution.problem.changed(G=words, fixed=fixed)
+            self.solution = solve(problem, start=start, tol=gap)
+        else:
+            self.solution = solve(self.graph, words, self.lam, fixed=fixed, start=start, tol=gap)
+        return self.solution.Z
+
+
+def _obeying(Z: Array, denials: Denials, names: NDArray[np.int64]) -> Array:
+    """Z without what a gap that is not zero leaves of denied segments."""
+    if not denials:
+        return Z
+    allowed = np.ones(Z.shape, bool)
+    for label, mask in denials.items():
+        allowed[mask.ravel(), int(np.searchsorted(names, label))] = False
+    rows = np.flatnonzero(~allowed.all(axis=1))
+    left = np.where(allowed[rows], Z[rows], 0.0)
+    totals = left.sum(axis=1, keepdims=True)
+    even = allowed[rows] / allowed[rows].sum(axis=1, keepdims=True)
+    Z = Z.copy()
+    Z[rows] = np.divide(left, totals, out=even, where=totals > 0)
+    return Z

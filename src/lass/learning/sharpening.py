@@ -1,0 +1,97 @@
+"""Decisions made firmer step by step, where every item belongs to one category."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.learning.priors import slide
+from lass.model.problem import Problem
+from lass.model.quadratic_program import Array
+from lass.solvers.solution import Solution, solve
+
+#: the weakest and the strongest step, as shares of an item's degree
+WEAKEST, STRONGEST, STEPS = 0.03, 1.0, 12
+
+
+class Sharpened(NamedTuple):
+    """The last convex problem's solution, the shift of its decisions, and what each step changed."""
+
+    solution: Solution
+    shift: Array
+    changed: list[int]
+
+
+def sharpen(
+    problem: Problem,
+    codes: NDArray[np.int64],
+    decided: NDArray[np.int64],
+    prior: Array | None = None,
+    *,
+    strength: float = STRONGEST,
+    tol: float = 1e-5,
+    callback: Callable[[int, int, int], None] | None = None,
+) -> Sharpened:
+    """Follow a concave term, -s/2 sum_n d_n |z_n|^2, as s grows.
+
+    Each step makes the term linear at the decisions of the step before: it solves the convex
+    problem with affinities ``s d_n`` to each item's present category, which is certified, then
+    slides to the prior and decides anew. Stated labels are held, whatever their confidence. The
+    whole is a *local* method: another start may end elsewhere. Twelve solves.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its graph; its affinities and lam play no part.
+    codes : array of shape (N,)
+        Stated categories, -1 where nobody said.
+    decided : array of shape (N,)
+        First decisions.
+    prior : array of shape (K,), optional
+        Shares that decisions keep to; by default those of the first.
+    strength : float
+        The last s.
+    tol : float
+        Relative gap of the last solution; those before it stop at 1e-2.
+    callback : callable, optional
+        Called with (step, number of steps, items that changed).
+    """
+    N, K, degree, told = problem.N, problem.K, problem.diagonal, codes >= 0
+    decided = np.where(told, codes, decided)
+    if prior is None:
+        prior = np.bincount(decided, minlength=K) / N
+    held = 2.0 * degree + (degree == 0)  # no neighbour can outvote a word as strong as this
+    problem, p, changed = problem.changed(lam=1.0), np.zeros(K), []
+    for step, s in enumerate(np.geomspace(min(WEAKEST, strength), strength, STEPS)):
+        values = np.where(told, held, s * degree)
+        problem = problem.changed(G=sp.csr_array((values, decided, np.arange(N + 1)), shape=(N, K)))
+        solution = solve(problem, tol=tol if step == STEPS - 1 else 1e-2)
+        p = slide(solution.Z, prior, p)
+        before, decided = decided, np.where(told, codes, (solution.Z + p).argmax(axis=1))
+        changed.append(int((before != decided).sum()))
+        if callback is not None:
+            callback(step + 1, STEPS, changed[-1])
+    return Sharpened(solution, p, changed)
+
+
+def normalised_cut(W: sp.csr_array, decided: NDArray[np.int64]) -> float:
+    """The share of each category's ties that leave it, summed: what a good partition has little of.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from lass.learning.sharpening import normalised_cut
+    >>> W = sp.csr_array([[0, 3, 0, 0], [3, 0, 1, 0], [0, 1, 0, 3], [0, 0, 3.0, 0]])
+    >>> normalised_cut(W, [0, 0, 1, 1]), normalised_cut(W, [0, 1, 1, 1])
+    (0.2857142857142857, 1.2727272727272727)
+    """
+    decided = np.asarray(decided)
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    rows = np.repeat(decided, np.diff(W.indptr))
+    inside = np.bincount(rows, np.where(rows == decided[W.indices], W.data, 0.0))
+    volume = np.bincount(decided, degree)
+    return float(np.divide(volume - inside, volume, out=np.zeros_like(volume), where=volume > 0).sum())

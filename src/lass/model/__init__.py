@@ -1,0 +1,1 @@
+"""The model: problem, quadratic program, certificate, reduction, uniqueness."""

@@ -1,0 +1,173 @@
+"""Systems of linear equations with a (shifted) graph Laplacian and many right-hand sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.linalg import splu
+from threadpoolctl import ThreadpoolController
+
+from lass.graph.hierarchy import Hierarchy
+from lass.kernels.threads import kernels, over_rows
+from lass.model.quadratic_program import Array, GraphOperator
+
+#: numbers a sparse factor may hold before conjugate gradients take over
+FACTOR_LIMIT = 60_000_000
+#: rows below which the diagonal is inverse enough
+SMALL = 1000
+NO_GROUP = np.zeros(0, np.int32)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+class Factor:
+    """A sparse factorisation with a fill-reducing order, kept for many solves.
+
+    SuperLU in symmetric mode (no Cholesky factorisation ships with SciPy). Its
+    small dense blocks run far slower on several BLAS threads than on one.
+    """
+
+    def __init__(self, matrix: sp.csc_array) -> None:
+        with _blas().limit(limits=1, user_api="blas"):
+            self._factor = splu(
+                sp.csc_array(matrix),
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
+
+    @property
+    def nnz(self) -> int:
+        """Numbers stored in both triangular factors."""
+        return int(self._factor.L.nnz + self._factor.U.nnz)
+
+    def solve(self, B: Array, start: Array | None = None) -> Array:
+        """The X with matrix @ X = B; O(nnz of the factors) a column."""
+        with _blas().limit(limits=1, user_api="blas"):
+            return np.ascontiguousarray(self._factor.solve(np.asarray(B)))
+
+
+class Inverse(Protocol):
+    """What is added to the inverse of the diagonal: an answer for groups of rows."""
+
+    useful: bool
+    group: NDArray[np.int32]  # of each row; -1 for rows that get no answer
+
+    def answer(self, R: Array) -> tuple[Array, Array]:
+        """A row for each group, and its inner product with R column by column."""
+        ...
+
+
+class ConjugateGradients:
+    """Preconditioned conjugate gradients on all columns at once, warm-started and inexact.
+
+    ``apply(P, out)`` multiplies. The approximate inverse divides by the diagonal, and adds what ``levels``
+    answer, such as a :class:`~lass.graph.hierarchy.Hierarchy`. Columns share products, not
+    steps; where ``alike`` says that ``apply`` treats any column as any other, those that are good
+    enough at the start are left out.
+    """
+
+    def __init__(
+        self,
+        apply: Callable[[Array, Array], Array],
+        diagonal: Array,
+        *,
+        tol: float = 1e-12,
+        max_iter: int = 10_000,
+        levels: Inverse | None = None,
+        alike: bool = False,
+    ) -> None:
+        self.apply, self.tol, self.max_iter = apply, tol, max_iter
+        self.inverse, self.alike = 1.0 / diagonal, alike
+        self.levels = levels if levels is not None and levels.useful else None
+        self.iterations = 0
+
+    def solve(self, B: Array, start: Array | None = None) -> Array:
+        """X with residuals at most ``tol`` times the right-hand side, column by column."""
+        B = np.ascontiguousarray(B, dtype=float)
+        goal = self.tol * np.linalg.norm(B, axis=0)
+        if start is None:
+            return self._descend(np.zeros_like(B), B.copy(), goal)
+        X = np.array(start, dtype=float, order="C")
+        R = B - self.apply(X, np.empty_like(B))
+        todo = np.linalg.norm(R, axis=0) > goal
+        if todo.all() or not self.alike:
+            return self._descend(X, R, goal)
+        if todo.any():
+            X[:, todo] = self._descend(*map(np.ascontiguousarray, (X[:, todo], R[:, todo], goal[todo])))
+        return X
+
+    def _descend(self, X: Array, R: Array, goal: Array) -> Array:
+        """Improve X, whose residual is R, in place."""
+        P, Q = np.zeros_like(X), np.empty_like(X)
+        norms, square = _over(kernels("multilevel").advance, np.zeros(X.shape[1]), self.inverse, P, P, X, R)
+        self._turn(square, np.zeros_like(square), R, P)
+        for _ in range(self.max_iter):
+            if (norms <= goal**2).all():
+                break
+            self.apply(P, Q)
+            self.iterations += 1
+            step = _ratio(square, _over(kernels("multilevel").products, P, Q))
+            before = square
+            norms, square = _over(kernels("multilevel").advance, step, self.inverse, P, Q, X, R)
+            self._turn(square, before, R, P)
+        return X
+
+    def _turn(self, square: Array, before: Array, R: Array, P: Array) -> None:
+        """The next directions; completes ``square``, the inner product of R and the answer to it."""
+        V, group = R, NO_GROUP
+        if self.levels is not None:
+            V, more = self.levels.answer(R)
+            square += more
+            group = self.levels.group
+        _over(kernels("multilevel").turn, _ratio(square, before), self.inverse, group, V, R, P)
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+
+
+def _over(kernel: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a kernel over all rows of its last argument."""
+    last = arguments[-1]
+    return over_rows(kernel, len(last), last.size, *arguments)
+
+
+def fill(size: int, levels: int) -> float:
+    """About how many numbers a factor holds, from the depth of the graph.
+
+    A breadth-first level, size / levels wide, is a separator: a banded factor is
+    that wide, and nested dissection does better where levels are many. With fewer levels than the
+    cube root of the size the graph has more than three dimensions: most of it is in a level or
+    two, and the factor is nearly full.
+    """
+    if levels**3 < size:
+        return size**2 / 2.0
+    width = size / max(levels, 1)
+    return min(size * width, 8.0 * (size + width**2) * np.log2(size + 1))
+
+
+def solver_for(
+    W: sp.csr_array, diagonal: Array, levels: int, *, tol: float = 1e-12
+) -> Factor | ConjugateGradients:
+    """Something that solves (diag(a) - W) X = B: a factor where it stays small, else conjugate gradients."""
+    size = W.shape[0]
+    if size < SMALL or (levels**3 >= size and fill(size, levels) <= FACTOR_LIMIT):
+        return Factor(sp.csr_array(sp.diags_array(diagonal) - W))
+    return iterative(W, diagonal, tol)
+
+
+def iterative(W: sp.csr_array, diagonal: Array, tol: float) -> ConjugateGradients:
+    """Conjugate gradients for (diag(a) - W) X = B, with a hierarchy of coarser graphs where that pays."""
+    positive = diagonal + (diagonal == 0)
+    levels = Hierarchy(W, positive) if len(positive) >= SMALL else None
+    operator = GraphOperator(W, diagonal)
+    return ConjugateGradients(operator.apply, positive, tol=tol, levels=levels, alike=True)

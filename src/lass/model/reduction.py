@@ -1,0 +1,153 @@
+"""What can be said exactly before any iteration, and the pieces that are left."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.graph.laplacian import as_sparse, components
+from lass.model.category_totals import transport
+from lass.model.problem import Problem
+from lass.model.quadratic_program import Array, Core, GraphOperator, largest
+
+#: components with fewer items than this are solved together
+APART = 256
+
+
+@dataclass
+class Piece:
+    """Rows of the problem that are solved together."""
+
+    rows: NDArray[np.intp]
+    core: Core
+
+
+@dataclass
+class Reduction:
+    """Z where it is known already, the pieces where it is not, and what was done, in words."""
+
+    Z: Array
+    pieces: list[Piece]
+    notes: list[str]
+
+
+def reduce(problem: Problem) -> Reduction:
+    """Solve what needs no iteration: extreme lam, one category, isolated items, silent components."""
+    N, K = problem.N, problem.K
+    Z = np.full((N, K), 1.0 / K)
+    Z[problem.fixed_rows] = problem.fixed_Z
+    free = np.flatnonzero(problem.free)
+    if K == 1 or not len(free):
+        return Reduction(Z, [], ["nothing to choose"])
+    if problem.lam == 0:
+        G = problem.G[free]
+        Z[free] = (
+            largest(G)
+            if problem.masses is None
+            else transport(np.ones(len(free)), G.toarray(), problem.masses)
+        )
+        return Reduction(Z, [], ["lam = 0: every item takes its largest affinity"])
+    if math.isinf(problem.lam):
+        return _crowd_alone(problem, Z, free)
+    core = problem.core()
+    if core.masses is not None or not core.convex:
+        return Reduction(Z, [Piece(free, core)], [])
+    return _by_components(core, Z, free)
+
+
+def _crowd_alone(problem: Problem, Z: Array, free: NDArray[np.intp]) -> Reduction:
+    """Lam = inf: least smoothness first (constant or harmonic components), affinities break ties."""
+    if problem.ridge > 0 and not len(problem.fixed_rows) and problem.masses is None:
+        return Reduction(Z, [], ["lam = inf with a ridge: the even assignment"])
+    if len(problem.fixed_rows) or problem.ridge > 0:
+        if problem.masses is not None:
+            raise ValueError(
+                "lam = inf takes a prior or fixed rows or a ridge, not two of them; use a large lam"
+            )
+        silent = Problem.__new__(Problem)
+        silent.__dict__.update(problem.__dict__)
+        silent.__dict__.pop("ranges", None)
+        silent.lam, silent.G = 1.0, sp.csr_array((problem.N, problem.K))
+        touched = _touched(problem)
+        reduction = reduce(silent)
+        alone = np.flatnonzero(problem.free & ~touched)
+        if len(alone) and problem.ridge == 0:
+            reduction.Z[alone] = _constant(problem, alone)
+        reduction.notes = ["lam = inf: harmonic extension of the fixed rows"]
+        return reduction
+    Z[free] = _constant(problem, free)
+    return Reduction(Z, [], ["lam = inf: every component takes its largest total affinity"])
+
+
+def _touched(problem: Problem) -> NDArray[np.bool_]:
+    """Items in a component with a fixed row."""
+    _, labels = components(problem.W)
+    return np.isin(labels, labels[problem.fixed_rows])
+
+
+def _constant(problem: Problem, rows: NDArray[np.intp]) -> Array:
+    """One assignment a component: all to the category of largest total affinity, ties shared."""
+    count, labels = components(as_sparse(problem.W[rows][:, rows], "W"))
+    member = sp.csr_array((np.ones(len(rows)), (labels, np.arange(len(rows)))), (count, len(rows)))
+    totals = np.asarray((member @ problem.G[rows]).toarray())
+    if problem.C is not None:
+        totals = totals @ _averaging(problem.C)
+    sizes = np.bincount(labels, minlength=count).astype(float)
+    if problem.masses is not None:
+        return transport(sizes, totals, problem.masses)[labels]
+    slack = 1e-12 * np.abs(totals).max(axis=1, keepdims=True)
+    best = totals >= totals.max(axis=1, keepdims=True) - slack
+    return (best / best.sum(axis=1, keepdims=True))[labels]
+
+
+def _averaging(C: Array) -> Array:
+    """Mean over the categories of one component: what the limit makes equal."""
+    _, labels = components(as_sparse(-C * (C < 0), "category_graph"))
+    same = (labels[:, None] == labels[None, :]).astype(float)
+    return same / same.sum(axis=1, keepdims=True)
+
+
+def _by_components(core: Core, Z: Array, free: NDArray[np.intp]) -> Reduction:
+    """Isolated and silent rows are known; large components are solved apart, small ones together."""
+    operator = core.operator
+    assert isinstance(operator, GraphOperator)
+    count, labels = operator.components
+    says = core.ranges > 0
+    if count == 1 and len(labels) > 1 and says.any():
+        return Reduction(Z, [Piece(free, core)], [])
+    notes = []
+    heard = np.zeros(count, bool)
+    heard[labels[says]] = True
+    if not heard.all():
+        notes.append(f"{count - heard.sum()} of {count} components have no word and stay even")
+    if core.C is None:
+        isolated = operator.diagonal == 0
+        if (isolated & says).any():
+            alone = np.flatnonzero(isolated & says)
+            Z[free[alone]] = largest(core.H[alone])
+            notes.append(f"{len(alone)} isolated items take their largest affinity")
+        heard[labels[isolated]] = False
+    sizes = np.bincount(labels, minlength=count)
+    large = np.flatnonzero(heard & (sizes >= APART))
+    small = heard & (sizes < APART)
+    pieces = [_piece(core, free, np.flatnonzero(labels == c)) for c in large]
+    if small.any():
+        pieces.append(_piece(core, free, np.flatnonzero(small[labels])))
+    if len(pieces) > 1:
+        notes.append(f"{heard.sum()} components in {len(pieces)} pieces")
+    return Reduction(Z, pieces, notes)
+
+
+def _piece(core: Core, free: NDArray[np.intp], rows: NDArray[np.intp]) -> Piece:
+    operator = core.operator
+    assert isinstance(operator, GraphOperator)
+    if len(rows) == core.shape[0]:
+        return Piece(free, core)
+    W = as_sparse(operator.W[rows][:, rows], "W")
+    part = GraphOperator(W, operator.diagonal[rows])
+    H = as_sparse(core.H[rows], "G")
+    return Piece(free[rows], Core(part, H, core.C, None, core.harmonic[rows], core.convex))

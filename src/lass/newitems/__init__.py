@@ -1,0 +1,1 @@
+"""New items: out-of-sample map, path over lam, explanations, influence."""

@@ -1,0 +1,258 @@
+"""Why an item has the assignment it has: what neighbours and words add, and what would change it.
+
+At a solution every row is the projection of what its neighbours and its words
+say, ``z_n = Proj(v_n)`` with ``v_n = ((W Z)_n + g_n / (2 lam)) / a_n`` and a_n the
+diagonal of the Laplacian (the degree, for the plain one). A projection subtracts
+one number from all entries and cuts off what is negative, so the parts of v_nk
+less that threshold add up to z_nk.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from operator import index as whole
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lass.model.quadratic_program import Array
+from lass.model.uniqueness import TOLERANCE
+from lass.solvers.solution import Solution
+
+#: neighbours and categories named by the text of an explanation
+NAMED = 5
+
+
+class Word(NamedTuple):
+    """One thing that was said of the item, and what it adds to that category."""
+
+    category: int
+    affinity: float
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Numbers that add up to an assignment.
+
+    For each of ``categories``, the sum of ``parts`` less ``threshold`` is the
+    assignment where that is positive, and <= 0 where it is zero: how far the
+    category is from being used. ``print`` it for a few lines of text.
+    """
+
+    item: int
+    assignment: Array  #: (K,) the item's row of Z
+    categories: NDArray[np.intp]  #: (C,) the categories explained, the largest assignment first
+    neighbours: NDArray[np.intp]  #: (J,) the heaviest first
+    shares: Array  #: (J,) w_nj / a_n, a neighbour's share in what the crowd says
+    crowd: Array  #: (J, C) what each neighbour adds, shares x their assignments
+    words: list[Word]  #: what the expert said, on any category
+    parts: dict[str, Array]  #: (C,) each: sums over all neighbours, over words, and so on
+    threshold: float
+    note: str  #: in words, where a rule decided and not a sum
+
+    @property
+    def reach(self) -> Array:
+        """(C,) the sum of the parts less the threshold."""
+        return sum(self.parts.values(), np.zeros(len(self.categories))) - self.threshold
+
+    @property
+    def residual(self) -> float:
+        """How far the sums are from the assignment at most: zero up to rounding at an exact solution."""
+        return float(np.abs(np.maximum(self.reach, 0.0) - self.assignment[self.categories]).max(initial=0.0))
+
+    def __str__(self) -> str:
+        lines = [f"item {self.item}: {self.note}".removesuffix(": ")]
+        for c, k in list(enumerate(self.categories))[:NAMED]:
+            terms = [f"{values[c]:+.3f} {name}" for name, values in self.parts.items()]
+            if abs(self.threshold) >= 5e-4:
+                terms.append(f"{-self.threshold:+.3f} threshold")
+            value = self.assignment[k]
+            lines.append(f"  category {k}: {value:.3f} = {' '.join(terms)}")
+            if value <= TOLERANCE:
+                lines[-1] += f" = {self.reach[c]:.3f}, cut off at zero"
+            order = np.argsort(-self.crowd[:, c], kind="stable")[:NAMED]
+            said = [f"item {self.neighbours[j]} {self.crowd[j, c]:+.3f}" for j in order if self.crowd[j, c]]
+            if said:
+                lines.append("    neighbours: " + ", ".join(said))
+        return "\n".join(lines)
+
+
+def explain(solution: Solution, item: int, categories: ArrayLike | None = None) -> Explanation:
+    """Take an assignment apart: what each neighbour and each word adds, less one threshold.
+
+    Parameters
+    ----------
+    solution : Solution
+        The sums are as exact as the solution: see ``residual``.
+    item : int
+    categories : sequence of int, optional
+        Which to explain; by default those the item is assigned to (above 1e-9). Name others
+        to see how far they are from being used.
+
+    Returns
+    -------
+    Explanation
+        O(neighbours x categories).
+
+    Examples
+    --------
+    >>> import lass
+    >>> from lass.newitems.explanation import explain
+    >>> solution = lass.solve([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [[1, 0], [0, 0], [0, 1]], lam=1.0)
+    >>> print(explain(solution, 0))
+    item 0
+      category 0: 0.750 = +0.500 neighbours +0.500 words -0.250 threshold
+        neighbours: item 1 +0.500
+      category 1: 0.250 = +0.500 neighbours +0.000 words -0.250 threshold
+        neighbours: item 1 +0.500
+    """
+    problem, Z = solution.problem, solution.Z
+    n = item_number(item, problem.N)
+    z, a, lam = Z[n], float(problem.diagonal[n]), problem.lam
+    chosen = np.argsort(-z, kind="stable")[: np.count_nonzero(z > TOLERANCE)]
+    if categories is not None:
+        asked = np.atleast_1d(np.asarray(categories))
+        chosen = np.array([category_number(k, problem.K) for k in asked.tolist()], np.intp)
+    g = problem.G[[n]]
+    nobody = np.zeros(0, np.intp)
+    if not problem.free[n] or lam == 0 or a == 0.0:
+        source = "words" if problem.free[n] else "given"
+        words = [Word(int(k), float(x), 0.0) for k, x in zip(g.indices, g.data, strict=True)]
+        return Explanation(
+            n, z, chosen, nobody, np.zeros(0), np.zeros((0, len(chosen))), words, {source: z[chosen]}, 0.0,
+            _rule(solution, n),
+        )  # fmt: skip
+    if a < 0:
+        raise ValueError(f"item {n} has more negative than positive weights; its row is not a projection")
+    low, high = problem.W.indptr[n], problem.W.indptr[n + 1]
+    neighbours, weights = problem.W.indices[low:high], problem.W.data[low:high]
+    order = np.argsort(-weights, kind="stable")
+    neighbours, shares = neighbours[order].astype(np.intp), weights[order] / a
+    gamma = 0.0 if math.isinf(lam) else 0.5 / (lam * a)
+    said = gamma * g.toarray().ravel()
+    everything = {"neighbours": shares @ Z[neighbours], "words": said}
+    if solution.shift is not None:
+        everything["prior"] = gamma * solution.shift
+    if problem.C is not None:
+        everything["similar categories"] = -(z @ problem.C) / a
+    v = sum(everything.values(), np.zeros(problem.K))
+    threshold = float(z @ (v - z))  # the same number wherever z is positive; rounding has no weight
+    words = [Word(int(k), float(x), float(said[k])) for k, x in zip(g.indices, g.data, strict=True)]
+    return Explanation(
+        n, z, chosen, neighbours, shares, shares[:, None] * Z[neighbours][:, chosen], words,
+        {name: values[chosen] for name, values in everything.items()}, threshold, _rule(solution, n),
+    )  # fmt: skip
+
+
+def _rule(solution: Solution, n: int) -> str:
+    """What decided the row of item n, where a sum does not say it; empty where it does."""
+    problem = solution.problem
+    if not problem.free[n]:
+        return "its assignment was given"
+    silent = problem.ranges[np.count_nonzero(problem.free[:n])] == 0
+    if math.isinf(problem.lam):
+        return "lam = inf, the crowd alone: words count in the sum over all connected items only"
+    if problem.lam > 0 and problem.diagonal[n] > 0:
+        return ""
+    why = "lam = 0, words alone" if problem.lam == 0 else "no neighbours"
+    if problem.masses is not None:
+        return f"{why}: the prior has its say too"
+    if problem.C is not None and problem.lam > 0:
+        return f"{why}: similar categories have their say too"
+    if silent:
+        return f"{why} and no word that tells categories apart: the even assignment"
+    return f"{why}: all to the largest affinity, ties shared"
+
+
+@dataclass(frozen=True)
+class Flips:
+    """The smallest changes of one affinity of an item that change its top category.
+
+    ``changes[k]`` is what must be added to g_nk for category k to draw level with
+    the top one; for the top category itself, what must be added (it is <= 0)
+    for the next one to draw level. A hair more, and the top category is another.
+    """
+
+    item: int
+    top: int  #: the top category
+    runner_up: int  #: the category that is nearest to it
+    changes: Array  #: (K,)
+
+    @property
+    def smallest(self) -> float:
+        """The smallest change, to be added for the runner-up or taken from the top category."""
+        return float(self.changes[self.runner_up])
+
+
+def flips(solution: Solution, item: int) -> Flips:
+    """What would have to be said about an item for its top category to change.
+
+    One affinity changes at a time; the assignments of all neighbours, and the
+    multipliers of a prior, are held as they are. The projection keeps the order of
+    its entries, so the top category is that of the largest
+    ``s_k = 2 lam (W Z)_nk + g_nk``, and the change for category k is exactly
+    ``s_top - s_k``. At lam = inf no word changes anything: infinite.
+
+    Parameters
+    ----------
+    solution : Solution
+    item : int
+        An item that is not fixed.
+
+    Returns
+    -------
+    Flips
+        O(neighbours x K).
+
+    Examples
+    --------
+    >>> import lass
+    >>> from lass.newitems.explanation import flips
+    >>> solution = lass.solve([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [[1, 0], [0, 0], [0, 1]], lam=1.0)
+    >>> found = flips(solution, 0)
+    >>> found.top, found.runner_up, found.changes.round(6)
+    (0, 1, array([-1.,  1.]))
+    """
+    problem = solution.problem
+    n = item_number(item, problem.N)
+    if not problem.free[n]:
+        raise ValueError(f"item {n} is fixed; no word changes it. Solve without fixing it")
+    if problem.C is not None:
+        raise ValueError("flips() is not known with a category_graph; try changes with update()")
+    if problem.diagonal[n] < 0:
+        raise ValueError(f"item {n} has more negative than positive weights; its row is not a projection")
+    scores = problem.G[[n]].toarray().ravel()
+    if solution.shift is not None:
+        scores = scores + solution.shift
+    if problem.lam > 0:
+        crowd = problem.W[[n]] @ solution.Z
+        scores = crowd.ravel() if math.isinf(problem.lam) else scores + 2.0 * problem.lam * crowd.ravel()
+    top, *rest = np.argsort(-scores, kind="stable")
+    changes = scores[top] - scores
+    changes[top] = -changes[rest[0]] if rest else -math.inf
+    if math.isinf(problem.lam):
+        changes = np.where(np.arange(problem.K) == top, -math.inf, math.inf)
+    return Flips(n, int(top), int(rest[0]) if rest else int(top), changes)
+
+
+def item_number(item: Any, N: int) -> int:
+    """A number of an item, or a ``ValueError``."""
+    return _within(item, N, "item")
+
+
+def category_number(category: Any, K: int) -> int:
+    """A number of a category, or a ``ValueError``."""
+    return _within(category, K, "category")
+
+
+def _within(value: Any, size: int, name: str) -> int:
+    try:
+        number = whole(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number < size:
+        raise ValueError(f"{name} must be a whole number from 0 to {size - 1}; found {value!r}")
+    return number

@@ -1,0 +1,245 @@
+"""Where an assignment comes from: its derivative by every word, and its share of every item with words.
+
+While entries of Z that are positive stay positive and zeros stay zero, the
+solution is linear in G: ``dZ = (P H P)^+ P dG`` with ``H = 2 lam L`` and P the projection
+onto the directions in that face (rows sum to zero, zeros stay). H is symmetric, so
+one system with the unit vector of z_nk on the right gives its derivative by all words.
+
+Items without words are weighted means of their neighbours, theirs again, and so on
+until items with words or fixed items are reached: :func:`sources` adds up those ways.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.graph.laplacian import as_sparse, components, depth
+from lass.model.linear_systems import solver_for
+from lass.model.quadratic_program import Array, Core, GraphOperator
+from lass.model.simplex import project_simplex
+from lass.newitems.explanation import category_number, item_number
+from lass.solvers.slides import Coarse
+from lass.solvers.solution import Solution
+
+#: conjugate gradients stop at this share of the residual, fail above the second one after so many steps
+GOAL, FAILED, STEPS = 1e-12, 1e-6, 5000
+
+
+class Source(NamedTuple):
+    """An item with words (or fixed) and its share in what the crowd says of another."""
+
+    item: int
+    share: float
+
+
+class Influence(NamedTuple):
+    """One word and the derivative of the assignment by it."""
+
+    item: int
+    category: int
+    influence: float
+
+
+def influence(
+    solution: Solution, item: int, category: int | None = None, *, top: int | None = 10
+) -> list[Influence]:
+    """The words that an assignment depends on most: dz_nk / dg_mj for all words g_mj.
+
+    Parameters
+    ----------
+    solution : Solution
+        At a finite lam > 0, without a prior; the smaller its gap, the surer the
+        zeros of Z. Right for changes so small that no entry of Z reaches or
+        leaves zero; at a solution where one is about to, for one side only.
+    item, category : int
+        Which assignment; the item's largest by default.
+    top : int or None
+        How many words to name at most; None for all.
+
+    Returns
+    -------
+    list of Influence
+        (item, category, influence), the largest in size first. Words without any
+        influence are left out; so the list is empty for a zero of Z, a fixed item,
+        one without neighbours, and at a small lam, where items with words sit in
+        corners that no small change moves them from: see :func:`sources`. One
+        linear system with conjugate gradients, O(nnz(W) K) a step; four arrays of N x K.
+
+    Examples
+    --------
+    >>> import lass
+    >>> from lass.newitems.influences import influence
+    >>> W = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    >>> solution = lass.solve(W, [[1, 0], [0, 0], [0, 0.9]], lam=1.0, ridge=0.1, tol=1e-12)
+    >>> for word in influence(solution, item=1, category=0):
+    ...     print(word.item, word.category, round(word.influence, 3))
+    0 0 0.806
+    2 1 -0.806
+    """
+    problem = solution.problem
+    n = item_number(item, problem.N)
+    k = int(solution.Z[n].argmax()) if category is None else category_number(category, problem.K)
+    _check(solution, top, "influence")
+    if not problem.convex:
+        raise ValueError("influence() needs weights >= 0; with negative ones the solution can jump")
+    if problem.masses is not None:
+        raise ValueError("influence() is not known under a prior; use update() to try a change")
+    if not problem.free[n] or solution.Z[n, k] == 0.0:
+        return []
+    core, row = problem.core(), int(np.count_nonzero(problem.free[:n]))
+    Z = _settled(core, solution.Z[problem.free])
+    if not (Z[row, k] > 0.0 or core.harmonic[row]) or not _moved_by_words(core, Z, row, k):
+        return []
+    words = problem.G[problem.free].tocoo()
+    values = _adjoint(core, Z, row, k)[words.coords] / (2.0 * problem.lam)
+    rows = np.flatnonzero(problem.free)[words.coords[0]]
+    order = np.argsort(-np.abs(values), kind="stable")
+    order = order[: np.count_nonzero(values)][:top]
+    return [Influence(int(rows[i]), int(words.coords[1][i]), float(values[i])) for i in order]
+
+
+def sources(solution: Solution, item: int, *, top: int | None = 10) -> list[Source]:
+    """The items with words, or fixed ones, that stand behind what the crowd says of an item.
+
+    Follow the ties at random, each in proportion to its weight, until an item
+    with words of its own or a fixed one is reached: the share of that item is the
+    chance to end there. The crowd's say is exactly the mean of their assignments,
+    ``(W Z)_n / a_n = sum_m share_m z_m``, which is z_n itself for an item without
+    words. With a ridge shares sum to less than one; the rest is the even assignment.
+
+    Unlike :func:`influence` this does not ask what a word more or less would do:
+    at a small lam items sit firmly on their own words, and no small change of
+    any word moves anything.
+
+    Parameters
+    ----------
+    solution : Solution
+        At a finite lam > 0.
+    item : int
+    top : int or None
+        How many items to name at most; None for all.
+
+    Returns
+    -------
+    list of Source
+        (item, share), the largest first; empty without neighbours or without any
+        words around. One linear system in the items without words.
+
+    Examples
+    --------
+    >>> import lass
+    >>> from lass.newitems.influences import sources
+    >>> solution = lass.solve([[0, 3, 0], [3, 0, 1], [0, 1, 0]], [[1, 0], [0, 0], [0, 1]], lam=0.1)
+    >>> sources(solution, 1)
+    [Source(item=0, share=0.75), Source(item=2, share=0.25)]
+    """
+    problem = solution.problem
+    n = item_number(item, problem.N)
+    _check(solution, top, "sources")
+    if not problem.convex or problem.C is not None:
+        raise ValueError("sources() needs weights >= 0 and no category_graph: else rows are not means")
+    if problem.diagonal[n] == 0.0:
+        return []
+    silent = np.zeros(problem.N, bool)
+    silent[problem.free] = problem.core().harmonic
+    _, labels = problem.operator.components
+    around = labels == labels[n]
+    if silent[around].all() and problem.ridge == 0.0:
+        return []
+    tie = problem.W[[n]]
+    shares = np.zeros(problem.N)
+    shares[tie.indices] = tie.data / problem.diagonal[n]
+    between = np.flatnonzero(silent & around)
+    if len(between):
+        inner = as_sparse(problem.W[between][:, between], "W")
+        system = solver_for(inner, problem.diagonal[between], depth(inner))
+        passed = system.solve(shares[between][:, None])
+        shares += (problem.W[:, between] @ passed).ravel()
+        shares[between] = 0.0
+    order = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)][:top]
+    return [Source(int(m), float(shares[m])) for m in order]
+
+
+def _check(solution: Solution, top: int | None, name: str) -> None:
+    lam = solution.problem.lam
+    if lam == 0 or math.isinf(lam):
+        raise ValueError(f"{name}() needs 0 < lam < inf; at lam = {lam:g} no item depends on a single other")
+    if top is not None and not (isinstance(top, Integral) and top >= 0):
+        raise ValueError(f"top must be a whole number >= 0 or None; found {top!r}")
+
+
+def _settled(core: Core, Z: Array) -> Array:
+    """Z after one projected gradient step, which makes entries zero that are so within the gap."""
+    AZ = core.apply(Z, np.empty_like(Z))
+    V = Z - AZ / core.majorizer[:, None]
+    core.add_linear(V, 1.0 / core.majorizer)
+    return np.ascontiguousarray(project_simplex(V), dtype=float)
+
+
+def _moved_by_words(core: Core, Z: Array, row: int, k: int) -> bool:
+    """Is there any word among the items connected to this one? Raises if z_nk is not determined at all.
+
+    It is not if category k can slide up and down as a whole: nothing holds
+    those items from outside, and k and another category are used by all of them.
+    """
+    operator = core.operator
+    assert isinstance(operator, GraphOperator)
+    _, labels = operator.components
+    rows = np.flatnonzero(labels == labels[row])
+    informed = rows[~core.harmonic[rows]]
+    if not len(informed) or (len(rows) == 1 and core.C is None and operator.diagonal[row] == 0.0):
+        return False
+    excess = operator.diagonal[rows] - operator.sums[rows]
+    if (np.abs(excess) > 1e-12 * operator.diagonal[rows]).any():
+        return True
+    everywhere: NDArray[np.bool_] = np.all(Z[informed] > 0.0, axis=0)
+    group = np.arange(core.shape[1], dtype=np.int32)
+    if core.C is not None:
+        group = components(sp.csr_array(-core.C * (core.C < 0)))[1]
+    slides = np.ones(group.max() + 1, bool)
+    np.logical_and.at(slides, group, everywhere)
+    if slides.sum() > 1 and slides[group[k]]:
+        raise ValueError(
+            f"the solution is not unique: category {k} can slide up and down as a whole, and no small change "
+            "of a word has a small effect on it. See uniqueness(); a ridge makes it unique"
+        )
+    return True
+
+
+def _adjoint(core: Core, Z: Array, row: int, k: int) -> Array:
+    """X on the face of Z with P A X = P e_nk, by conjugate gradients; zero outside the face."""
+    size, K = core.shape
+    X, R, P = np.empty_like(Z), np.empty_like(Z), np.empty_like(Z)
+    Q = np.zeros_like(Z)
+    inverse, free = 1.0 / core.preconditioner, core.harmonic
+    # kernels leave rows without a bound as they are, so the unit vector must sum to zero there itself
+    unit = np.eye(K)[k] - (1.0 / K if free[row] else 0.0)
+    starts = np.zeros(size + 1, np.int64)
+    starts[row + 1 :] = K
+    linear = (starts, np.arange(K, dtype=np.int32), unit)
+    square, force = core.rows("face_start", *linear, np.zeros(K), free, inverse, Q, Z, X, R, P)
+    coarse, first, before = Coarse(core, Z), square, math.inf
+    coarse.deepen()
+    for _ in range(STEPS):
+        if square <= GOAL**2 * first:
+            break
+        *motions, extra = coarse.response(R, force)
+        core.rows("face_turn", (square + extra) / before, *motions, inverse, free, Z, R, P)
+        before = square + extra
+        core.apply(P, Q)
+        curvature: float = core.rows("face_curvature", free, Z, P, Q)
+        if curvature <= 0.0:
+            break
+        square, *_, force = core.rows("face_advance", before / curvature, inverse, P, Q, Z, X, R)
+    if square > FAILED**2 * first:
+        raise ValueError(
+            "the influence could not be computed: the solution is not unique, or its graph too badly "
+            "conditioned. See uniqueness(); a ridge helps with both"
+        )
+    return X

@@ -1,0 +1,284 @@
+"""New items: their assignments from neighbours whose assignments are known.
+
+With everything else held fixed, the best row for an item with weights w and
+affinities g is ``z = Proj(zbar + gamma g)``, where ``zbar = Z'w / (1'w)`` is what
+the crowd says, ``gamma = 1 / (2 lam 1'w)``, and Proj is the projection onto the
+simplex. Ridge and normalisation belong to the graph that Z was learnt on and
+play no part here.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from lass.graph.laplacian import as_sparse
+from lass.kernels.threads import kernels, over_rows
+from lass.model.checks import number, numbers
+from lass.model.quadratic_program import Array
+from lass.newitems.paths import Path, follow
+from lass.solvers.solution import Solution
+from lass.solvers.sparse import Assignments, mapped
+
+
+@cache
+def _maps() -> ModuleType:
+    kernels()  # says so when compiling takes time
+    from lass.kernels import out_of_sample as maps
+
+    return maps
+
+
+def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: ArrayLike | None = None) -> Any:
+    """Assign new items, each by itself: the out-of-sample map.
+
+    Each row is the projection of ``zbar + g / (2 lam d) + shift`` onto the simplex:
+    zbar the weighted mean of the neighbours' assignments, d the sum of the weights.
+
+    * ``lam = inf``, or an item without words: zbar, what the crowd says.
+    * ``lam = 0``, or an item without neighbours: all to its largest affinity, ties
+      shared equally. If all its affinities are equal too, nothing chooses: zbar,
+      or the even assignment without neighbours.
+
+    Parameters
+    ----------
+    W_new : array or sparse matrix of shape (M, N)
+        Weights >= 0 of the new items with the N known ones. CSR of float64 is
+        taken as it is and checked on the way; anything else is converted.
+    Z : array of shape (N, K), Assignments or Solution
+        Assignments of the known items.
+    G_new : array or sparse matrix of shape (M, K), optional
+        Affinities of the new items. After a solve with a prior, the multipliers
+        ``solution.shift`` can be added to every row.
+    lam : float
+        Weight of the crowd against the expert, from 0 to infinity.
+    shift : array of shape (K,), optional
+        Added before the projection: the slide that was chosen for the known
+        items, ``Proj(Z + 1 p')``. It has no say where affinities alone decide.
+
+    Returns
+    -------
+    array of shape (M, K), or Assignments where Z is stored sparsely
+        Rows >= 0 that sum to one. O(nnz(W_new) K), threaded, no memory beside it; in sparse form,
+        O(what the neighbours store).
+
+    Examples
+    --------
+    >>> import lass
+    >>> from lass.newitems.out_of_sample import assign
+    >>> assign([[1.0, 1.0], [0.0, 2.0]], [[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 0.0]])
+    array([[0.5  , 0.5  ],
+           [0.125, 0.875]])
+    """
+    Z = _known(Z)
+    lam = number(lam, "lam", infinite=True)
+    if isinstance(Z, Assignments):
+        return _assign_sparse(W_new, Z, G_new, lam, shift)
+    weights, graph = _weights(W_new, len(Z))
+    M, K = weights.shape[0], Z.shape[1]
+    out = _affinities(G_new, M, K)
+    p = np.zeros(K) if shift is None else numbers(shift, "shift")
+    if p.shape != (K,) or not np.isfinite(p).all():
+        raise ValueError(f"shift must be {K} finite numbers, one a category; found shape {p.shape}: {p!r}")
+    half = math.inf if lam == 0 else 0.5 / lam
+    work = (weights.nnz + M) * K
+    odd = over_rows(_maps().assign, M, work, *graph, Z, half, np.ascontiguousarray(p), out)
+    if any(odd):
+        _complain(weights, Z, G_new, *odd)
+    return out
+
+
+def _assign_sparse(W_new: Any, Z: Assignments, G_new: Any, lam: float, shift: Any) -> Assignments:
+    """New items whose neighbours are stored sparsely."""
+    if shift is not None:
+        raise ValueError("shift does not go with sparse assignments; leave it out, or pass Z.to_dense()")
+    weights, K = as_sparse(W_new, "W_new"), Z.shape[1]
+    words = sp.csr_array((weights.shape[0], K)) if G_new is None else as_sparse(G_new, "G_new")
+    if weights.shape[1] != len(Z):
+        raise ValueError(
+            f"W_new must have one column a known item, {len(Z)}; found shape {weights.shape}. "
+            "Is it transposed?"
+        )
+    if weights.nnz and weights.data.min() < 0:
+        raise ValueError(f"W_new must hold weights >= 0; found {weights.data.min():g}. Drop it")
+    if words.shape != (weights.shape[0], K):
+        raise ValueError(
+            f"G_new must have shape {(weights.shape[0], K)}, one row a new item; found {words.shape}"
+        )
+    return mapped(weights, Z, words, lam)
+
+
+class NewItem:
+    """One new item, for asking "what if": the crowd's say is computed once, words can change.
+
+    Parameters
+    ----------
+    w : array or sparse matrix of shape (N,) or (1, N)
+        Weights >= 0 with the known items.
+    Z : array of shape (N, K), Assignments or Solution
+        Their assignments; not looked at again.
+
+    Attributes
+    ----------
+    w : csr_array of shape (1, N)
+        The weights.
+    zbar : array of shape (K,)
+        The weighted mean of the neighbours (the even assignment without any).
+    degree : float
+        The sum of the weights.
+
+    Examples
+    --------
+    >>> from lass.newitems.out_of_sample import NewItem
+    >>> item = NewItem([1.0, 1.0], [[1.0, 0.0], [0.0, 1.0]])
+    >>> item.zbar
+    array([0.5, 0.5])
+    >>> item.at([1.0, 0.0], lam=1.0), item.at([0.0, 1.0], lam=0.25)
+    (array([0.625, 0.375]), array([0., 1.]))
+    """
+
+    def __init__(self, w: Any, Z: Any) -> None:
+        row = as_sparse(w.reshape(1, -1) if sp.issparse(w) else np.atleast_2d(numbers(w, "w")), "w")
+        if row.shape[0] != 1:
+            raise ValueError(f"w must be the weights of one item; found shape {row.shape}. See assign()")
+        self.w = row
+        self.zbar: Array = assign(row, Z, lam=math.inf)[0]
+        self.degree = float(row.sum())
+
+    def at(self, g: Any = None, lam: float = 1.0, *, shift: ArrayLike | None = None) -> Array:
+        """The assignment for affinities ``g`` of shape (K,), by the rules of :func:`assign`; O(K)."""
+        # the crowd is as good as a single neighbour with its mean and all its weight
+        crowd = sp.csr_array([[self.degree]])
+        words = None if g is None else self.words(g)[None]
+        return assign(crowd, self.zbar[None], words, lam, shift=shift)[0]
+
+    def path(self, g: Any) -> Path:
+        """The assignments for affinities ``g`` at every lam; see :func:`path`."""
+        words = self.words(g)
+        if self.degree == 0.0:
+            return follow(_maps().trace, self.at(words), np.zeros_like(words), 0.0)
+        return follow(_maps().trace, self.zbar, words, self.degree)
+
+    def words(self, g: Any) -> Array:
+        """Affinities, checked, as an array of shape (K,)."""
+        words = g.toarray().ravel() if sp.issparse(g) else numbers(g, "g").ravel()
+        if words.shape != self.zbar.shape or not np.isfinite(words).all():
+            raise ValueError(f"g must be {len(self.zbar)} finite numbers, one a category; found {g!r}")
+        return words.astype(float)
+
+
+def path(w: Any, Z: Any, g: Any) -> Path:
+    """The assignments of one new item at every lam, exactly.
+
+    ``z = Proj(zbar + gamma g)`` is piecewise linear in ``gamma = 1 / (2 lam d)``:
+    from the crowd's zbar at lam = inf to the largest affinity as lam goes to 0.
+    A category can come up only at lam = inf; once it is at zero again it stays
+    there, so that there are at most K breakpoints.
+
+    Parameters
+    ----------
+    w : array or sparse matrix of shape (N,) or (1, N)
+        Weights >= 0 of the item with the known ones.
+    Z : array of shape (N, K) or Solution
+    g : array of shape (K,)
+        Affinities of the item.
+
+    Returns
+    -------
+    Path
+        ``.lams``, ``.assignments``, ``.tops``; callable at any lam. O(K log K) as a rule.
+        At lam = 0 it is the limit, in which the crowd decides between categories
+        with the same largest affinity (:func:`assign` lets them share equally).
+
+    Examples
+    --------
+    >>> from lass.newitems.out_of_sample import path
+    >>> way = path([1.0, 1.0], [[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0])
+    >>> way.lams
+    array([ inf, 0.25])
+    >>> way.assignments
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    >>> way([1.0, 0.5, 0.0])
+    array([[0.625, 0.375],
+           [0.75 , 0.25 ],
+           [1.   , 0.   ]])
+    """
+    return NewItem(w, Z).path(g)
+
+
+def _known(Z: Any) -> Any:
+    """Assignments of the known items: sparse as they are, or a C-contiguous array; nothing is copied."""
+    if isinstance(Z, Solution):
+        if Z.problem.C is not None:
+            raise ValueError(
+                "Z was solved with a category_graph, which the map of new items does not know; "
+                "pass solution.Z to leave it out"
+            )
+        Z = Z.Z
+    if isinstance(Z, Assignments):
+        return Z
+    given = np.ascontiguousarray(numbers(Z, "Z"))
+    if given.ndim != 2 or not given.shape[1]:
+        raise ValueError(f"Z must be a Solution or an array of shape (N, K); found shape {given.shape}")
+    return given
+
+
+def _weights(W_new: Any, known: int) -> tuple[sp.csr_array, tuple[NDArray[Any], ...]]:
+    """W_new in CSR, and its three arrays for the kernel, which checks entries where it reads them."""
+    as_it_is = sp.issparse(W_new) and W_new.format == "csr" and W_new.dtype == np.float64 and W_new.ndim == 2
+    weights = W_new if as_it_is else as_sparse(W_new, "W_new")
+    if weights.shape[1] != known:
+        raise ValueError(
+            f"W_new must have one column a known item, {known}; found shape {weights.shape}. "
+            "Is it transposed?"
+        )
+    columns = weights.indices
+    if columns.dtype != np.int32:
+        if weights.nnz and not 0 <= columns.min() <= columns.max() < known:
+            raise ValueError(f"W_new must name known items 0 to {known - 1}; found other column numbers")
+        columns = columns.astype(np.int32)
+    return weights, (weights.indptr.astype(np.int64), columns, np.ascontiguousarray(weights.data))
+
+
+def _affinities(G_new: Any, M: int, K: int) -> Array:
+    """A dense copy of G_new, which the kernel turns into assignments."""
+    if G_new is None:
+        return np.zeros((M, K))
+    if sp.issparse(G_new) and G_new.dtype.kind != "c":
+        given = np.ascontiguousarray(G_new.toarray(order="C"), dtype=np.float64)
+    else:
+        given = np.array(numbers(G_new, "G_new"), order="C")
+    if given.shape != (M, K):
+        raise ValueError(f"G_new must have shape {(M, K)}, one row a new item; found {given.shape}")
+    return given
+
+
+def _complain(weights: sp.csr_array, Z: Array, G_new: Any, odd_weights: int, odd_words: int, _: int) -> None:
+    """Say which input was at fault, and where first."""
+    if odd_weights:
+        data, columns = weights.data, weights.indices
+        bad = np.flatnonzero(~((data >= 0) & np.isfinite(data) & (columns >= 0) & (columns < len(Z))))
+        if not len(bad):
+            raise ValueError("W_new has a row whose weights sum beyond double precision; scale it down")
+        row = int(np.searchsorted(weights.indptr, bad[0], side="right")) - 1
+        raise ValueError(
+            f"W_new must hold finite weights >= 0 with known items 0 to {len(Z) - 1}; "
+            f"found {data[bad[0]]:g} at row {row}, column {columns[bad[0]]}. Drop it"
+        )
+    if odd_words:
+        given = G_new.toarray() if sp.issparse(G_new) else numbers(G_new, "G_new")
+        row, column = np.argwhere(~np.isfinite(given))[0]
+        raise ValueError(
+            f"G_new must be finite; found {given[row, column]} at row {row}, column {column}. "
+            "Replace or drop it"
+        )
+    raise ValueError(
+        "Z must hold rows >= 0 that sum to one; found others among the neighbours. See project_simplex"
+    )

@@ -1,5 +1,0 @@
-"""Segments of a picture from strokes: here it is, here it is not."""
-
-from lass.segmentation.segmenting import Segmentation, segment
-
-__all__ = ["Segmentation", "segment"]

@@ -1,0 +1,15 @@
+from . import distributed as distributed
+from . import gpu as gpu
+from . import sparse as sparse
+from .admm import ADMM as ADMM
+from .base import Callback as Callback
+from .base import Solver as Solver
+from .base import Step as Step
+from .base import Watch as Watch
+from .face import Face as Face
+from .gradient import Gradient as Gradient
+from .local import Local as Local
+from .methods import METHODS as METHODS
+from .methods import named as named
+from .methods import pick as pick
+from .reduced import Reduced as Reduced

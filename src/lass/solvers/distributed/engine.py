@@ -1,0 +1,211 @@
+"""The driver: it says what comes next, adds up a few numbers a worker, and replaces workers that die."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from lass.solvers import Gradient, Watch
+from lass.solvers.distributed.checkpoints import Checkpoint, State
+from lass.solvers.distributed.files import Stored
+from lass.solvers.distributed.parts import Part, check_borders
+from lass.solvers.distributed.rows import Sums
+from lass.solvers.distributed.transport import LostError, Transport
+from lass.solvers.distributed.worker import Outline
+
+logger = logging.getLogger("lass")
+Thing = TypeVar("Thing")
+
+#: losses of workers without any progress in between after which something else must be wrong
+PATIENCE = 5
+
+
+class Engine:
+    """Runs the accelerated projected gradient method on partitions.
+
+    Iterates are those of ``lass.solve(..., method="gradient")`` on one machine up to
+    rounding, all components of the graph taken together. An iteration is one round: the
+    border rows of Y go from worker to worker, one number from each worker to the driver and one back.
+    Every 20 iterations a check takes one more round with the border rows of Z and three sums.
+    """
+
+    def __init__(
+        self, transport: Transport, watch: Watch, lam: float, tol: float, checkpoint: Checkpoint | None,
+        checkpoint_every: int,
+    ) -> None:  # fmt: skip
+        self.transport, self.watch, self.lam, self.tol = transport, watch, lam, tol
+        self.checkpoint, self.checkpoint_every = checkpoint, checkpoint_every
+        self.momentum = 1.0
+        self.sums = Sums(0.0, 0.0, 0.0)
+        self.rounds = self.lost = self.lost_in_a_row = 0
+        self.saved = State(0, 1.0)
+
+    def prepare(self, sources: Sequence[Part | Stored]) -> None:
+        """Start the workers and learn what they hold."""
+        self.transport.launch(sources, self.lam)
+        self.numbers = range(len(sources))
+        outlines: list[Outline] = self._patiently(lambda: self._ask("load"))
+        borders = [outline.borders for outline in outlines]
+        check_borders(borders)
+        self.neighbours = [list(border) for border in borders]
+        self.items = sum(outline.items for outline in outlines)
+        self.stake = sum(outline.stake for outline in outlines)
+        self.tied_stake = sum(outline.tied_stake for outline in outlines)
+        rounding = 1e-16 * (2.0 * sum(outline.degrees for outline in outlines) + self.tied_stake / self._unit)
+        self.watch.begin(self._unit, max(self.tol * self.tied_stake / self._unit, rounding), 0.0)
+        self.problem = {
+            "lam": self.lam,
+            "partitions": [
+                [outline.items, outline.ties, outline.words, outline.degrees, outline.checksum]
+                for outline in outlines
+            ],
+        }
+        if self.checkpoint is not None:
+            self.saved = self.checkpoint.read(self.problem) or self.saved
+
+    @property
+    def _unit(self) -> float:
+        """From numbers of the workers to those of the model."""
+        return 2.0 * self.lam
+
+    @property
+    def gap(self) -> float:
+        """How far the objective can be from the optimum at most."""
+        return self._unit * self.sums.gap
+
+    @property
+    def objective(self) -> float:
+        """The value lam tr(Z'LZ) - tr(G'Z) at the last check."""
+        return self._unit * (0.5 * self.sums.quadratic - self.sums.linear)
+
+    def run(self, deliver: Callable[[], Thing]) -> Thing:
+        """Iterate until the watch says stop, then deliver; whatever is lost on the way is done again."""
+
+        def attempt() -> Thing:
+            self._return_to_saved()
+            while not self._check():
+                self._save_if_due()
+                self._advance()
+            return deliver()
+
+        answer = self._patiently(attempt)
+        if self.checkpoint is not None and self.sums.gap <= self.watch.target:
+            self.checkpoint.clear()
+            folder = str(self.checkpoint.folder)
+            self._patiently(lambda: self._forget(folder))
+        return answer
+
+    def _forget(self, folder: str) -> None:
+        """Remove all saved states: the run is over."""
+        self._ask("load")
+        self._ask("forget", folder, None)
+
+    def _patiently(self, attempt: Callable[[], Thing]) -> Thing:
+        """Try until nothing is lost on the way."""
+        while True:
+            try:
+                return attempt()
+            except LostError as loss:
+                self.lost_in_a_row += 1
+                if self.lost_in_a_row > PATIENCE:
+                    raise RuntimeError(
+                        f"workers were lost {self.lost_in_a_row} times since iteration "
+                        f"{self.watch.iterations} without progress; the last time: {loss}"
+                    ) from loss
+                gone = self.transport.revive()
+                self.lost += len(gone)
+                logger.warning(
+                    "workers of partitions %s were lost and replaced; back to iteration %d (%s)",
+                    gone, self.saved.iteration, loss,
+                )  # fmt: skip
+
+    def _ask(self, method: str, *arguments: Any) -> list[Any]:
+        """Have all workers run a method and look at what they return."""
+        called = [self.transport.call(number, method, *arguments)[0] for number in self.numbers]
+        return self.transport.get(called)
+
+    def _rows(self, method: str, *arguments: Any) -> list[dict[int, Any]]:
+        """Have all workers give away border rows; the references by whom they come from and go to."""
+        return [self._sent(number, self._border(number, method, *arguments)[1:]) for number in self.numbers]
+
+    def _border(self, number: int, method: str, *arguments: Any) -> list[Any]:
+        blocks = len(self.neighbours[number])
+        if self.transport.together:
+            blocks = min(blocks, 1)
+        return self.transport.call(number, method, *arguments, returns=1 + blocks)
+
+    def _sent(self, number: int, blocks: list[Any]) -> dict[int, Any]:
+        neighbours = self.neighbours[number]
+        if self.transport.together:
+            blocks = blocks * len(neighbours)
+        return dict(zip(neighbours, blocks, strict=True))
+
+    def _halo(self, number: int, rows: list[dict[int, Any]]) -> list[Any]:
+        return [rows[other][number] for other in self.neighbours[number]]
+
+    def _return_to_saved(self) -> None:
+        """All workers to the last state that all of them have written, or to the start."""
+        self._ask("load")
+        if self.transport.together:
+            self._introduce()
+        iteration, self.momentum = self.saved
+        watch = self.watch
+        watch.iterations, watch.found = iteration, min(watch.found, iteration)
+        watch.history[:] = [step for step in watch.history if step.iteration < iteration]
+        if iteration and self.checkpoint is not None:
+            self.Y = self._rows("restore", str(self.checkpoint.folder), iteration)
+        else:
+            self.Y = self._rows("begin")
+
+    def _introduce(self) -> None:
+        """Tell all workers which rows their neighbours will show; waits, since all must know or none."""
+        borders = [self.transport.call(number, "border")[0] for number in self.numbers]
+        learnt = [
+            self.transport.call(number, "learn", *(borders[other] for other in self.neighbours[number]))[0]
+            for number in self.numbers
+        ]
+        self.transport.get(learnt)
+
+    def _check(self) -> bool:
+        """Certify Z with three sums; True when it is good enough, or nothing more can be done."""
+        shown = self._rows("show")
+        called = [
+            self.transport.call(number, "certify", *self._halo(number, shown))[0] for number in self.numbers
+        ]
+        self.sums = Sums(*map(sum, zip(*self.transport.get(called), strict=True)))
+        self.rounds += 1
+        enough = self.watch.report(self.sums.gap)
+        return enough or self.tied_stake == 0.0
+
+    def _save_if_due(self) -> None:
+        iteration = self.watch.iterations
+        if self.checkpoint is None or iteration < self.saved.iteration + self.checkpoint_every:
+            return
+        folder, state = str(self.checkpoint.folder), State(iteration, self.momentum)
+        self._ask("save", folder, iteration)
+        self.checkpoint.write(self.problem, state)
+        self.saved, self.lost_in_a_row = state, 0
+        self._ask("forget", folder, iteration)
+
+    def _advance(self) -> None:
+        """The iterations between two checks; the step of ``solvers/gradient.py``."""
+        self._ahead()
+        for left in reversed(range(Gradient.every)):
+            following = (1.0 + (1.0 + 4.0 * self.momentum**2) ** 0.5) / 2.0
+            weight = (self.momentum - 1.0) / following
+            called = [
+                self._border(number, "finish", weight, *self._halo(number, self.Y)) for number in self.numbers
+            ]
+            self.Y = [self._sent(number, called[number][1:]) for number in self.numbers]
+            if left:  # the next product begins while this round's numbers are on their way
+                self._ahead()
+            uphill = sum(self.transport.get([results[0] for results in called]))
+            self.momentum = 1.0 if uphill > 0.0 else following
+            self.rounds += 1
+            if self.watch.count():
+                break
+
+    def _ahead(self) -> None:
+        for number in self.numbers:
+            self.transport.call(number, "ahead")

@@ -1,0 +1,179 @@
+"""`solve` and `solve_many` on a device."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from lass.model.problem import Problem
+from lass.model.quadratic_program import Array, Core
+from lass.model.reduction import Reduction, reduce
+from lass.solvers import Callback, Watch
+from lass.solvers.gpu.arrays import layout_of, padded, unpadded, upload
+from lass.solvers.gpu.descent import descend
+from lass.solvers.gpu.memory import chosen, fitting, on_host
+from lass.solvers.solution import Solution
+from lass.solvers.solution import solve as solve_on
+
+
+@dataclass(frozen=True)
+class Device:
+    """Accelerated projected gradient where graph, words and assignments stay on the device.
+
+    Iterations are in single precision until the gap is small enough or falls no more, then in double;
+    gaps are in double precision throughout. Memory: 24 bytes an entry of Z, 16 a tie.
+    """
+
+    device: str = "cuda"
+    name: ClassVar[str] = "gpu"
+    takes_masses: ClassVar[bool] = False
+
+    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+        """Improve Z until the watch says stop."""
+        return _run([core], [Z], [watch], chosen(self.device))[0]
+
+
+def solve(
+    W: Any,
+    G: Any = None,
+    lam: float = 1.0,
+    *,
+    tol: float = 1e-5,
+    max_iter: int | None = None,
+    start: Solution | ArrayLike | None = None,
+    callback: Callback | None = None,
+    device: str | torch.device = "cuda",
+    **options: Any,
+) -> Solution:
+    """Find the assignments on a GPU; everything is as in :func:`lass.solve`, the certificate included.
+
+    Parameters
+    ----------
+    W, G : array, sparse matrix or tensor
+        The graph (or a :class:`lass.Problem` that holds everything) and the affinities.
+    lam, tol, max_iter, start, callback
+        As in :func:`lass.solve`; so are the ``options`` ``fixed``, ``ridge`` and ``laplacian``.
+        The GPU takes no prior, no category graph and no negative weights.
+    device : str or torch.device
+        ``"cuda"``, ``"cuda:1"``; ``"cpu"`` does the same in plain torch.
+
+    Examples
+    --------
+    >>> import lass.solvers.gpu
+    >>> W = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    >>> sol = lass.solvers.gpu.solve(W, [[1, 0], [0, 0], [0, 1]], lam=0.5, device="cpu")
+    >>> sol.Z.round(3)
+    array([[1. , 0. ],
+           [0.5, 0.5],
+           [0. , 1. ]])
+    """
+    method = Device(str(chosen(device)))
+    return solve_on(
+        on_host(W), on_host(G), lam, method=method, tol=tol, max_iter=max_iter, start=start,
+        callback=callback, **options,
+    )  # fmt: skip
+
+
+def solve_many(
+    problems: Sequence[Problem],
+    *,
+    tol: float = 1e-5,
+    max_iter: int | None = None,
+    device: str | torch.device = "cuda",
+) -> list[Solution]:
+    """Solve problems with the same graph together: several lam, or the folds of a cross-validation.
+
+    Their categories lie side by side on the device, as many at a time as fit, so that a row's neighbours
+    are looked up once for all of them. Problems that are done wait for the others without cost.
+
+    Examples
+    --------
+    >>> import lass
+    >>> problem = lass.Problem([[0, 1], [1, 0]], [[1, 0], [0, 0.5]])
+    >>> path = lass.solvers.gpu.solve_many([problem.changed(lam=lam) for lam in (0.1, 1.0)], device="cpu")
+    >>> [sol.Z[1].round(3).tolist() for sol in path]
+    [[0.0, 1.0], [0.875, 0.125]]
+    """
+    began, place = time.perf_counter(), chosen(device)
+    problems = list(problems)
+    _check_same_graph(problems)
+    watches = [Watch(max_iter=max_iter, began=began) for _ in problems]
+    reductions = [reduce(problem) for problem in problems]
+    groups: dict[tuple[bytes, ...], list[int]] = {}
+    for i, reduction in enumerate(reductions):
+        groups.setdefault(tuple(piece.rows.tobytes() for piece in reduction.pieces), []).append(i)
+    for members in groups.values():
+        _solve_alike(
+            [problems[i] for i in members], [reductions[i] for i in members], [watches[i] for i in members],
+            tol, place,
+        )  # fmt: skip
+    return [
+        Solution(
+            problem=problem, Z=reduction.Z, tol=tol, method="; ".join(reduction.notes),
+            n_iter=watch.iterations, seconds=time.perf_counter() - began, history=watch.history,
+            solver=Device(str(place)),
+        )._warn()
+        for problem, reduction, watch in zip(problems, reductions, watches, strict=True)
+    ]  # fmt: skip
+
+
+def _check_same_graph(problems: list[Problem]) -> None:
+    for i, problem in enumerate(problems):
+        first = problems[0]
+        if problem.masses is not None:
+            raise ValueError(f"problems[{i}] has a prior, which a device cannot hold; use lass.solve")
+        same = problem.W is first.W or (problem.W.shape == first.W.shape and (problem.W != first.W).nnz == 0)
+        if not same or problem.K != first.K or not np.array_equal(problem.diagonal, first.diagonal):
+            raise ValueError(
+                f"problems must share one graph and their categories; problems[{i}] differs from "
+                "problems[0]. Make it with problems[0].changed(G=..., lam=...), or solve it apart"
+            )
+
+
+def _solve_alike(
+    problems: list[Problem], reductions: list[Reduction], watches: list[Watch], tol: float,
+    device: torch.device,
+) -> None:  # fmt: skip
+    """Solve problems whose reductions left the same rows, piece by piece."""
+    several = len(reductions[0].pieces) > 1
+    gaps = [[_gap(piece.core) if several else 0.0 for piece in reduction.pieces] for reduction in reductions]
+    for number in range(len(reductions[0].pieces)):
+        pieces = [reduction.pieces[number] for reduction in reductions]
+        cores = [piece.core for piece in pieces]
+        for i, (problem, core, watch) in enumerate(zip(problems, cores, watches, strict=True)):
+            scale = 2.0 * (problem.lam if math.isfinite(problem.lam) else 1.0)
+            elsewhere = scale * (sum(gaps[i]) - gaps[i][number])
+            watch.begin(scale, max(tol * core.stake, core.rounding), elsewhere)
+        solved = _run(cores, [core.vertex() for core in cores], watches, device)
+        for i, (reduction, piece, part) in enumerate(zip(reductions, pieces, solved, strict=True)):
+            reduction.Z[piece.rows] = part
+            reduction.notes.append(f"gpu ({len(problems)} problems together)")
+            gaps[i][number] = watches[i].gap
+
+
+def _gap(core: Core) -> float:
+    """The gap where a piece starts, for the history of the others."""
+    Z = core.vertex()
+    return core.certify(Z, core.apply(Z, np.empty_like(Z))).gap
+
+
+def _run(cores: list[Core], points: list[Array], watches: list[Watch], device: torch.device) -> list[Array]:
+    """Solve cores with one graph, as many at a time as fit."""
+    for core in cores:
+        if core.C is not None or not core.convex:
+            what = "negative weights" if core.C is None else "category_graph"
+            raise ValueError(f"a device takes no {what}; use lass.solve without a device")
+    answers: list[Array] = []
+    for batch in fitting(cores, device):
+        part = slice(len(answers), len(answers) + len(batch))
+        layout = layout_of(batch)
+        Z = padded(layout, points[part], device, torch.float32)
+        answers += unpadded(layout, descend(upload(batch, device), Z, watches[part]))
+    return answers

@@ -1,0 +1,103 @@
+"""How far told rows reach: with few words, everything else follows from the rows that have one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.graph.hierarchy import Hierarchy
+from lass.graph.laplacian import as_sparse
+from lass.kernels.threads import kernels, over_rows
+from lass.model.quadratic_program import Array, GraphOperator
+
+#: relative residual of a column
+CLOSE = 1e-7
+#: steps that one column takes, about
+STEPS = 40
+
+
+def columns(
+    operator: GraphOperator, held: NDArray[np.bool_], sources: NDArray[np.intp], tol: float, most: int
+) -> tuple[Array, int]:
+    """The functions that are 1 at a source, 0 at other held rows, harmonic elsewhere; and steps taken.
+
+    One function a row of what is returned. O(nnz(W)) a step; no column takes more than ``most``.
+    """
+    out = np.empty((len(sources), len(held)))
+    levels = _parts(operator.coarser(held))
+    work = len(sources) * STEPS * (operator.W.nnz + 10 * len(held))
+    arguments = (*operator.graph, held, *levels, sources.astype(np.int64), tol, most, out)
+    steps = over_rows(
+        kernels("single_columns").reach, len(sources), work if len(sources) > 1 else 0, *arguments
+    )
+    return out, steps
+
+
+def _parts(levels: Hierarchy) -> tuple[NDArray[np.generic], ...]:
+    if levels.useful:
+        return (
+            levels.group, levels.starts, levels.rows, levels.bounds, levels.parents, levels.inverse,
+            levels.last,
+        )  # fmt: skip
+    none = np.zeros(0, np.int32)
+    return (none, np.zeros(1, np.int64), none, np.zeros(1, np.int64), none, np.zeros(0), np.zeros((0, 0)))
+
+
+@dataclass(frozen=True)
+class Reaches:
+    """A basis of all Z that are harmonic but at some rows, and the graph that is left on those.
+
+    Each row of the basis belongs to one of ``rows``: it is 1 there, 0 at the rows before, and harmonic but
+    at ``rows``. One more row takes one more column. Never changed, only followed by a larger one.
+    """
+
+    rows: NDArray[np.intp]
+    basis: tuple[Array, ...]  # blocks of functions of all rows
+    seen: Array  # the basis at ``rows``
+    schur: Array  # what is left of the Laplacian when all other rows are eliminated
+
+    @staticmethod
+    def of(operator: GraphOperator, rows: NDArray[np.intp]) -> tuple[Reaches, int]:
+        """The basis of some rows, and how many steps it took."""
+        held = np.zeros(len(operator.diagonal), bool)
+        held[rows] = True
+        basis, steps = columns(operator, held, rows, CLOSE, 10 * STEPS)
+        schur = np.diag(operator.diagonal[rows]) - (operator.W[rows] @ basis.T)
+        return Reaches(rows, (basis,), np.eye(len(rows)), (schur + schur.T) / 2), steps
+
+    def and_row(self, operator: GraphOperator, row: int) -> tuple[Reaches, int]:
+        """The same with one row more, and how many steps it took; one column."""
+        held = np.zeros(len(operator.diagonal), bool)
+        held[self.rows] = True
+        new, steps = columns(operator, held, np.array([row]), CLOSE, 10 * STEPS)
+        rows = np.append(self.rows, row)
+        ties = operator.diagonal[rows] * new[0, rows] - operator.W[rows] @ new[0]
+        size = len(rows)
+        schur = np.zeros((size, size))
+        schur[:-1, :-1] = self.schur
+        schur[:-1, :-1] += np.outer(ties[:-1], ties[:-1]) / ties[-1]
+        schur[-1], schur[:, -1] = ties, ties
+        seen = np.eye(size)
+        seen[:-1, :-1] = self.seen
+        seen[:-1, -1] = np.concatenate([block[:, row] for block in self.basis])
+        blocks = [*self.basis, new]
+        while len(blocks) > 1 and len(blocks[-1]) >= len(blocks[-2]):  # few blocks, and each is copied rarely
+            blocks[-2:] = [np.concatenate(blocks[-2:])]
+        return Reaches(rows, tuple(blocks), seen, schur), steps
+
+    def extend(self, Z: Array) -> Array:
+        """All rows from those of ``rows``."""
+        parts = Z.copy()
+        kernels("single_columns").parts(self.seen, parts)
+        edges = np.cumsum([len(block) for block in self.basis])
+        pairs = zip(self.basis, np.split(parts, edges[:-1]), strict=True)
+        return np.asarray(sum(block.T @ some for block, some in pairs))
+
+    def graph(self) -> tuple[sp.csr_array, Array]:
+        """Weights and diagonal of the graph that is left, which is tied to nothing else."""
+        weights = np.maximum(-self.schur, 0.0)
+        np.fill_diagonal(weights, 0.0)
+        return as_sparse(weights, "W"), weights.sum(axis=1)

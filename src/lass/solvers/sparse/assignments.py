@@ -1,0 +1,210 @@
+"""Assignments to very many categories, stored as explicit entries and one background value a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from lass.kernels.threads import kernels, over_rows
+from lass.model.quadratic_program import Array
+
+
+class Assignments:
+    """Rows on the simplex: what an item is known for by name, and the same share of every other category.
+
+    Parameters
+    ----------
+    stored : csr_array of shape (N, K)
+        The entries that are stored, zeros too where the background is not zero.
+    background : array of shape (N,)
+        The value of all other entries of each row.
+
+    Attributes
+    ----------
+    shape : tuple
+        (N, K).
+    background : array of shape (N,)
+    stored : int
+        How many entries are stored.
+    nbytes : int
+        Bytes of everything stored.
+
+    Examples
+    --------
+    >>> import lass
+    >>> Z = lass.solve([[0, 1], [1, 0]], [[1, 0, 0, 0], [-1, 0, 0, 0]], lam=0.1, output="sparse").Z
+    >>> Z.to_dense().round(3)
+    array([[1.   , 0.   , 0.   , 0.   ],
+           [0.   , 0.333, 0.333, 0.333]])
+    >>> Z.stored, Z.background.round(3)
+    (2, array([0.   , 0.333]))
+    >>> Z.top(2)[0]
+    array([[0, 1],
+           [1, 2]], dtype=int32)
+    """
+
+    def __init__(self, stored: sp.csr_array, background: Array) -> None:
+        self.shape: tuple[int, int] = (int(stored.shape[0]), int(stored.shape[1]))
+        if background.shape != (self.shape[0],):
+            raise ValueError(
+                f"background must hold one number a row, {self.shape[0]}; found shape {background.shape}"
+            )
+        stored.sort_indices()
+        self.background: Array = np.ascontiguousarray(background, np.float64)
+        self.pointers = stored.indptr.astype(np.int64)
+        self._names: NDArray[np.int32] = np.ascontiguousarray(stored.indices, np.int32)
+        self._values: Array = np.ascontiguousarray(stored.data, np.float64)
+
+    @classmethod
+    def of(cls, Z: Array) -> Assignments:
+        """Dense assignments in this form: the least entry of each row is its background."""
+        background = Z.min(axis=1)
+        rows, columns = np.nonzero(background[:, None] < Z)
+        return cls(sp.csr_array((Z[rows, columns], (rows, columns)), shape=Z.shape), background)
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What the kernels read: where rows begin and end, names, values, background."""
+        return self.pointers[:-1], self.pointers[1:], self._names, self._values, self.background
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Entries stored in each row."""
+        return np.diff(self.pointers)
+
+    @property
+    def stored(self) -> int:
+        """How many entries are stored."""
+        return len(self._names)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether rows are finite, >= 0 and sum to one."""
+        parts = (self._values, self.background)
+        if not all(np.isfinite(part).all() and part.min(initial=0.0) >= 0.0 for part in parts):
+            return False
+        return bool(np.abs(self._totals(self.shape[1]) - 1.0).max(initial=0.0) <= 1e-9)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of everything stored."""
+        return sum(part.nbytes for part in (self.pointers, self._names, self._values, self.background))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self.rows(n) for n in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        """``Z[items]`` and ``Z[items, categories]`` as of a dense array; items by their numbers."""
+        items, categories = key if isinstance(key, tuple) else (key, slice(None))
+        numbers = np.asarray(items)
+        if not isinstance(categories, slice) and np.asarray(categories).dtype.kind in "iu":
+            return self._entries(numbers, np.asarray(categories))
+        named, place = np.unique(numbers, return_inverse=True)
+        return self.rows(named)[place.reshape(numbers.shape), categories]
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise ValueError(
+            f"assignments of shape {self.shape} are stored sparsely and not made dense by themselves "
+            f"({8 * self.shape[0] * self.shape[1] / 2**30:.3g} GiB); use rows(), top(), to_csr() or "
+            "to_dense()"
+        )
+
+    def rows(self, items: ArrayLike) -> Array:
+        """Dense rows of some items: (K,) for one number, (M, K) for several."""
+        numbers = np.atleast_1d(np.asarray(items))
+        if numbers.ndim != 1:
+            raise ValueError(f"items must be row numbers; found {items!r}")
+        self._check(numbers)
+        begins, lengths = self.pointers[numbers], self.lengths[numbers]
+        out = np.repeat(self.background[numbers][:, None], self.shape[1], axis=1)
+        row = np.repeat(np.arange(len(numbers)), lengths)
+        at = np.arange(len(row)) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
+        out[row, self._names[at]] = self._values[at]
+        return out[0] if np.ndim(items) == 0 else out
+
+    def top(self, k: int = 1) -> tuple[NDArray[np.int32], Array]:
+        """Numbers and shares of the k largest categories of each item, the largest first.
+
+        Of equal ones that of the lowest number, as ``argmax`` has it. O(stored log stored).
+        """
+        if not (isinstance(k, int | np.integer) and 1 <= k <= self.shape[1]):
+            raise ValueError(f"k must be a whole number from 1 to {self.shape[1]}; found {k!r}")
+        best, shares = np.empty((len(self), k), np.int32), np.empty((len(self), k))
+        work = self.stored + best.size
+        over_rows(kernels("sparse_rows").top, len(self), work, self.shape[1], *self.arrays, best, shares)
+        return best, shares
+
+    def sums(self) -> Array:
+        """Z'1, the mass of each category."""
+        above = self._values - np.repeat(self.background, self.lengths)
+        return np.bincount(self._names, above, minlength=self.shape[1]) + self.background.sum()
+
+    def mean(self, axis: int = 0) -> Array:
+        """The mean share of each category, as of a dense array; over the items alone."""
+        if axis != 0:
+            raise ValueError(f"sparse assignments have means over the items, axis=0; found axis={axis!r}")
+        return self.sums() / len(self)
+
+    def widened(self, size: int) -> Assignments:
+        """The same rows over more categories: new ones have the background, and rows sum to one again."""
+        totals = self._totals(size)
+        values = self._values / np.repeat(totals, self.lengths)
+        stored = sp.csr_array((values, self._names.copy(), self.pointers.copy()), shape=(len(self), size))
+        return Assignments(stored, self.background / totals)
+
+    def joined(self, more: Assignments) -> Assignments:
+        """These rows, and those of others below them."""
+        stored = sp.vstack([self.to_csr(), more.to_csr()], format="csr")
+        return Assignments(stored, np.concatenate([self.background, more.background]))
+
+    def taken(self, items: NDArray[np.intp]) -> Assignments:
+        """The rows of some items, in this order and form."""
+        return Assignments(self.to_csr()[items], self.background[items])
+
+    def to_csr(self) -> sp.csr_array:
+        """A copy of the stored entries; every other entry of row n is ``background[n]``, often zero."""
+        parts = (self._values.copy(), self._names.copy(), self.pointers.copy())
+        return sp.csr_array(parts, shape=self.shape)
+
+    def to_dense(self) -> Array:
+        """All N x K numbers."""
+        return self.rows(np.arange(len(self)))
+
+    def _totals(self, size: int) -> Array:
+        """Sums of the rows over so many categories."""
+        above = np.bincount(np.repeat(np.arange(len(self)), self.lengths), self._values, len(self))
+        return above + (size - self.lengths) * self.background
+
+    def _check(self, numbers: NDArray[Any]) -> None:
+        if numbers.dtype.kind not in "iu":
+            raise ValueError(f"items must be row numbers; found {numbers!r}")
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(self):
+            raise ValueError(f"items must be numbers from 0 to {len(self) - 1}; found {numbers!r}")
+
+    def _entries(self, items: NDArray[Any], categories: NDArray[Any]) -> Any:
+        """Single entries, by bisection within all their rows at once; no row is made dense."""
+        self._check(items)
+        K = self.shape[1]
+        if categories.size and not -K <= categories.min() <= categories.max() < K:
+            raise ValueError(f"categories must be numbers from 0 to {K - 1}; found {categories!r}")
+        n, k = np.broadcast_arrays(items, np.where(categories < 0, categories + K, categories))
+        if not self.stored:
+            return self.background[n]
+        low, high, last = self.pointers[n], self.pointers[n + 1], self.stored - 1
+        ends = high
+        for _ in range(int(self.lengths.max()).bit_length()):
+            middle = (low + high) // 2
+            before = (low < high) & (self._names[np.minimum(middle, last)] < k)
+            low, high = np.where(before, middle + 1, low), np.where(before, high, middle)
+        at = np.minimum(low, last)
+        return np.where((low < ends) & (self._names[at] == k), self._values[at], self.background[n])[()]
+
+    def __repr__(self) -> str:
+        return f"Assignments({self.shape[0]} items, {self.shape[1]} categories, {self.stored} entries stored)"

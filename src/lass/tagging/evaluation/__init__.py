@@ -1,0 +1,8 @@
+"""How good suggestions are: known tags are hidden, and every method is asked for them.
+
+Parts are loaded when first used, so that importing takes no time.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

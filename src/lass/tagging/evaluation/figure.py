@@ -1,0 +1,120 @@
+"""An evaluation as one picture: F1 of every method, and how ours depends on lam."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lass.tagging.evaluation.result import ALONE, OURS, Evaluation, Outcome
+from lass.tagging.evaluation.tables import WORDS
+
+#: colours that people with any kind of colour blindness can tell apart (Okabe and Ito)
+OUR_COLOUR, OTHER_COLOUR = "#0072B2", "#A7ADB5"
+LINES = {"scattered": ("#0072B2", "o"), "items": ("#D55E00", "s")}
+#: endings that pictures can have
+ENDINGS = (".png", ".svg", ".pdf")
+
+
+def check_ending(path: Path) -> None:
+    """Say before the work is done that its picture could not be drawn or written."""
+    if path.suffix.lower() not in ENDINGS:
+        raise ValueError(f"a picture must end in {', '.join(ENDINGS)}; found {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {str(path.parent)!r} for the picture")
+    pyplot()
+
+
+def picture(evaluation: Evaluation, path: Path | Any) -> None:
+    """Draw into a file, or into a buffer as SVG."""
+    plain = {
+        "font.family": "DejaVu Sans", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False,
+        "svg.fonttype": "path", "svg.hashsalt": "lass",
+    }  # fmt: skip
+    plt = pyplot()
+    outcomes = evaluation.situations
+    curves = any(outcome.curve for outcome in outcomes.values())
+    with plt.rc_context(plain):
+        panels = len(outcomes) + curves
+        most = max(len(outcome.methods) for outcome in outcomes.values())
+        figure, axes = plt.subplots(
+            1, panels, figsize=(1.0 + 4.4 * panels, 1.5 + 0.42 * most), layout="constrained", squeeze=False
+        )
+        try:
+            for axis, (name, outcome) in zip(axes[0], outcomes.items(), strict=False):
+                _bars(axis, name, outcome, evaluation)
+            if curves:
+                _curve(axes[0][-1], evaluation)
+            kind = Path(path).suffix[1:].lower() if isinstance(path, str | Path) else "svg"
+            # neither a date nor a version: the same figures give the same file
+            nothing: dict[str, Any] = {
+                "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None},
+                "png": {"Software": None},
+            }[kind]  # fmt: skip
+            figure.savefig(path, format=kind, dpi=160, metadata=nothing)
+        finally:
+            plt.close(figure)
+
+
+def _bars(axis: Any, name: str, outcome: Outcome, evaluation: Evaluation) -> None:
+    methods = outcome.ranked()[::-1]
+    means = [100 * outcome.methods[method]["f1"].mean for method in methods]
+    errors = [100 * (outcome.methods[method]["f1"].error or 0.0) for method in methods]
+    colours = [OUR_COLOUR if method == OURS else OTHER_COLOUR for method in methods]
+    axis.barh(
+        range(len(methods)), means, xerr=errors, color=colours, height=0.66, ecolor="#333333", capsize=2
+    )
+    for place, (mean, error) in enumerate(zip(means, errors, strict=True)):
+        axis.annotate(f"{mean:.1f}", (mean + error, place), (5, 0), textcoords="offset points", va="center")
+    words = [method.replace("one-vs-rest logistic", "one-vs-rest logistic\n") for method in methods]
+    axis.set_yticks(range(len(methods)), words)
+    for label, method in zip(axis.get_yticklabels(), methods, strict=True):
+        label.set_fontweight("bold" if method == OURS else "normal")
+    axis.tick_params(axis="y", length=0)
+    axis.set_xlim(0, 1.15 * max(*means, 1e-9))
+    axis.set_xlabel(f"F1 at {evaluation.top} suggestions, %")
+    axis.set_title(WORDS.get(name, name), loc="left", fontweight="bold", fontsize=11)
+
+
+def _curve(axis: Any, evaluation: Evaluation) -> None:
+    from matplotlib.patheffects import withStroke
+
+    drawn = []
+    for name, outcome in evaluation.situations.items():
+        if not outcome.curve:
+            continue
+        colour, mark = LINES.get(name, ("#009E73", "^"))
+        lams = list(outcome.curve)
+        means = [100 * row["f1"].mean for row in outcome.curve.values()]
+        errors = [100 * (row["f1"].error or 0.0) for row in outcome.curve.values()]
+        axis.errorbar(lams, means, yerr=errors, color=colour, marker=mark, markersize=5, capsize=2)
+        lows = [mean - error for mean, error in zip(means, errors, strict=True)]
+        highs = [mean + error for mean, error in zip(means, errors, strict=True)]
+        drawn.append((sum(means), min(lows), max(highs), lams[0], WORDS.get(name, name), colour))
+    floor, ceiling = axis.get_ylim()
+    room = 0.18 * (ceiling - floor)
+    axis.set_ylim(max(0.0, floor - room), ceiling + room)
+    for mean, low, high, lam, words, colour in drawn:
+        # above all of the upper line and below all of the lower one, where no line can run through them
+        above = mean >= max(other[0] for other in drawn)
+        axis.annotate(
+            words, (lam, high if above else low), (-4, 6 if above else -6), textcoords="offset points",
+            color=colour, ha="left", va="bottom" if above else "top",
+            path_effects=[withStroke(linewidth=3, foreground="white")],
+        )  # fmt: skip
+    axis.set_xscale("log")
+    axis.minorticks_off()
+    axis.grid(axis="y", color="#E3E6EA", linewidth=0.8)
+    axis.set_xlabel("lam: weight of the neighbours")
+    axis.set_title(f"{ALONE}: F1 at {evaluation.top}, %, by lam", loc="left", fontweight="bold", fontsize=11)
+
+
+def pyplot() -> Any:
+    """Matplotlib without a window, or a word on how to get it."""
+    try:
+        import matplotlib
+
+        matplotlib.use("agg")  # no window, wherever it runs
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ValueError("pictures need the package matplotlib: pip install matplotlib") from None
+    return plt

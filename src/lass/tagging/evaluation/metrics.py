@@ -1,0 +1,144 @@
+"""How well hidden tags come back: figures of one list of tags an item.
+
+Only tags that nothing was said about are in the lists. Tags with the same score are ordered by chance,
+with the same chance for every method, so that no method gains from the order of the columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.learning.predictors.holdout import Split
+from lass.model.quadratic_program import Array
+
+#: name -> what it says, in the order of the table
+METRICS = {
+    "precision": "share of the suggestions that were hidden tags, mean over items",
+    "recall": "share of an item's hidden tags among its suggestions, mean over items",
+    "f1": "harmonic mean of the two for each item, mean over items",
+    "reciprocal_rank": "one over the place of the first hidden tag, mean over items",
+    "average_precision": "label ranking average precision of the whole list",
+    "ndcg": "normalised discounted cumulative gain of the whole list",
+    "micro_f1": "F1 of all suggestions taken together",
+    "macro_f1": "F1 of each tag that was hidden, mean over tags",
+    "coverage": "share of the tags hidden somewhere that come back somewhere",
+}
+
+
+def places(scores: Array, stated: sp.csr_array, generator: np.random.Generator) -> NDArray[np.intp]:
+    """The place of every tag in the list of its item, from 0; stated tags come last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> from lass.tagging.evaluation.metrics import places
+    >>> stated = sp.csr_array(np.array([[0, 1, 0]]))
+    >>> places(np.array([[0.2, 0.9, 0.4]]), stated, np.random.default_rng(0))
+    array([[1, 2, 0]])
+    """
+    # a method may say "never"; what was stated comes after even that
+    scores = np.maximum(scores, np.finfo(float).min)
+    rows, columns = stated.nonzero()
+    scores[rows, columns] = -np.inf
+    # shuffled, then sorted so that what is equal keeps its order: half the time of sorting by two keys
+    shuffle = np.argsort(generator.random(scores.shape, dtype=np.float32), axis=1)
+    by_score = np.argsort(-np.take_along_axis(scores, shuffle, 1), axis=1, kind="stable")
+    order = np.take_along_axis(shuffle, by_score, 1)
+    result = np.empty(order.shape, np.intp)
+    np.put_along_axis(result, order, np.arange(order.shape[1])[None, :], axis=1)
+    return result
+
+
+def judge(scores: Array, split: Split, top: int, seed: int) -> dict[str, float]:
+    """All :data:`METRICS` of the scores of the judged items, (len(split.rows), K), at ``top`` suggestions."""
+    stated = sp.csr_array(split.visible[split.rows])
+    truth = split.hidden[split.rows].toarray().astype(np.int8)
+    place = places(scores, stated, np.random.default_rng(seed))
+    chosen = place < np.minimum(top, truth.shape[1] - np.diff(stated.indptr))[:, None]
+    return {
+        **suggestion_figures(truth, chosen),
+        "reciprocal_rank": reciprocal_rank(truth, place),
+        "average_precision": average_precision(truth, place),
+        "ndcg": ndcg(truth, place),
+        "coverage": coverage(truth, chosen),
+    }
+
+
+def suggestion_figures(truth: NDArray[np.int8], chosen: NDArray[np.bool_]) -> dict[str, float]:
+    """Precision, recall and F1 over items, micro and macro, by scikit-learn."""
+    from sklearn.metrics import precision_recall_fscore_support
+
+    named = np.flatnonzero(truth.any(axis=0))
+    by_average = {
+        average: precision_recall_fscore_support(
+            sp.csr_matrix(truth), sp.csr_matrix(chosen.astype(np.int8)), average=average, zero_division=0.0,
+            **({"labels": named} if average == "macro" else {}),
+        )[:3]
+        for average in ("samples", "micro", "macro")
+    }  # fmt: skip
+    precision, recall, f1 = by_average["samples"]
+    return {
+        "precision": float(precision), "recall": float(recall), "f1": float(f1),
+        "micro_f1": float(by_average["micro"][2]), "macro_f1": float(by_average["macro"][2]),
+    }  # fmt: skip
+
+
+def average_precision(truth: NDArray[np.int8], place: NDArray[np.intp]) -> float:
+    """Label ranking average precision: for each hidden tag the share of hidden ones from the top down to it.
+
+    What scikit-learn's ``label_ranking_average_precision_score`` gives, for all items at once
+    instead of one after the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.tagging.evaluation.metrics import average_precision
+    >>> average_precision(np.array([[0, 1, 1]]), np.array([[0, 2, 1]]))
+    0.5833333333333333
+    """
+    item, tag = truth.nonzero()
+    depth = place[item, tag]
+    order = np.lexsort((depth, item))
+    item, depth = item[order], depth[order]
+    counts = np.bincount(item, minlength=len(truth))
+    before = np.arange(len(item)) - np.repeat(np.cumsum(counts) - counts, counts)
+    shares = np.bincount(item, (before + 1.0) / (depth + 1.0), minlength=len(truth))
+    return float((shares / counts).mean())
+
+
+def ndcg(truth: NDArray[np.int8], place: NDArray[np.intp]) -> float:
+    """Normalised discounted cumulative gain of the whole list, by scikit-learn."""
+    from sklearn.metrics import ndcg_score
+
+    return float(ndcg_score(truth, -place.astype(float), ignore_ties=True))
+
+
+def reciprocal_rank(truth: NDArray[np.int8], place: NDArray[np.intp]) -> float:
+    """Mean over items of 1 / (1 + place) of the hidden tag that comes first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.tagging.evaluation.metrics import reciprocal_rank
+    >>> reciprocal_rank(np.array([[0, 1, 1], [1, 0, 0]]), np.array([[0, 2, 1], [0, 1, 2]]))
+    0.75
+    """
+    first = np.where(truth > 0, place, truth.shape[1]).min(axis=1)
+    return float((1.0 / (1.0 + first)).mean())
+
+
+def coverage(truth: NDArray[np.int8], chosen: NDArray[np.bool_]) -> float:
+    """Share of the tags hidden in some item that are suggested rightly to one of those items at least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.tagging.evaluation.metrics import coverage
+    >>> coverage(np.array([[1, 1, 0], [1, 0, 0]]), np.array([[True, False, True], [False, True, False]]))
+    0.5
+    """
+    back = np.asarray(((truth > 0) & chosen).any(axis=0))
+    return float(back[truth.any(axis=0)].mean())

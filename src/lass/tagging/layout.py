@@ -1,0 +1,188 @@
+"""A map of a collection: each item a point, similar ones side by side."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from lass.collection import Collection
+from lass.model.quadratic_program import Array
+from lass.tagging.stages import GROWTH, Progress, Report, silent
+
+#: parts of the graph with fewer items, and those beyond the largest, become plain discs
+FEW, PARTS = 30, 50
+#: iterations in which groups gather, and in which they spread out
+GATHERING, SPREADING = 100, 200
+#: items up to which forces are computed by a tree; beyond, on a grid
+TREE = 2000
+#: how far new items are put beside the mean of their neighbours, so that none hides another
+BESIDE = 0.004
+
+
+def layout(W: sp.csr_array, seed: int = 0, report: Report = silent) -> Array:
+    """Points in the square from -1 to 1, one an item, from a graph alone.
+
+    Each connected part is drawn by t-SNE from a spectral start. The largest lies in the middle, the
+    others around it, down to items without neighbours on the rim; each takes a room that fits
+    the number of its items. The same graph and seed give the same map.
+
+    Parameters
+    ----------
+    W : csr_array of shape (N, N)
+        Symmetric, not negative.
+    seed : int
+    report : callable, optional
+        Told how far it is; an error that it raises ends the drawing.
+
+    Returns
+    -------
+    array of shape (N, 2)
+    """
+    W, items = sp.csr_array(W, copy=True), W.shape[0]
+    W.eliminate_zeros()  # they would count as ties
+    _, part = connected_components(W, directed=False)
+    sizes = np.bincount(part, minlength=1)
+    order = np.argsort(-sizes, kind="stable")
+    # items by part, the largest part first
+    members = np.split(np.argsort(np.argsort(order)[part], kind="stable"), np.cumsum(sizes[order])[:-1])
+    centres = _packed(np.sqrt(sizes[order]))
+    points = np.zeros((items, 2))
+    for place, (rows, centre) in enumerate(zip(members, centres, strict=True)):
+        drawn = place < PARTS and len(rows) >= FEW
+        shape = _drawn(W[rows][:, rows], seed, report) if drawn else _disc(len(rows))
+        points[rows] = centre + shape * np.sqrt(len(rows))
+    points -= (points.max(axis=0) + points.min(axis=0)) / 2
+    return points / (np.abs(points).max() or 1.0)
+
+
+def map_of(collection: Collection, W: sp.csr_array, report: Report = silent) -> Array | None:
+    """The map of a collection with graph ``W``, drawn and saved where it is out of date.
+
+    Where items were added and tied to those that are there, old points stay and each new one comes
+    to the mean of its neighbours, until there are too many of them. None where openTSNE is missing.
+    """
+    stored, graph = collection.stored("map"), collection.stored("graph")
+    if stored is not None and collection.stale_map() is None:
+        return np.asarray(stored.matrix)
+    if find_spec("openTSNE") is None:
+        return None
+    report(Progress("map"))
+    # what the graph was made for from scratch: another number means that the old ties are gone
+    fitted = -1 if graph is None else int(graph.beside.get("fitted", -1))
+    drawn = 0 if stored is None else int(stored.beside.get("drawn", 0))
+    if (
+        stored is not None
+        and len(stored.matrix) < W.shape[0] <= (1 + GROWTH) * drawn
+        and int(stored.beside.get("fitted", -1)) == fitted
+    ):
+        points = _extended(stored.matrix, W)
+    else:
+        points, drawn = layout(W, report=report), W.shape[0]
+    collection.save_map(points.astype(np.float32), drawn=np.asarray(drawn), fitted=np.asarray(fitted))
+    return points
+
+
+def _drawn(W: sp.csr_array, seed: int, report: Report) -> Array:
+    """One connected part within the circle of radius 1, by t-SNE."""
+    library: Any = import_module("openTSNE")
+    # all items pull alike, however many others name them as neighbours
+    P = sp.diags_array(1 / np.asarray(W.sum(axis=1)).ravel()) @ W
+    P = sp.csr_matrix(P + P.T)
+    total, done = GATHERING + SPREADING, 0
+
+    def told(iteration: int, _error: float, _points: Any) -> None:
+        report(Progress("map", f"{(done + iteration) / total:.0%}"))
+
+    start = _spectral(sp.csr_array(P), seed)
+    points = library.TSNEEmbedding(
+        start,
+        library.affinity.PrecomputedAffinities(P),
+        negative_gradient_method="bh" if W.shape[0] <= TREE else "fft",
+        ints_in_interval=2,
+        random_state=seed,
+        n_jobs=1,
+        callbacks=told,
+        callbacks_every_iters=25,
+    )
+    points.optimize(GATHERING, exaggeration=12, momentum=0.5, inplace=True)
+    done = GATHERING
+    # small parts, and items with the same neighbours, may have come to one place, which no force would part
+    points += 100 * start
+    points.optimize(SPREADING, exaggeration=1, momentum=0.8, inplace=True)
+    result = np.asarray(points, dtype=float)
+    result = result - result.mean(axis=0)
+    return result / (np.linalg.norm(result, axis=1).max() or 1.0)
+
+
+def _spectral(P: sp.csr_array, seed: int) -> Array:
+    """A small start with neighbours near one another: slow motions of a random walk, by repeated steps.
+
+    Unlike an exact solution it takes the same time on every graph.
+    """
+    rng = np.random.default_rng(seed)
+    root = np.sqrt(np.asarray(P.sum(axis=1)).ravel())
+    walk = sp.csr_array(sp.diags_array(1 / root) @ P @ sp.diags_array(1 / root))
+    vectors = rng.normal(size=(len(root), 8))
+    resting = (root / np.linalg.norm(root))[:, None]
+    for _ in range(10):
+        for _ in range(10):
+            vectors = (vectors + walk @ vectors) / 2
+        vectors -= resting @ (resting.T @ vectors)
+        vectors, _ = np.linalg.qr(vectors)
+    values, turn = np.linalg.eigh(vectors.T @ (walk @ vectors))
+    slow = (vectors @ turn)[:, np.argsort(-values)[:2]] / root[:, None]
+    # the usual size of a start: much smaller than what becomes of it
+    slow *= 1e-4 / np.maximum(slow.std(axis=0), 1e-300)
+    return slow + rng.normal(scale=1e-6, size=slow.shape)
+
+
+def _disc(count: int) -> Array:
+    """Points spread evenly over the circle of radius 1, as the seeds of a sunflower."""
+    number = np.arange(count)
+    radius, angle = np.sqrt(number / max(count, 1)), number * np.pi * (3 - np.sqrt(5))
+    return radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def _packed(radii: Array) -> Array:
+    """Centres of discs, the largest first, that lie in rings around the first and do not touch."""
+    centres = np.zeros((len(radii), 2))
+    if len(radii) == 1:
+        return centres
+    gap = 1.0
+    inner, first = float(radii[0]) + gap, 1
+    while first < len(radii):
+        middle = inner + radii[first]  # the widest disc of this ring comes first
+        angles = 2 * np.arcsin(np.minimum((radii[first:] + gap / 2) / middle, 1.0))
+        ends = np.cumsum(angles)
+        count = max(1, int(np.searchsorted(ends, 2 * np.pi, side="right")))
+        angle = (ends - angles / 2)[:count] - np.pi / 2
+        centres[first : first + count] = middle * np.column_stack([np.cos(angle), np.sin(angle)])
+        inner, first = middle + float(radii[first]) + gap, first + count
+    return centres
+
+
+def _extended(points: Array, W: sp.csr_array) -> Array:
+    """Old points, and for new items the mean of their neighbours; those that have none come to the rim."""
+    old, items = len(points), W.shape[0]
+    result = np.zeros((items, 2))
+    result[:old] = points
+    known = np.arange(items) < old
+    while True:  # some are tied to new ones only: these come first
+        near = W[~known][:, known]
+        weight = np.asarray(near.sum(axis=1)).ravel()
+        if not weight.any():
+            break
+        placed = np.flatnonzero(~known)[weight > 0]
+        result[placed] = (near @ result[known])[weight > 0] / weight[weight > 0, None]
+        known[placed] = True
+    aside = np.flatnonzero(~known)
+    angle = aside * np.pi * (3 - np.sqrt(5))  # by the row: those of the next time come beside them
+    result[aside] = np.column_stack([np.cos(angle), np.sin(angle)])
+    new = np.arange(old, items)
+    result[new] += BESIDE * np.column_stack([np.cos(new), np.sin(new)])
+    return np.clip(result, -1, 1)

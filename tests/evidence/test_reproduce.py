@@ -1,0 +1,199 @@
+import json
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from evidence.algorithm import Algorithm, best_rho, extreme_eigenvalues
+from evidence.convergence import errors, exact, fitted_rate, moons, reached
+from evidence.frame import Context, Finding, Outcome, Picture, Table
+from evidence.keeping import Record, save, shown
+from evidence.keeping import load as kept
+from evidence.page import page
+from evidence.running import reproduce
+from evidence.summary import summary
+from evidence.toy import BAR, PRINTED
+
+import lass
+from evidence import NAMES, load
+from lass.cli import group
+
+OURS = ["toy", "extremes", "rho", "runtime", "conditional"]
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory):
+    """The experiments of this file as the command line runs them, quickly."""
+    out = tmp_path_factory.mktemp("evidence")
+    result = CliRunner().invoke(group, ["reproduce", *OURS, "--quick", "--out", str(out), "--json"])
+    assert result.exit_code == 0, result.output
+    return out, json.loads(result.stdout)
+
+
+def test_the_command_writes_everything(evidence):
+    out, told = evidence
+    assert told["not_run"] == []
+    html, markdown = (out / "report.html").read_text(), (out / "evidence.md").read_text()
+    for name in OURS:
+        record = kept(name, out)
+        assert record.title == load(name).TITLE
+        assert record.quick == (name not in ("toy", "extremes"))
+        assert record.seconds > 0
+        assert record.outcome.findings
+        assert record.outcome.tables
+        assert f'id="{name}"' in html
+        assert f"## {record.title}" in markdown
+        assert len(list((out / name).glob("table-*.csv"))) == len(record.outcome.tables)
+        for picture in record.outcome.pictures:
+            assert (out / picture.file).read_bytes().startswith(b"\x89PNG")
+            assert f"]({picture.file})" in markdown
+    assert html.count("data:image/png;base64,") == sum(len(kept(name, out).outcome.pictures) for name in OURS)
+    assert "http://" not in html.replace("http://www.w3.org", "")
+
+
+def test_the_toy_tables_are_those_of_the_paper(evidence):
+    found = kept("toy", evidence[0]).outcome.data["found"]
+    for name, table in PRINTED.items():
+        np.testing.assert_allclose(found[name], table, rtol=0, atol=BAR)
+
+
+def test_claims_of_exact_experiments(evidence):
+    """What is proved does not depend on the size of a run; two statements of the paper do not hold."""
+    assert all(finding.holds for finding in kept("toy", evidence[0]).outcome.findings)
+    extremes = kept("extremes", evidence[0]).outcome
+    wrong = [finding.claim for finding in extremes.findings if not finding.holds]
+    assert len(wrong) == 2
+    assert "never observed" in wrong[0]
+    assert "no item has a positive similarity" in wrong[1]
+    assert extremes.data["counter_example"]["objective"] == pytest.approx(-0.6, abs=1e-9)
+    own = kept("conditional", evidence[0]).outcome.data["own"]
+    assert max(own["own"], own["itself"]) < 1e-9 < own["new"]
+
+
+def test_a_stopped_run_goes_on(tmp_path):
+    made = []
+
+    def value(n):
+        made.append(n)
+        if n == 1 and len(made) == 2:
+            raise KeyboardInterrupt
+        return {"n": n, "array": np.arange(2), "gone": np.nan}
+
+    first = Context("toy", None, tmp_path)
+    first.remember("part-0", lambda: value(0))
+    with pytest.raises(KeyboardInterrupt):
+        first.remember("part-1", lambda: value(1))
+    again = Context("toy", None, tmp_path)
+    assert [again.remember(f"part-{n}", lambda n=n: value(n))["n"] for n in (0, 1)] == [0, 1]
+    assert made == [0, 1, 1]
+    assert again.remember("part-0", lambda: None) == {"n": 0, "array": [0, 1], "gone": None}
+    assert Context("toy", None, tmp_path, quick=True).remember("part-0", lambda: 5) == 5
+
+
+def test_damaged_parts_are_made_anew(tmp_path):
+    context = Context("toy", None, tmp_path)
+    context.remember("part", lambda: 1)
+    (tmp_path / "toy" / "parts" / "part.json").write_text('{"seconds": 1, "val')
+    assert context.remember("part", lambda: 2) == 2
+
+
+def test_the_pages_escape_what_they_are_told(tmp_path):
+    nasty = "<script>alert(1)</script> | **so** [x](y)"
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    outcome = Outcome(
+        [Finding(nasty, nasty, False)],
+        [Table(nasty, [nasty, "n"], [[nasty, 1.5]], nasty)],
+        [Picture("a.png", nasty, 'a "quoted" <b>')],
+        [nasty],
+    )
+    records = [Record("toy", nasty, outcome), Record("rho", "rho", Outcome(), failure=nasty)]
+    html, markdown = page(records, tmp_path, nasty), summary(records)
+    assert "<script" not in html + markdown.replace("\\<script", "")
+    assert "<b>so</b>" in html
+    assert 'alt="a &quot;quoted&quot; &lt;b&gt;"' in html
+    rows = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows[4:6]}) == 1
+    assert "Not run" in html
+    assert "Not run" in markdown
+
+
+def test_outcomes_survive_the_disk(tmp_path):
+    outcome = Outcome(
+        [Finding("a", "b", None)], [Table("t", ["x"], [[1], ["y"]], "n")], [], ["note"], {"k": [1]}
+    )
+    record = Record("toy", "Title", outcome, True, 3, 1.5)
+    (tmp_path / "toy").mkdir()
+    save(record, tmp_path)
+    assert kept("toy", tmp_path) == record
+    assert kept("rho", tmp_path) is None
+    assert (tmp_path / "toy" / "table-1-t.csv").read_text() == "x\n1\ny\n"
+    assert shown(3.0) == "3"
+
+
+def test_missing_data_stop_one_experiment_and_not_all(tmp_path):
+    records = reproduce(["toy", "mnist"], tmp_path, runs=2)
+    assert [bool(record.failure) for record in records] == [False, True]
+    assert "--data" in records[1].failure
+    with pytest.raises(ValueError, match="--data"):
+        reproduce(["mnist"], tmp_path, runs=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["toys"], "did you mean 'toy'?"),
+        (["toy", "--data", "nowhere"], "there is no folder 'nowhere'"),
+        (["toy", "--runs", "1"], "--runs"),
+        ([], "NAME"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, words, tmp_path, capsys):
+    with pytest.raises(SystemExit) as end:
+        group.main(["reproduce", *arguments, "--out", str(tmp_path / "out")], prog_name="lass")
+    assert end.value.code == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_names_have_a_module():
+    for name in NAMES:
+        module = load(name)
+        assert module.TITLE
+        assert callable(module.run)
+    with pytest.raises(ValueError, match="no experiment"):
+        load("frame")
+
+
+def test_the_algorithm_of_the_paper():
+    """Rows sum to one at every iteration, and the end is the optimum, also when rho changes on the way."""
+    _, W, G = moons(200)
+    best = lass.solve(W, G, 1.0, tol=1e-12)
+    rho = best_rho(W, 1.0)
+    for later in (None, (100, rho)):
+        for iteration, Z in enumerate(Algorithm(W, G, 1.0, rho if later is None else 0.1 * rho, later), 1):
+            np.testing.assert_allclose(Z.sum(axis=1), 1.0, atol=1e-9)
+            if iteration == 3000:
+                break
+        np.testing.assert_allclose(Z, best.Z, atol=1e-5)
+
+
+def test_eigenvalues_of_the_laplacian():
+    _, W, _ = moons(200)
+    L = np.diag(W.toarray().sum(axis=1)) - W.toarray()
+    values = np.linalg.eigvalsh(L)
+    small, large = extreme_eigenvalues(W)
+    assert large == pytest.approx(values[-1], rel=1e-5)
+    assert small == pytest.approx(values[values > 1e-9][0], rel=1e-5)
+
+
+def test_rates_and_when_an_error_is_reached():
+    curve = {"iterations": list(range(200)), "errors": [0.9**n for n in range(200)]}
+    assert fitted_rate(curve) == pytest.approx(0.9)
+    assert reached(curve, 0.5) == 7
+    assert reached(curve, 1e-30) is None
+    _, W, G = moons(200)
+    found = errors(W, G, best_rho(W, 1.0), exact(W, G), 300)
+    assert found["errors"][0] == 1.0
+    assert found["errors"][-1] < 0.1

@@ -1,0 +1,222 @@
+"""The GPU path in plain torch on a processor, against the oracle and the processor's own solvers."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lass
+import lass.solvers.gpu
+from lass.solvers.gpu import descent, memory
+from oracle import cases, check_against_oracle, check_feasible
+
+torch.set_num_threads(1)
+
+
+def clouds(rng, N=600, K=4):
+    """A graph of clustered points and a few labels."""
+    truth = rng.integers(K, size=N)
+    X = 1.5 * rng.normal(size=(K, 3))[truth] + rng.normal(size=(N, 3))
+    told = rng.permutation(N)[: N // 10]
+    G = sp.csr_array((np.ones(len(told)), (told, truth[told])), shape=(N, K))
+    return X, G
+
+
+@settings(max_examples=40, deadline=None)
+@given(case=cases(extras=("fixed", "ridge", "normalized"), wide=False, decades=1))
+def test_agrees_with_the_oracle(case):
+    sol = lass.solvers.gpu.solve(case.W, case.G, case.lam, tol=1e-9, device="cpu", **case.options)
+    check_against_oracle(sol, case)
+
+
+@settings(max_examples=15, deadline=None)
+@given(case=cases(extras=(), wide=False, decades=1), more=st.integers(1, 3))
+def test_many_are_each_as_if_alone(case, more):
+    lams = [case.lam * 2.0**i for i in range(more + 1)]
+    first = lass.Problem(case.W, case.G, case.lam)
+    rolled = first.changed(G=np.roll(case.G, 1, axis=0), lam=case.lam)
+    problems = [*(first.changed(lam=lam) for lam in lams), rolled]
+    for problem, sol in zip(
+        problems, lass.solvers.gpu.solve_many(problems, tol=1e-8, device="cpu"), strict=True
+    ):
+        check_feasible(sol.Z, case)
+        alone = lass.solve(problem, tol=1e-10)
+        assert sol.converged
+        assert sol.gap == problem.gap(sol.Z)
+        assert abs(sol.objective - alone.objective) <= 2e-8 * max(problem.stake, 1e-9)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_agrees_with_the_processor_in_any_order(monkeypatch, dense, ordered):
+    rng = np.random.default_rng(0)
+    X, G = clouds(rng)
+    if dense:
+        G = G + 0.1 * rng.normal(size=G.shape)
+    W = lass.knn_graph(X, 8)
+    if ordered:
+        monkeypatch.setattr(descent, "CACHE", 0)
+    ours = lass.solvers.gpu.solve(W, G, 2.0, tol=1e-7, device="cpu")
+    theirs = lass.solve(W, G, 2.0, tol=1e-9)
+    assert ours.converged
+    assert ours.n_iter > descent.EVERY
+    assert abs(ours.objective - theirs.objective) <= 1e-7 * ours.problem.stake
+    assert (ours.Z >= 0).all()
+    np.testing.assert_allclose(ours.Z.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+def test_a_start_a_callback_and_a_limit_are_heeded():
+    X, G = clouds(np.random.default_rng(1))
+    W, seen = lass.knn_graph(X, 8), []
+    best = lass.solve(W, G, 1.0, tol=1e-9)
+    assert lass.solvers.gpu.solve(W, G, 1.0, start=best, device="cpu").n_iter == 0
+    short = lass.solvers.gpu.solve(W, G, 1.0, tol=1e-9, max_iter=7, callback=seen.append, device="cpu")
+    assert (short.n_iter, short.converged) == (7, False)
+    assert [step.iteration for step in seen][:2] == [0, 7]
+    assert seen[0].gap == pytest.approx(short.problem.gap(short.problem.core().vertex()), rel=1e-6)
+    stopped = lass.solvers.gpu.solve(W, G, 1.0, tol=1e-9, callback=lambda step: True, device="cpu")
+    assert stopped.interrupted
+    assert short.update(lam=2.0).converged
+
+
+def test_many_in_pieces_have_a_history_that_bounds_the_rest():
+    """Two large components are two pieces; every gap of the history bounds that of the whole so far."""
+    rng = np.random.default_rng(5)
+    X, G = clouds(rng, N=600)
+    X[:300] += 1e3
+    problem = lass.Problem(lass.knn_graph(X, 8), G)
+    best = lass.solve(problem, tol=1e-10).objective
+    (sol,) = lass.solvers.gpu.solve_many([problem], tol=1e-6, device="cpu")
+    assert "gpu (1 problems together); gpu (1 problems together)" in sol.method
+    assert sol.history[-1].gap == pytest.approx(sol.gap, rel=1e-6)
+    assert sol.objective - best <= sol.gap
+    assert min(step.gap for step in sol.history) >= sol.gap * (1 - 1e-6)
+
+
+def test_tensors_are_taken():
+    X, G = clouds(np.random.default_rng(2), N=200)
+    W = lass.knn_graph(X, 5)
+    rows, columns = W.nonzero()
+    tensor = torch.sparse_coo_tensor(np.array([rows, columns]), W.data, W.shape, check_invariants=True)
+    ours = lass.solvers.gpu.solve(tensor, torch.from_numpy(G.toarray()), device="cpu")
+    np.testing.assert_array_equal(ours.Z, lass.solvers.gpu.solve(W, G, device="cpu").Z)
+
+
+def plain_graph(X, k):
+    """Self-tuned weights from all distances, written out."""
+    squares = ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
+    np.fill_diagonal(squares, np.inf)
+    nearest = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    found = np.take_along_axis(squares, nearest, axis=1)
+    W = np.zeros_like(squares)
+    np.put_along_axis(W, nearest, np.exp(-4.0 * found / found[:, -1:]), axis=1)
+    return (W + W.T) / 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1), N=st.integers(3, 300), D=st.integers(2, 6), far=st.sampled_from((0, 3, 6))
+)
+def test_the_graph_is_that_of_all_distances(seed, N, D, far):
+    """Clusters ever farther apart leave single precision nothing to tell neighbours by."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, D)) + 10.0**far * rng.integers(0, 2, size=(N, 1))
+    k = int(rng.integers(1, min(N, 12)))
+    ours = lass.solvers.gpu.knn_graph(X, k, device="cpu")
+    np.testing.assert_allclose(ours.toarray(), plain_graph(X, k), rtol=0, atol=1e-6)
+    assert (ours != ours.T).nnz == 0
+    if far == 0:
+        assert abs(ours - lass.knn_graph(X, k, search="exact")).max() < 1e-9
+
+
+def test_groups_of_columns_hide_no_neighbour():
+    """Rows enough for the selection in two steps."""
+    X = np.random.default_rng(3).normal(size=(3001, 2))
+    ours = lass.solvers.gpu.knn_graph(X, 3, device="cpu")
+    np.testing.assert_allclose(ours.toarray(), plain_graph(X, 3), rtol=0, atol=1e-9)
+
+
+def test_memory_is_planned_before_anything_is_allocated(monkeypatch):
+    X, G = clouds(np.random.default_rng(4))
+    problem = lass.Problem(lass.knn_graph(X, 8), G)
+    need = memory.needed([problem.core()])
+    assert need >= 24 * G.shape[0] * G.shape[1] + 16 * problem.W.nnz
+    monkeypatch.setattr(memory, "free_bytes", lambda device: need - 1)
+    with pytest.raises(ValueError, match=r"has .* GiB to give, but 600 items x 4 categories need"):
+        lass.solvers.gpu.solve(problem, device="cpu")
+    monkeypatch.setattr(memory, "free_bytes", lambda device: int(1.2 * need))
+    cores = [problem.changed(lam=lam).core() for lam in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    batches = memory.fitting(cores, torch.device("cpu"))
+    assert len(batches) > 1
+    assert all(memory.needed(batch) <= 1.2 * need for batch in batches)
+    assert [core for batch in batches for core in batch] == cores
+    problems = [problem.changed(lam=lam) for lam in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    assert all(sol.converged for sol in lass.solvers.gpu.solve_many(problems, device="cpu"))
+
+
+def test_what_cannot_be_done_is_said():
+    W, G = [[0, 1], [1, 0]], [[1, 0], [0, 0]]
+    problem = lass.Problem(W, G)
+    with pytest.raises(ValueError, match="device must be"):
+        lass.solvers.gpu.solve(W, G, device="abacus")
+    with pytest.raises(ValueError, match="NVIDIA GPU that torch can see"):
+        lass.solvers.gpu.solve(W, G, device="cuda:99")
+    with pytest.raises(ValueError, match="cannot hold a prior"):
+        lass.solvers.gpu.solve(W, G, prior=[0.5, 0.5], device="cpu")
+    with pytest.raises(ValueError, match="takes no category_graph"):
+        lass.solvers.gpu.solve(W, G, category_graph=W, device="cpu")
+    with pytest.raises(ValueError, match="takes no negative weights"):
+        lass.solvers.gpu.solve([[0, -1], [-1, 0]], G, negative_weights=True, device="cpu")
+    with pytest.raises(ValueError, match=r"problems\[1\] differs"):
+        lass.solvers.gpu.solve_many([problem, lass.Problem([[0, 2], [2, 0]], G)], device="cpu")
+    with pytest.raises(ValueError, match=r"problems\[0\] has a prior"):
+        lass.solvers.gpu.solve_many([lass.Problem(W, G, prior=[0.5, 0.5])], device="cpu")
+    with pytest.raises(ValueError, match="n_neighbors must be"):
+        lass.solvers.gpu.knn_graph([[0.0], [1.0]], 2, device="cpu")
+    with pytest.raises(ValueError, match="must be dense"):
+        lass.solvers.gpu.knn_graph(sp.eye_array(4, format="csr"), 2, device="cpu")
+    wide = lass.Problem(W, sp.csr_array(([1.0], ([0], [5])), shape=(2, 20_000)))
+    with pytest.raises(ValueError, match="at most 16,384 categories"):
+        lass.solvers.gpu.solve(wide, device="cpu")
+
+
+def test_solve_takes_a_device():
+    W, G = problem_of_two_groups()
+    here, there = lass.solve(W, G, 1.0, tol=1e-8), lass.solve(W, G, 1.0, tol=1e-8, device="cpu")
+    assert there.objective == pytest.approx(here.objective, abs=2e-8 * here.problem.stake)
+    assert there.relative_gap <= 1e-8
+    with pytest.raises(ValueError, match="method"):
+        lass.solve(W, G, 1.0, method="face", device="cpu")
+
+
+def problem_of_two_groups():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 6])
+    G = np.zeros((80, 2))
+    G[0, 0] = G[40, 1] = 1.0
+    return lass.knn_graph(X, 8), G
+
+
+def test_tensors_are_taken_by_solve_itself():
+    W, G = torch.tensor([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]]), torch.tensor([[1.0, 0], [0, 0], [0, 1]])
+    for graph in (W, W.to_sparse_coo()):
+        sol = lass.solve(graph, G, lam=0.5)
+        np.testing.assert_allclose(sol.Z, [[1, 0], [0.5, 0.5], [0, 1]], atol=1e-6)
+        assert "gpu" not in sol.method
+    with pytest.raises(ValueError, match="needs an NVIDIA GPU that torch can see"):
+        lass.solve(W, G, device="cuda:7")
+
+
+class OnCuda:
+    """Stands for a tensor on a GPU, as far as a choice of the device looks at it."""
+
+    is_cuda, device = True, "cuda:7"
+
+
+def test_tensors_on_a_gpu_are_solved_there(monkeypatch):
+    monkeypatch.setattr("lass.solvers.gpu.memory.on_host", lambda given: 1.0 - np.eye(2))
+    with pytest.raises(ValueError, match="device='cuda:7' needs an NVIDIA GPU"):
+        lass.solve(OnCuda(), np.eye(2))
+    assert lass.solve(OnCuda(), np.eye(2), device="cpu").converged

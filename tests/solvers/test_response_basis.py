@@ -1,0 +1,171 @@
+"""Few words, one more after the other: the rows that have one are solved for alone, all others follow."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_blobs
+
+import lass
+from lass.kernels.threads import kernels
+from lass.learning.labels import words_of
+from lass.model.quadratic_program import GraphOperator
+from lass.solvers import Face
+from lass.solvers import labelled_rows as few
+from lass.solvers import response_basis as reaches
+from lass.solvers.response_basis import Reaches
+
+N, K = 2000, 8
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, truth = make_blobs(N, n_features=3, centers=K, cluster_std=4.0, random_state=0)
+    W = lass.knn_graph(X, 8)
+    assert sp.csgraph.connected_components(W)[0] == 1
+    return W, truth
+
+
+def eliminated(W, rows):
+    """The harmonic extension of some rows and the Schur complement, by dense algebra."""
+    L = np.diag(W.sum(axis=1)) - W.toarray()
+    others = np.setdiff1d(np.arange(N), rows)
+    extension = np.zeros((N, len(rows)))
+    extension[rows] = np.eye(len(rows))
+    extension[others] = np.linalg.solve(L[np.ix_(others, others)], -L[np.ix_(others, rows)])
+    return extension, L[rows] @ extension
+
+
+@pytest.mark.parametrize("more", [0, 1, 5, 35])
+def test_the_basis_is_that_of_elimination_however_it_grew(blobs, more, monkeypatch):
+    W, _ = blobs
+    monkeypatch.setattr(reaches, "CLOSE", 1e-11)
+    rows = np.random.default_rng(0).permutation(N)[: 20 + more]
+    operator = GraphOperator(W, W.sum(axis=1))
+    found, steps = Reaches.of(operator, rows[:20])
+    for row in rows[20:]:
+        found, taken = found.and_row(operator, int(row))
+        assert taken > 0
+    extension, schur = eliminated(W, rows)
+    np.testing.assert_array_equal(found.rows, rows)
+    np.testing.assert_allclose(found.schur, schur, atol=1e-8)
+    Z = np.random.default_rng(1).random((len(rows), 3))
+    np.testing.assert_allclose(found.extend(Z), extension @ Z, atol=1e-8)
+    assert steps >= 20
+    assert len(found.basis) <= 2 + np.log2(1 + more)
+
+
+@pytest.fixture
+def on_everything(monkeypatch):
+    """How often Face was asked for all rows."""
+    calls = []
+    run = Face.run
+
+    def spy(self, core, *arguments):
+        if core.shape[0] == N:
+            calls.append(core)
+        return run(self, core, *arguments)
+
+    monkeypatch.setattr(Face, "run", spy)
+    return calls
+
+
+def session(blobs, lam, count, tol=1e-5):
+    """A solution with few labels, partly between vertices, and further labels."""
+    W, truth = blobs
+    codes = np.where(np.arange(N) % 40 == 0, truth, -1)
+    first = lass.solve(W, words_of(codes, K, W), lam, tol=tol)
+    items = np.random.default_rng(2).permutation(np.flatnonzero(codes < 0))[:count]
+    return first, [(int(item), int(truth[item])) for item in items]
+
+
+@pytest.mark.parametrize("lam", [0.3, 3.0, 30.0])
+def test_after_some_updates_only_told_rows_are_solved_for(blobs, lam, on_everything):
+    solution, words = session(blobs, lam, 25)
+    operator = solution.problem.operator
+    operator.spent = 10**9  # as if many updates had been
+    on_everything.clear()
+    for word in words:
+        solution = solution.update(G={word: 1.0})
+        assert solution.converged
+        assert solution.gap == pytest.approx(solution.problem.gap(solution.Z), abs=1e-11)
+    assert not on_everything
+    assert (operator.reaches is None) == (lam < 1)  # labels all at their vertex: one column does
+    cold = lass.solve(solution.problem, tol=1e-8)
+    assert solution.objective - cold.objective <= solution.gap
+    assert (solution.Z >= 0).all()
+    np.testing.assert_allclose(solution.Z.sum(axis=1), 1.0, atol=1e-12)
+
+
+def test_a_basis_is_made_only_once_a_share_of_its_cost_was_spent(blobs, on_everything):
+    solution, words = session(blobs, 3.0, 40)
+    operator = solution.problem.operator
+    on_everything.clear()
+    made = None
+    for i, word in enumerate(words):
+        spent = operator.spent
+        solution = solution.update(G={word: 1.0})
+        told = few.told_rows(solution.problem.core())
+        if operator.reaches is not None:
+            made = i
+            assert spent >= few.DUE * reaches.STEPS * len(told)
+            break
+        assert operator.spent > spent
+        assert spent < few.DUE * reaches.STEPS * len(told)
+    assert made is not None
+    assert 0 < made == len(on_everything)
+    assert operator.spent == 0
+
+
+def test_words_taken_back_changed_and_from_an_older_solution(blobs, on_everything):
+    first, words = session(blobs, 3.0, 12)
+    first.problem.operator.spent = 10**9
+    solution = first.update(G={words[0]: 1.0})
+    on_everything.clear()
+    for changes in ({words[0]: 0.0}, {words[1]: 2.0, words[2]: -1.0}, {words[1]: 0.5}):
+        solution = solution.update(G=changes)
+        assert solution.gap == pytest.approx(solution.problem.gap(solution.Z), abs=1e-11)
+        assert solution.converged
+    other = first.update(G={words[5]: 1.0})  # the basis knows rows that have no word here
+    assert other.converged
+    assert other.gap == pytest.approx(other.problem.gap(other.Z), abs=1e-11)
+    assert not on_everything
+
+
+def test_many_new_words_at_once_are_left_to_others(blobs, on_everything):
+    solution, words = session(blobs, 3.0, 30)
+    solution.problem.operator.spent = 10**9
+    solution = solution.update(G={words[0]: 1.0})
+    on_everything.clear()
+    assert len(words[1:]) > few.LACKING
+    warm = solution.update(G=dict.fromkeys(words[1:], 1.0))
+    assert on_everything
+    assert warm.converged
+
+
+@pytest.mark.parametrize("options", [{"ridge": 0.1}, {"fixed": {1: 0}}, {"laplacian": "normalized"}], ids=str)
+def test_rows_held_by_something_else_have_no_basis(blobs, options):
+    W, truth = blobs
+    G = words_of(np.where(np.arange(N) % 40 == 0, truth, -1), K, W)
+    solution = lass.solve(W, G, 3.0, tol=1e-5, **options)
+    solution.problem.operator.spent = 10**9
+    warm = solution.update(G={(7, 1): 1.0})
+    assert warm.problem.operator.reaches is None
+    assert warm.converged
+    assert warm.gap == pytest.approx(warm.problem.gap(warm.Z), abs=1e-11)
+
+
+@pytest.mark.parametrize("length", [1e-6, 0.3, 5.0])
+def test_a_motion_is_carried_to_all_rows_and_the_product_follows(length):
+    """Rows that leave the simplex are projected, and what the graph makes of them is right for all."""
+    rng = np.random.default_rng(0)
+    W = lass.knn_graph(rng.normal(size=(300, 3)), 6)
+    operator = GraphOperator(W, W.sum(axis=1))
+    Z = lass.project_simplex(rng.normal(size=(300, 4)))
+    AZ = operator.apply(Z, np.empty_like(Z))
+    x, change = rng.random(300), length * np.array([1.0, -0.25, -0.5, -0.25])
+    through = operator.diagonal * x - W @ x
+    expected = lass.project_simplex(Z + np.outer(x, change))
+    kernels("single_columns").carry(*operator.graph, x, through, change, Z, AZ)
+    np.testing.assert_allclose(Z, expected, atol=1e-12)
+    assert Z.min() >= 0.0
+    np.testing.assert_allclose(AZ, operator.apply(Z, np.empty_like(Z)), atol=1e-11)

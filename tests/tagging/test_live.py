@@ -1,0 +1,128 @@
+"""The model that follows word by word, against the one that begins anew."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import lass
+from lass.collection import Collection
+from lass.tagging import Live, Progress
+
+
+@pytest.fixture
+def collection(own_packages):
+    with Collection.open(own_packages) as found:
+        yield found
+
+
+def untagged(live):
+    G = live.completed.solution.problem.G
+    return int(np.flatnonzero(np.diff(G.indptr) == 0)[0])
+
+
+def test_a_word_is_taken_in_and_the_gap_is_certified(collection):
+    live = Live(collection)
+    live.learn(collection.words())
+    before = live.completed.solution
+    row = untagged(live)
+    tag = live.words.names[int(live.completed.scores.best[row, 3])]
+    collection.tag(collection.ids()[row], {tag: 1})
+    words = collection.words()
+    learnt = live.learn(words)
+    after = live.completed.solution
+    column = words.names.index(tag)
+    assert live.words.number == collection.revision()
+    assert row in learnt.rows
+    assert after.Z[row, column] > before.Z[row, column] + 0.05
+    anew = lass.solve(after.problem, tol=1e-9)
+    assert after.objective - anew.objective <= after.gap + 1e-9 * after.problem.stake
+    assert after.gap <= before.gap + 1e-12
+    assert abs(after.problem.G - words.G).nnz == 0
+
+
+def test_following_ends_where_beginning_anew_does(collection):
+    """Scores of the rows nearby right after a word are close to those after hearing everything anew."""
+    live = Live(collection)
+    live.learn(collection.words())
+    live.renew()
+    row = untagged(live)
+    tag = live.words.names[int(live.completed.scores.best[row, 0])]
+    collection.tag(collection.ids()[row], {tag: 1})
+    before = live.completed.scores.values.copy()
+    learnt = live.learn(collection.words())
+    quick = live.completed.scores.values[learnt.rows[:50]]
+    live.renew()
+    thorough = live.completed.scores.values[learnt.rows[:50]]
+    assert np.abs(quick - thorough).max() < 0.15
+    own = list(learnt.rows[:50]).index(row)
+    moved = np.abs(thorough[own] - before[row])
+    assert moved.max() > 0.02, "a first word on an item changes what else it may have"
+    assert np.abs(quick[own] - thorough[own]).max() < 0.5 * moved.max()
+
+
+def test_readers_keep_what_they_have(collection):
+    live = Live(collection)
+    live.learn(collection.words())
+    live.renew()
+    completed, words = live.state
+    Z, scores = completed.solution.Z.copy(), completed.scores.values.copy()
+    row = untagged(live)
+    collection.tag(collection.ids()[row], {words.names[0]: 1})
+    live.learn(collection.words())
+    assert (completed.solution.Z == Z).all()
+    assert (completed.scores.values == scores).all()
+
+
+def test_a_new_tag_and_an_undo_are_followed(collection):
+    live = Live(collection)
+    live.learn(collection.words())
+    live.renew()
+    count = len(live.words.names)
+    item = collection.ids()[untagged(live)]
+    collection.tag(item, {"mood::sunny": 1}, new=True)
+    live.learn(collection.words())
+    assert live.completed.solution.Z.shape[1] == count + 1
+    assert live.completed.scores.values.shape[1] == count + 1
+    live.renew()
+    row = collection.ids().index(item)
+    assert live.completed.solution.Z[row, count] > 0.3
+    collection.undo()
+    live.learn(collection.words())
+    assert live.completed.solution.Z[row, count] < 0.01
+
+
+def test_renewing_can_be_ended_and_leaves_everything_as_it_was(collection):
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    live = Live(collection)
+    live.learn(collection.words())
+    calls = []
+
+    def report(progress: Progress):
+        calls.append(progress)
+        if len(calls) == 3:
+            raise Enough
+
+    state = live.state
+    with pytest.raises(Enough):
+        live.renew(report)
+    assert live.state is state
+    assert live.renewed == -1
+    live.renew()
+    assert live.renewed == collection.revision()
+
+
+def test_many_words_at_once_equal_a_solve_from_nothing(collection):
+    live = Live(collection)
+    live.learn(collection.words())
+    ids, names = collection.ids(), collection.names()
+    generator = np.random.default_rng(0)
+    words = {(ids[n], names[k]): 1 for n, k in generator.integers((len(ids), len(names)), size=(200, 2))}
+    collection.tag_all([(item, tag, value) for (item, tag), value in words.items()])
+    live.learn(collection.words())
+    solution = live.completed.solution
+    anew = lass.solve(solution.problem, tol=1e-9)
+    assert solution.relative_gap < 1e-3
+    assert solution.objective - anew.objective <= solution.gap + 1e-9 * solution.problem.stake
+    assert sp.issparse(solution.problem.G)
