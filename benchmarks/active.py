@@ -9,7 +9,7 @@ answered by the truth. The learner is ``lass.LASS(metric="precomputed")``, fitte
 chosen anew: kept from the first fit, lam would make random labels look worse than they are. The error is
 that on the items without a label. Digits are a random sample of the MNIST test images (--items), with the
 graph of that sample; moons are two; blobs are thirty groups in ten dimensions, three to a class. Entropy
-and smallest margin look at the assignments alone; "rank by ..." is ``lass.learning.active.rank``. Results are kept
+and smallest margin look at the assignments alone; "rank by ..." is ``lass.active.rank``. Results are kept
 seed by seed; a run goes on from there.
 """
 

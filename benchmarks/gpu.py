@@ -92,9 +92,9 @@ def iteration(arrays: Arrays, Z: torch.Tensor) -> dict[str, float]:
 
 def in_both_orders(problem: lass.Problem, device: torch.device) -> dict[str, Any]:
     """Iterations with the rows as they come, and in the order that a solve puts them into."""
-    core = problem.core()
-    arrays = upload([core], device)
-    Z = padded(arrays.layout, [core.vertex()], device, torch.float32)
+    qp = problem.qp()
+    arrays = upload([qp], device)
+    Z = padded(arrays.layout, [qp.vertex()], device, torch.float32)
     Stage(loops(device), arrays, arrays.single(), Z, [Watch()]).run(final=False, rounds=1)
     order = Z[:, 0].argmax(dim=1).sort(stable=True).indices
     as_given = iteration(arrays, Z)
@@ -104,16 +104,16 @@ def in_both_orders(problem: lass.Problem, device: torch.device) -> dict[str, Any
 
 def device_solve(problem: lass.Problem, device: torch.device, repeat: int) -> dict[str, Any]:
     """From the start to the tolerance with everything on the device, certificates included."""
-    core = problem.core()
-    arrays = upload([core], device)
-    first = padded(arrays.layout, [core.vertex()], device, torch.float32)
+    qp = problem.qp()
+    arrays = upload([qp], device)
+    first = padded(arrays.layout, [qp.vertex()], device, torch.float32)
     last: dict[str, Any] = {}
 
     def work() -> None:
         watch = Watch()
-        watch.begin(2.0 * LAM, TOLERANCE * core.stake, 0.0)
+        watch.begin(2.0 * LAM, TOLERANCE * qp.stake, 0.0)
         descend(arrays, first.clone(), [watch])
-        last.update(iterations=watch.iterations, relative_gap=watch.gap / core.stake)
+        last.update(iterations=watch.iterations, relative_gap=watch.gap / qp.stake)
 
     return {"device_seconds": seconds(work, device, repeat), **last}
 
@@ -232,7 +232,7 @@ def together(device: torch.device, shrink: int) -> dict[str, Any]:
 
 def at_once_or_in_turn(problems: list[lass.Problem], device: torch.device) -> dict[str, float]:
     """Seconds on the device, everything there already."""
-    cores = [problem.core() for problem in problems]
+    cores = [problem.qp() for problem in problems]
 
     def ready(chosen: list[int]) -> tuple[list[int], Arrays, torch.Tensor]:
         arrays = upload([cores[i] for i in chosen], device)

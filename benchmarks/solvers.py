@@ -80,7 +80,7 @@ class Course:
         kept = sets.SETS[self.set.name][0]
         path = sets.CACHE / f"{kept}-r{sets.RECIPE}-rho.json"
         if not path.exists():
-            write_json(path, best_rho(self.problem.core()))
+            write_json(path, best_rho(self.problem.qp()))
         return 2.0 * self.set.lam * float(read_json(path))
 
 

@@ -232,7 +232,7 @@ async def crowd(running: Studio, state: dict[str, Any], clients: int, seconds: f
 
 def lost(collection: Collection, said: list[tuple[int, int, int]]) -> int:
     """How many of the words that were acknowledged are not there."""
-    G = collection.words().G
+    G = collection.annotations().G
     last = {(row, tag): value for row, tag, value in said}
     return sum(int(G[row, tag] != value) for (row, tag), value in last.items())
 

@@ -70,7 +70,7 @@ def collection(name: str, data: Path) -> Given:
         with TemporaryDirectory() as place:
             command("init", str(folder), "--name", name, *SETS[name](data, Path(place)), "--quiet")
     with Collection.open(folder) as made:
-        W, G = graph_of(made), made.words().G
+        W, G = graph_of(made), made.annotations().G
         features = None if made.settings.metric == "precomputed" else features_of(made)
         groups = groups_of(made)[1]
     return Given(W, G, features, np.arange(len(W.indptr) - 1) if groups is None else groups)

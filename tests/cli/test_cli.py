@@ -149,7 +149,7 @@ def test_tag_undo_log(folder):
     # letters of options within a tag are its own
     run("tag", folder, "tin", "-quiet::verbose", "--new")
     with Collection.open(folder) as collection:
-        assert collection.words_of("tin") == {"use::mail": 1, "game::board": -1, "quiet::verbose": -1}
+        assert collection.annotations_of("tin") == {"use::mail": 1, "game::board": -1, "quiet::verbose": -1}
     run("tag", folder, "tin", "--withdraw", "use::mail")
     run("undo", folder)
     log = json.loads(run("log", folder, "--item", "tin", "--json").stdout)
@@ -197,7 +197,7 @@ def test_export_comes_back_as_it_was(folder, files):
     run("init", again, "--items", files / "items.csv", "--id", "package", "--text", "summary",
         "--tags", files / "out.csv")  # fmt: skip
     with Collection.open(folder) as one, Collection.open(again) as two:
-        assert (one.words().G - two.words().G).nnz == 0
+        assert (one.annotations().G - two.annotations().G).nnz == 0
         assert one.names() == two.names()
         shares = one.assignments
         ids, names = one.ids(), one.names()
@@ -219,7 +219,7 @@ def test_add_items_and_tags(folder, files):
     run("fit", folder)
     with Collection.open(folder) as collection:
         assert collection.assignments.shape == (9, 5)
-        assert collection.words_of("elm") == {"use::mail": 1}
+        assert collection.annotations_of("elm") == {"use::mail": 1}
     again = run("add", folder, "--items", files / "more.csv", code=2)
     assert "'elm' is in the collection already" in again.stderr
     assert "nothing to add" in run("add", folder, code=2).stderr
@@ -270,7 +270,7 @@ def test_numeric_columns_lists_of_tags_and_wide_tables(files):
     run("init", files / "wide", "--items", files / "plain.csv", "--tags", files / "wide.csv")
     for name in ("lists", "wide"):
         with Collection.open(files / name) as collection:
-            assert collection.words_of("a") == {"p": 1, "q": -1}
+            assert collection.annotations_of("a") == {"p": 1, "q": -1}
 
 
 def test_a_folder_of_texts_and_one_of_pictures(files):
@@ -422,7 +422,7 @@ def test_demo_makes_completes_and_shows(tmp_path):
     assert "proven to be within" in text
     assert f"lass tag {where} " in text
     with Collection.open(where) as collection:
-        assert collection.words_of("mutt") == {"use::mail": 1}
+        assert collection.annotations_of("mutt") == {"use::mail": 1}
         assert collection.items(["mutt"])[0].extra == {"source": "s"}
         token = collection.stored("assignments").stamp.token
         data = json.loads(run("demo", where, "--json").stdout)
@@ -440,4 +440,4 @@ def test_the_bundled_packages_are_read_as_they_are(tmp_path):
     )
     with Collection.open(where) as collection:
         assert len(collection) == json.loads(made.stdout)["items"] > 4000
-        assert collection.words().G.nnz == json.loads(made.stdout)["words"]
+        assert collection.annotations().G.nnz == json.loads(made.stdout)["words"]

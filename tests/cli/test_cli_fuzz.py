@@ -138,7 +138,7 @@ def test_damaged_files_through_the_command(kind, tmp_path):
                 found = read(**options(items, tags, skip=turn % 3 == 0))
                 assert collection.ids() == found.ids
                 assert collection.check() == []
-                assert collection.words().G.nnz == len(found.words)
+                assert collection.annotations().G.nnz == len(found.words)
         left = {path.name for path in tmp_path.iterdir() if not path.name.startswith("made")}
         assert left == {items.name, tags.name}
     assert made

@@ -114,7 +114,7 @@ def test_acknowledged_tags_survive_death_at_any_moment(folder):
     with Collection.open(folder) as collection:
         assert collection.check() == []
         for item, tag in acknowledged:
-            assert collection.words_of(item)[tag] == 1
+            assert collection.annotations_of(item)[tag] == 1
 
 
 def test_a_collection_is_made_whole_or_not_at_all(tmp_path):
@@ -133,7 +133,7 @@ def test_a_collection_is_made_whole_or_not_at_all(tmp_path):
             made += 1
             with Collection.open(where) as collection:
                 assert len(collection) == 20_000
-                assert collection.words().G.nnz == 40_000
+                assert collection.annotations().G.nnz == 40_000
     assert made
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from lass.collection.bundled import debian
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "make_debian.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "make_debian.py"
 
 
 @pytest.fixture(scope="module")

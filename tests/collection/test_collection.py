@@ -23,7 +23,7 @@ def songs(tmp_path):
 
 
 def test_what_is_put_in_comes_out(songs):
-    G, ids, names, number, retired = songs.words()
+    G, ids, names, number, retired = songs.annotations()
     assert ids == songs.ids() == ["so what", "creep", "blue in green"]
     assert names == songs.names() == ["rock", "jazz"]
     assert G.toarray().tolist() == [[0, 1], [0, -1], [0, 0]]
@@ -44,9 +44,9 @@ def test_tags_of_the_words_become_categories_where_none_are_given(tmp_path):
 
 
 def test_acknowledged_words_are_there_for_others(songs):
-    numbers = songs.tag("blue in green", {"jazz": 1, "rock": -1}, who="ann")
+    numbers = songs.annotate("blue in green", {"jazz": 1, "rock": -1}, who="ann")
     with Collection.open(songs.path) as other:
-        assert other.words_of("blue in green") == {"rock": -1, "jazz": 1}
+        assert other.annotations_of("blue in green") == {"rock": -1, "jazz": 1}
         latest, first = other.history("blue in green")
         assert [first.number, latest.number] == numbers
         assert (first.tag, first.value, first.who, latest.tag, latest.value) == ("jazz", 1, "ann", "rock", -1)
@@ -56,30 +56,32 @@ def test_acknowledged_words_are_there_for_others(songs):
 
 def test_new_tags_need_a_word_for_it(songs):
     with pytest.raises(ValueError, match=r"no tag 'Jaz'; did you mean 'jazz'\? .*new=True"):
-        songs.tag("creep", {"Jaz": 1})
+        songs.annotate("creep", {"Jaz": 1})
     assert songs.names() == ["rock", "jazz"]
-    songs.tag("creep", {"grunge": 1}, new=True)
+    songs.annotate("creep", {"grunge": 1}, new=True)
     assert songs.names() == ["rock", "jazz", "grunge"]
-    assert songs.words().G.toarray()[1].tolist() == [0, -1, 1]
+    assert songs.annotations().G.toarray()[1].tolist() == [0, -1, 1]
 
 
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        (lambda songs: songs.tag("creap", {"rock": 1}), "no item 'creap'; did you mean 'creep'"),
-        (lambda songs: songs.tag(3, {"rock": 1}), "named by its id, a text; found 3"),
-        (lambda songs: songs.tag("creep", {"rock": 2}), "found 2 for item 'creep' and tag 'rock'"),
-        (lambda songs: songs.tag("creep", {"rock": float("nan")}), "found nan"),
-        (lambda songs: songs.tag("creep", {" rock": 1}, new=True), "blanks around it; found ' rock'"),
-        (lambda songs: songs.tag("creep", {"\ud800": 1}, new=True), "no file can hold"),
-        (lambda songs: songs.tag("creep", "rock"), "mapping from tags"),
-        (lambda songs: songs.tag("creep", {"rock": 1}, who=None), "who must be text; found None"),
-        (lambda songs: songs.tag_all([("creep", "rock")]), "must be .id, tag, value.; found"),
+        (lambda songs: songs.annotate("creap", {"rock": 1}), "no item 'creap'; did you mean 'creep'"),
+        (lambda songs: songs.annotate(3, {"rock": 1}), "named by its id, a text; found 3"),
+        (lambda songs: songs.annotate("creep", {"rock": 2}), "found 2 for item 'creep' and tag 'rock'"),
+        (lambda songs: songs.annotate("creep", {"rock": float("nan")}), "found nan"),
+        (lambda songs: songs.annotate("creep", {" rock": 1}, new=True), "blanks around it; found ' rock'"),
+        (lambda songs: songs.annotate("creep", {"\ud800": 1}, new=True), "no file can hold"),
+        (lambda songs: songs.annotate("creep", "rock"), "mapping from tags"),
+        (lambda songs: songs.annotate("creep", {"rock": 1}, who=None), "who must be text; found None"),
+        (lambda songs: songs.annotate_all([("creep", "rock")]), "must be .id, tag, value.; found"),
         (
-            lambda songs: songs.tag_all([("creep", "jazz", 1), ("creep", "rock", 1), ("creep", "jazz", 0)]),
+            lambda songs: songs.annotate_all(
+                [("creep", "jazz", 1), ("creep", "rock", 1), ("creep", "jazz", 0)]
+            ),
             "contradict each other on item 'creep' and tag 'jazz'",
         ),
-        (lambda songs: songs.tag_all([("creep", "new", 1), ("x", "rock", 1)], new=True), "no item 'x'"),
+        (lambda songs: songs.annotate_all([("creep", "new", 1), ("x", "rock", 1)], new=True), "no item 'x'"),
         (lambda songs: songs.withdraw("creep", "roc"), "no tag 'roc'; did you mean 'rock'"),
         (lambda songs: songs.add_tag("rock"), "there is a tag 'rock' already"),
         (lambda songs: songs.add_tag(""), "neither is empty"),
@@ -153,7 +155,7 @@ def test_nothing_is_overwritten(songs):
 def test_items_come_later(songs):
     count = songs.add_items([Item("naima")], [("naima", "jazz", 1), ("creep", "rock", 1)])
     assert count == 4
-    assert songs.words().G.toarray().tolist() == [[0, 1], [1, -1], [0, 0], [0, 1]]
+    assert songs.annotations().G.toarray().tolist() == [[0, 1], [1, -1], [0, 0], [0, 1]]
     assert songs.undo() == []  # what came with items stays
     assert songs.check() == []
 
@@ -243,7 +245,7 @@ def test_older_formats_are_brought_up_to_date(tmp_path, monkeypatch):
     for _ in range(2):
         with Collection.open(tmp_path) as collection:
             assert collection.settings.lam == 2.5
-            assert collection.words().G.toarray().tolist() == [[-1, 1], [0, 1]]
+            assert collection.annotations().G.toarray().tolist() == [[-1, 1], [0, 1]]
             assert collection.items() == [Item("a"), Item("b")]
             assert collection.check() == []
 
@@ -268,11 +270,11 @@ def test_what_is_stale_is_told_in_words(songs):
     W = sp.csr_array(np.eye(3)[[1, 0, 2]])
     songs.save_features(np.eye(3, dtype=np.float32), words=np.array(["a", "b"]))
     songs.save_graph(W, directed=W, spread=0.5)
-    words = songs.words()
-    songs.tag("creep", {"rock": 1})  # said while the assignments were being made
+    words = songs.annotations()
+    songs.annotate("creep", {"rock": 1})  # said while the assignments were being made
     songs.save_assignments(np.full((3, 2), 0.5), words.number, lam=3.0)
     assert songs.stale() == {"assignments": "made after change 2, now 3"}
-    songs.save_assignments(np.full((3, 2), 0.5), songs.words().number)
+    songs.save_assignments(np.full((3, 2), 0.5), songs.annotations().number)
     assert songs.stale() == {}
 
     with Collection.open(songs.path) as other:
@@ -289,14 +291,14 @@ def test_what_is_stale_is_told_in_words(songs):
     assert songs.stale()["features"] == "kind was 'nothing', now 'text'"
     songs.save_features(sp.csr_array(np.eye(3)))
     assert songs.stale()["graph"] == "the features have been made anew"
-    songs.tag("creep", {"grunge": 1}, new=True)
+    songs.annotate("creep", {"grunge": 1}, new=True)
     songs.add_items([Item("new")])
     stale = songs.stale()
     assert stale["features"] == "made for 3 items, now 4"
     assert "made for 2 categories, now 3; made after change 3, now 5" in stale["assignments"]
     songs.change_settings(metric="precomputed")
     songs.save_graph(sp.csr_array((4, 4)))
-    songs.save_assignments(np.full((4, 3), 1 / 3), songs.words().number)
+    songs.save_assignments(np.full((4, 3), 1 / 3), songs.annotations().number)
     assert songs.stale() == {}
 
 
@@ -368,7 +370,7 @@ def test_a_sparse_array_that_points_outside_itself(songs):
 @pytest.mark.parametrize("name", ["tags.sqlite", "arrays/graph.npz"])
 def test_damaged_files_give_value_errors_at_most(songs, name):
     songs.save_graph(sp.csr_array(np.eye(3)))
-    songs.tag("creep", {"rock": 1, "new": 1}, new=True)
+    songs.annotate("creep", {"rock": 1, "new": 1}, new=True)
     songs.rename_tag("rock", "metal")
     songs.merge_tags("new", "jazz")
     songs.close()
@@ -387,7 +389,7 @@ def test_damaged_files_give_value_errors_at_most(songs, name):
         path.write_bytes(bytes(damaged))
         try:
             with Collection.open(songs.path) as collection:
-                collection.words()
+                collection.annotations()
                 collection.items()
                 collection.history("creep")
                 collection.stale()
@@ -397,7 +399,7 @@ def test_damaged_files_give_value_errors_at_most(songs, name):
                 collection.changed_since(2)
                 _ = collection.graph
                 assert all(isinstance(line, str) for line in collection.check())
-                collection.tag("creep", {"jazz": 1})
+                collection.annotate("creep", {"jazz": 1})
                 collection.add_tag("bop")
                 collection.undo()
         except ValueError as error:

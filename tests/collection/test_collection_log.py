@@ -67,7 +67,7 @@ steps = st.one_of(
 
 
 def said(collection):
-    return {(item, tag): value for item in IDS for tag, value in collection.words_of(item).items()}
+    return {(item, tag): value for item in IDS for tag, value in collection.annotations_of(item).items()}
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_any_sequence_of_words_undo_and_redo(empty, sequence):
                 words, who = arguments
                 model.say(words, who)
                 expected = len(words)
-                numbers = collection.tag_all([(*word, value) for word, value in words.items()], who=who)
+                numbers = collection.annotate_all([(*word, value) for word, value in words.items()], who=who)
             else:
                 expected = getattr(model, what)(*arguments)
                 numbers = getattr(collection, what)(*arguments)
@@ -103,7 +103,7 @@ def test_any_sequence_of_words_undo_and_redo(empty, sequence):
             assert len(numbers) == expected
             before = after
         assert collection.check() == []
-        G, ids, names, number, _ = collection.words()
+        G, ids, names, number, _ = collection.annotations()
         rows, columns = G.nonzero()
         found = {(ids[n], names[k]): G[n, k] for n, k in zip(rows, columns, strict=True)}
         assert found == model.state()
@@ -117,23 +117,23 @@ def letters(tmp_path):
 
 
 def test_undo_of_one_person_leaves_what_others_said_later(letters):
-    letters.tag("a", {"x": 1}, who="ann")
-    letters.tag("a", {"x": -1}, who="bob")
+    letters.annotate("a", {"x": 1}, who="ann")
+    letters.annotate("a", {"x": -1}, who="bob")
     letters.undo("ann")
-    assert letters.words_of("a") == {"x": -1}
+    assert letters.annotations_of("a") == {"x": -1}
     letters.undo("bob")
-    assert letters.words_of("a") == {}
+    assert letters.annotations_of("a") == {}
     assert [change.undone for change in letters.history()] == [False, False, True, True]
 
 
 def test_withdrawn_and_brought_back(letters):
-    letters.tag("a", {"x": 1, "y": 1})
+    letters.annotate("a", {"x": 1, "y": 1})
     letters.withdraw("a", "x")
-    assert letters.words_of("a") == {"y": 1}
+    assert letters.annotations_of("a") == {"y": 1}
     letters.undo()
-    assert letters.words_of("a") == {"x": 1, "y": 1}
+    assert letters.annotations_of("a") == {"x": 1, "y": 1}
     letters.undo()
-    assert letters.words_of("a") == {}
+    assert letters.annotations_of("a") == {}
     assert letters.undo() == []
 
 
@@ -156,10 +156,10 @@ def test_readers_do_not_wait_and_writers_do(letters, monkeypatch):
             connection.execute("INSERT INTO categories VALUES (2, 'z')")
             assert other.names() == TAGS
             with pytest.raises(TimeoutError, match=r"tags\.sqlite is held by another program"):
-                other.tag("a", {"x": 1})
+                other.annotate("a", {"x": 1})
         assert other.names() == [*TAGS, "z"]
-        other.tag("a", {"z": 1})
-    assert letters.words_of("a") == {"z": 1}
+        other.annotate("a", {"z": 1})
+    assert letters.annotations_of("a") == {"z": 1}
 
 
 def test_threads_share_one_collection(letters):
@@ -168,8 +168,8 @@ def test_threads_share_one_collection(letters):
     def work(tag):
         try:
             for value in (1, -1) * 10:
-                numbers.extend(letters.tag_all([("a", tag, value), ("b", tag, value)]))
-                assert letters.words_of("a").keys() <= {"x", "y"}
+                numbers.extend(letters.annotate_all([("a", tag, value), ("b", tag, value)]))
+                assert letters.annotations_of("a").keys() <= {"x", "y"}
         except Exception as error:
             errors.append(error)
 
@@ -184,7 +184,7 @@ def test_threads_share_one_collection(letters):
 
 
 def test_damage_to_the_words_is_found(letters):
-    letters.tag("a", {"x": 1})
+    letters.annotate("a", {"x": 1})
     with letters._database.writing() as connection:
         connection.execute("UPDATE words SET value = -1")
     assert len(letters.check()) == 2

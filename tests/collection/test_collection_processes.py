@@ -31,7 +31,7 @@ while rounds:
         print("took", *done, flush=True)
         continue
     item, value = random.choice(collection.ids()), random.choice((1, -1))
-    done = collection.tag(item, {"first": value, "second": value}, who=who)
+    done = collection.annotate(item, {"first": value, "second": value}, who=who)
     print("said", *done, item.split()[1], value, flush=True)
 """
 
@@ -43,9 +43,9 @@ def shared(tmp_path):
 
 
 def started(code, *arguments):
-    """A process of its own; without the packages of the site it starts much faster."""
+    """A process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-S", "-c", code, *map(str, arguments)],
+        [sys.executable, "-c", code, *map(str, arguments)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(Path(lass.__file__).parents[1])},
@@ -88,7 +88,7 @@ def test_two_writers_and_a_reader_at_once(shared):
     moments = 0
     with Collection.open(shared) as reader:
         while any(process.poll() is None for process in writers.values()):
-            G = reader.words().G.toarray()
+            G = reader.annotations().G.toarray()
             assert (G[:, 0] == G[:, 1]).all()  # an action is seen whole or not at all
             moments += 1
         printed = {who: process.communicate()[0] for who, process in writers.items()}
@@ -121,7 +121,7 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(shared):
                 known += acknowledged(printed[who], who, changes)
             assert collection.check() == []
             assert len(changes) >= known >= before
-            G = collection.words().G.toarray()
+            G = collection.annotations().G.toarray()
             assert (G[:, 0] == G[:, 1]).all()
     assert known > 50
 

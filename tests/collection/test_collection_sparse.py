@@ -65,7 +65,7 @@ def test_the_same_suggestions_and_doubts_as_from_all_numbers(collection, tiny):
     assert done.completed.is_sparse
     assert isinstance(sparse.scores, Assignments)
     assert done.completed.weights is None
-    words = collection.words()
+    words = collection.annotations()
     tiny.delenv("LASS_MEMORY_GIB")
     completed = complete(collection.graph, words.G, 0.1, tol=1e-13)
     assert isinstance(completed.solution.Z, np.ndarray)
@@ -114,7 +114,7 @@ def test_the_same_suggestions_and_doubts_as_from_all_numbers(collection, tiny):
 def test_items_of_which_nothing_is_known_get_no_retired_or_other_tags(collection, monkeypatch, budget):
     monkeypatch.setenv("LASS_MEMORY_GIB", budget)
     collection.merge_tags("tag4", "tag5")
-    words = collection.words()
+    words = collection.annotations()
     completed = complete(collection.graph, words.G, 0.1)
     assert completed.is_sparse == (budget == "0")
     found = Opinions(completed, words).suggestions(top=K)
@@ -153,7 +153,7 @@ def test_the_form_is_that_of_the_budget_of_today(collection, tiny):
     assert not completed.note
     np.testing.assert_allclose(completed.solution.Z, collection.assignments.to_dense(), atol=1e-15)
     live = Live(collection)
-    live.learn(collection.words())
+    live.learn(collection.annotations())
     done = fit(collection)
     assert done.warm
     assert done.completed.scores is not None  # now that there is room, all are heard
@@ -195,8 +195,8 @@ def test_new_words_items_and_tags_are_taken_in(collection, tiny):
     first = fit(collection)
     before = Opinions.of(collection)
     near = int(collection.graph[[2]].indices[0])
-    collection.tag("i2", {"brand new": 1}, new=True)
-    collection.tag(f"i{ALONE}", {"tag3": 1})
+    collection.annotate("i2", {"brand new": 1}, new=True)
+    collection.annotate(f"i{ALONE}", {"tag3": 1})
     collection.add_items([Item("late")])
     opinions = Opinions.of(collection)  # not fitted again yet
     assert "brand new" not in {row.tag for row in opinions.suggestions(min_score=1e-6)}
@@ -218,7 +218,7 @@ def test_new_words_items_and_tags_are_taken_in(collection, tiny):
     assert before.scores.shape == (N, K)
     heard = Opinions.of(collection).scores
     assert heard[near, K] > 0
-    afresh = lass.solve(W, collection.words().G, 0.1, tol=1e-9)
+    afresh = lass.solve(W, collection.annotations().G, 0.1, tol=1e-9)
     assert second.completed.solution.objective - afresh.objective <= 2e-3 * afresh.problem.stake
 
 
@@ -232,7 +232,7 @@ def test_one_word_among_very_many_is_heard(tmp_path, tiny):
     items = [Item(str(i)) for i in range(n)]
     with Collection.create(tmp_path / "row", items, words=words, settings=how, graph=W) as made:
         fit(made, tol=1e-6)
-        made.tag("1001", {"t3": 1})
+        made.annotate("1001", {"t3": 1})
         done = fit(made)
         assert done.completed.solution.Z[1001, 3] > 0.1
         assert scores(done.completed)[1000, 3] > 0.05
@@ -384,7 +384,7 @@ def test_what_needs_all_numbers_says_so(collection, tiny):
 def test_a_model_that_follows_words_refuses_a_tag_too_many(collection, monkeypatch):
     fit(collection)
     live = Live(collection)
-    collection.tag("i2", {"one more": 1}, new=True)
+    collection.annotate("i2", {"one more": 1}, new=True)
     monkeypatch.setenv("LASS_MEMORY_GIB", str(8 * 8 * N * K / 2**30))
     with pytest.raises(ValueError, match="120 items x 31 tags"):
-        live.learn(collection.words())
+        live.learn(collection.annotations())

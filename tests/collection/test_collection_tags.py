@@ -70,7 +70,7 @@ class Model:
     def used(self):
         return {name: column for column, (name, used) in enumerate(self.names) if used}
 
-    def words(self):
+    def annotations(self):
         result = {}
         for action in self.actions:
             if action["stands"]:
@@ -118,7 +118,7 @@ class Model:
         self.do(who, {}, {column: (name, True)})
 
     def merge_tags(self, tag, into, who):
-        source, target, words = self.column(tag), self.column(into), self.words()
+        source, target, words = self.column(tag), self.column(into), self.annotations()
         if source == target:
             raise ValueError(tag)
         moved = {(item, column): value for (item, column), value in words.items() if column == source}
@@ -130,7 +130,7 @@ class Model:
 
     def reverse(self, action, stands):
         before, action["stands"] = list(self.names), stands
-        words = self.words()
+        words = self.annotations()
         for column, (own, _) in action["names"].items():
             told = [a["names"][column] for a in self.actions if a["stands"] and column in a["names"]]
             first = (TAGS[column], True) if column < len(TAGS) else (own, False)
@@ -188,7 +188,7 @@ def letters(tmp_path):
 def perform(collection, what, *arguments):
     if what == "say":
         said, new, who = arguments
-        return collection.tag_all([(*word, value) for word, value in said.items()], new=new, who=who)
+        return collection.annotate_all([(*word, value) for word, value in said.items()], new=new, who=who)
     if what in ("undo", "redo"):
         return getattr(collection, what)(*arguments)
     *arguments, who = arguments
@@ -197,7 +197,7 @@ def perform(collection, what, *arguments):
 
 def state(collection):
     """Names of tags in use and words, by column."""
-    G, ids, names, _, retired = collection.words()
+    G, ids, names, _, retired = collection.annotations()
     used = {column: name for column, name in enumerate(names) if column not in retired}
     assert len(set(names)) == len(names)
     said = {(ids[n], int(k)): G[n, k] for n, k in zip(*G.nonzero(), strict=True)}
@@ -230,7 +230,7 @@ def test_any_sequence_of_actions(empty, sequence):
             done = perform(collection, what, *arguments)
             used, said = state(other)
             assert {name: column for column, name in used.items()} == model.used()
-            assert said == model.words()
+            assert said == model.annotations()
             assert other.revision() >= before[0]
             since = other.changed_since(before[0])
             assert (since.rows != [] or since.tags) == (other.revision() > before[0])
@@ -244,9 +244,9 @@ def test_any_sequence_of_actions(empty, sequence):
             assert sorted(written) == list(range(1, other.revision() + 1))
         assert first.check() == []
         final = first.moments()
-        tagged = len({item for (item, _), value in model.words().items() if value > 0})
+        tagged = len({item for (item, _), value in model.annotations().items() if value > 0})
         assert [(last.words, last.tagged) for last in final[-1:]] == (
-            [(len(model.words()), tagged)] if first.history() else []
+            [(len(model.annotations()), tagged)] if first.history() else []
         )
 
 
@@ -278,21 +278,21 @@ def test_all_can_be_taken_back_and_brought_back_in_order(empty, sequence):
 
 
 def test_words_move_to_the_other_tag_where_it_has_none(letters):
-    letters.tag_all([("a", "x", 1), ("b", "x", -1), ("a", "y", -1)])
+    letters.annotate_all([("a", "x", 1), ("b", "x", -1), ("a", "y", -1)])
     numbers = letters.merge_tags("x", "y", who="ann")
-    assert letters.words_of("a") == {"y": -1}
-    assert letters.words_of("b") == {"y": -1}
+    assert letters.annotations_of("a") == {"y": -1}
+    assert letters.annotations_of("b") == {"y": -1}
     assert letters.names() == ["x (retired 0)", "y"]
     assert letters.retired() == {0}
     assert numbers == [4, 5, 6, 7]
     assert [str(line) for line in letters.namings()] == ["tag x merged into y"]
     with pytest.raises(ValueError, match="tag 'x' is retired; it is brought back with new=True"):
-        letters.tag("a", {"x": 1})
+        letters.annotate("a", {"x": 1})
     with pytest.raises(ValueError, match=r"there is no tag 'x .retired 0.'"):
-        letters.tag("a", {"x (retired 0)": 1})
+        letters.annotate("a", {"x (retired 0)": 1})
     letters.undo()
-    assert letters.words_of("a") == {"x": 1, "y": -1}
-    assert letters.words_of("b") == {"x": -1}
+    assert letters.annotations_of("a") == {"x": 1, "y": -1}
+    assert letters.annotations_of("b") == {"x": -1}
     assert letters.names() == TAGS
 
 
@@ -305,22 +305,22 @@ def test_a_retired_tag_gives_up_its_name_and_comes_back(letters):
     assert letters.names() == ["x (retired 0)", "x"]
     letters.add_tag("z")
     letters.merge_tags("x", "z")
-    letters.tag("a", {"x": 1}, new=True)  # of two that were called so, the younger
+    letters.annotate("a", {"x": 1}, new=True)  # of two that were called so, the younger
     assert letters.names() == ["x (retired 0)", "x", "z"]
     letters.undo()
     assert letters.retired() == {0, 1}
-    assert letters.words_of("a") == {}
+    assert letters.annotations_of("a") == {}
 
 
 def test_a_tag_made_for_a_word_goes_with_it_unless_others_use_it(letters):
-    letters.tag("a", {"new": 1}, who="ann", new=True)
+    letters.annotate("a", {"new": 1}, who="ann", new=True)
     assert letters.undo("ann") == [3, 4]
     assert letters.retired() == {2}
     letters.redo("ann")
-    letters.tag("b", {"new": 1}, who="bob")
+    letters.annotate("b", {"new": 1}, who="bob")
     letters.undo("ann")
     assert letters.retired() == set()
-    assert letters.words_of("b") == {"new": 1}
+    assert letters.annotations_of("b") == {"new": 1}
     assert letters.check() == []
 
 
@@ -334,14 +334,14 @@ def test_what_stands_in_the_way_of_an_undo_is_told(letters):
     letters.rename_tag("x", "v", who="bob")
     letters.undo("ann")
     assert letters.names() == ["x", "y", "v"]
-    letters.tag("a", {"y": 1}, who="ann")
+    letters.annotate("a", {"y": 1}, who="ann")
     letters.withdraw("a", "y", who="ann")
     letters.merge_tags("y", "x", who="bob")
     with pytest.raises(ValueError, match="back on tag 'y', which is retired; add it again first"):
         letters.undo("ann")
     letters.add_tag("y", who="bob")
     letters.undo("ann")
-    assert letters.words_of("a") == {"y": 1}
+    assert letters.annotations_of("a") == {"y": 1}
 
 
 def test_namings_tell_the_story(letters):
@@ -368,17 +368,17 @@ def test_imports_are_never_undone(letters):
     assert letters.undo() == []
     letters.merge_tags("new", "x")
     letters.undo()
-    assert letters.words_of("c") == {"new": 1}
+    assert letters.annotations_of("c") == {"new": 1}
     assert letters.check() == []
 
 
 def test_a_name_alone_makes_no_assignments_stale(letters):
     import numpy as np
 
-    letters.tag("a", {"x": 1})
+    letters.annotate("a", {"x": 1})
     letters.save_features(np.eye(2))
     letters.save_graph(np.eye(2))
-    letters.save_assignments(np.full((2, 2), 0.5), letters.words().number)
+    letters.save_assignments(np.full((2, 2), 0.5), letters.annotations().number)
 
     def why():
         return letters.stale().get("assignments")
@@ -397,7 +397,7 @@ def test_a_name_alone_makes_no_assignments_stale(letters):
     letters.merge_tags("z", "y")
     assert "made after change 1, now 6" in why()
     assert letters.changed_since(revision) == ([0], True)
-    letters.save_assignments(np.full((2, 2), 0.5), letters.words().number)
+    letters.save_assignments(np.full((2, 2), 0.5), letters.annotations().number)
     assert why() is None
     letters.add_tag("v")
     assert why() == "made for 2 categories, now 3"
@@ -407,7 +407,7 @@ def test_moments_are_few_and_end_today(letters):
     assert letters.moments() == []
     letters.add_items([Item("c")], [("c", "x", 1), ("c", "y", -1)])
     for value in (1, -1, 0) * 10:
-        letters.tag_all([("a", "x", value), ("b", "x", -value)])
+        letters.annotate_all([("a", "x", value), ("b", "x", -value)])
     letters.undo()
     counts = [(moment.words, moment.tagged) for moment in letters.moments()]
     assert counts == [(2, 1), *[(4, 2), (4, 2), (2, 1)] * 10, (4, 2)]
@@ -430,13 +430,13 @@ def test_files_of_the_first_format_are_brought_up_to_date(letters, tmp_path):
             assert other.check() == []
             assert other.names() == TAGS
             assert other.namings() == []
-            assert other.words().G.toarray().tolist() == [[1, 0], [1, 0]]
+            assert other.annotations().G.toarray().tolist() == [[1, 0], [1, 0]]
             assert other.revision() == 4
             assert [(moment.words, moment.tagged) for moment in other.moments()] == [
                 (1, 1), (2, 1), (1, 1), (2, 2),
             ]  # fmt: skip
             assert collection.merge_tags("x", "y", who="ann") == [5, 6, 7, 8, 9]
-            assert other.words_of("b") == {"y": 1}
+            assert other.annotations_of("b") == {"y": 1}
             assert collection.undo() == [10, 11, 12, 13, 14]
             assert collection.undo("ann") == []  # undone before
             assert collection.undo("bob") == [15]
@@ -485,7 +485,7 @@ def test_two_programs_that_bring_one_file_up_to_date(letters, tmp_path):
     ],
 )
 def test_damage_to_the_tags_is_found(letters, damage, message):
-    letters.tag("a", {"x": 1})
+    letters.annotate("a", {"x": 1})
     letters.rename_tag("y", "w")
     letters.undo()
     letters.add_tag("z")

@@ -13,7 +13,7 @@ from lass.learning.predictors import Scores
 from lass.learning.predictors.holdout import split
 from lass.tagging.evaluation.baselines import Task
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 pytest.importorskip("psutil")
 report = pytest.importorskip("suggestions_report")
 suggestions = pytest.importorskip("suggestions")

@@ -162,7 +162,7 @@ def test_half_of_the_tags_of_debian_packages_are_missed_and_scores_say_how_likel
         words = [(row["item"], row["tag"], 1) for row in csv.DictReader(file) if row["item"] in known]
     items = [Item(row["package"], text=f"{row['summary']} {row['description']}") for row in rows]
     with Collection.create(tmp_path / "half", items, words=words) as made:
-        W, G, X = graph_of(made), made.words().G, features_of(made)
+        W, G, X = graph_of(made), made.annotations().G, features_of(made)
     # packages of one source are near copies
     groups = group_codes([row["source"] for row in rows])
     parts = split(G, groups, "scattered", 0.5, seed=0)

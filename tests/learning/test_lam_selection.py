@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lass
-from lass.learning.labels import words_of
+from lass.learning.labels import labels_of
 from lass.learning.lam_selection import choose_for_labels, choose_for_tags, lower_end, solve_at
 from lass.learning.poisson import Sources
 from lass.learning.priors import centred
@@ -23,7 +23,7 @@ def labelled(rng, kind="dense", least=1):
     W = random_graph(rng, N, kind)
     codes = np.full(N, -1)
     codes[rng.permutation(N)[: least * K]] = np.repeat(np.arange(K), least)
-    return sp.csr_array(W), codes, words_of(codes, K, sp.csr_array(W))
+    return sp.csr_array(W), codes, labels_of(codes, K, sp.csr_array(W))
 
 
 def dense_gap(case, Z):
@@ -98,7 +98,7 @@ def test_upper_end_counts_only_the_categories_of_a_component():
     W = sp.csr_array(sp.block_diag([random_graph(rng, 6, "dense"), random_graph(rng, 5, "dense"), [[0.0]]]))
     codes = np.full(12, -1)
     codes[[0, 1, 6, 7, 8]] = [0, 1, 0, 1, 2]
-    G = words_of(codes, 3, W)
+    G = labels_of(codes, 3, W)
     found = Sources(W).of(G, 1e-6)
     high, even, U = found.lam, found.E, found.U
     np.testing.assert_allclose(even[[0, 6]], [[1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])

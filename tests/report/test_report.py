@@ -125,7 +125,7 @@ def test_without_an_evaluation_and_after_a_change_it_says_so(collection, tmp_pat
     file = collection.path / FILE
     kept = file.read_bytes() if file.is_file() else None
     file.unlink(missing_ok=True)
-    collection.tag("item50", {"use::mail": 1})
+    collection.annotate("item50", {"use::mail": 1})
     try:
         text = "".join(read(report(collection)).text)
         assert "How good suggestions are" not in text
@@ -174,7 +174,7 @@ def test_everything_tagged_leaves_nothing_out(tmp_path):
 def test_needs_count_what_is_said_and_what_is_suggested(collection):
     facts = gather(collection)
     rows = Opinions.of(collection).suggestions(top=5)
-    G = sp.csc_array(collection.words().G)
+    G = sp.csc_array(collection.annotations().G)
     names = collection.names()
     for need in facts.needs:
         assert need.suggested == sum(row.tag == need.tag for row in rows)

@@ -90,9 +90,9 @@ def test_rows_of_the_linear_step_sum_to_one(options, monkeypatch):
     seen = []
     project = lass.solvers.admm._feasible
 
-    def spy(core, Z, work):
+    def spy(qp, Z, work):
         seen.append(Z.copy())
-        return project(core, Z, work)
+        return project(qp, Z, work)
 
     monkeypatch.setattr(lass.solvers.admm, "_feasible", spy)
     lass.solve(example(**options), method=ADMM(rho=1.0), tol=1e-6, max_iter=40)

@@ -75,7 +75,7 @@ def test_a_start_a_callback_and_a_limit_are_heeded():
     short = lass.solvers.gpu.solve(W, G, 1.0, tol=1e-9, max_iter=7, callback=seen.append, device="cpu")
     assert (short.n_iter, short.converged) == (7, False)
     assert [step.iteration for step in seen][:2] == [0, 7]
-    assert seen[0].gap == pytest.approx(short.problem.gap(short.problem.core().vertex()), rel=1e-6)
+    assert seen[0].gap == pytest.approx(short.problem.gap(short.problem.qp().vertex()), rel=1e-6)
     stopped = lass.solvers.gpu.solve(W, G, 1.0, tol=1e-9, callback=lambda step: True, device="cpu")
     assert stopped.interrupted
     assert short.update(lam=2.0).converged
@@ -141,17 +141,17 @@ def test_groups_of_columns_hide_no_neighbour():
 def test_memory_is_planned_before_anything_is_allocated(monkeypatch):
     X, G = clouds(np.random.default_rng(4))
     problem = lass.Problem(lass.knn_graph(X, 8), G)
-    need = memory.needed([problem.core()])
+    need = memory.needed([problem.qp()])
     assert need >= 24 * G.shape[0] * G.shape[1] + 16 * problem.W.nnz
     monkeypatch.setattr(memory, "free_bytes", lambda device: need - 1)
     with pytest.raises(ValueError, match=r"has .* GiB to give, but 600 items x 4 categories need"):
         lass.solvers.gpu.solve(problem, device="cpu")
     monkeypatch.setattr(memory, "free_bytes", lambda device: int(1.2 * need))
-    cores = [problem.changed(lam=lam).core() for lam in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    cores = [problem.changed(lam=lam).qp() for lam in (0.5, 1.0, 2.0, 4.0, 8.0)]
     batches = memory.fitting(cores, torch.device("cpu"))
     assert len(batches) > 1
     assert all(memory.needed(batch) <= 1.2 * need for batch in batches)
-    assert [core for batch in batches for core in batch] == cores
+    assert [qp for batch in batches for qp in batch] == cores
     problems = [problem.changed(lam=lam) for lam in (0.5, 1.0, 2.0, 4.0, 8.0)]
     assert all(sol.converged for sol in lass.solvers.gpu.solve_many(problems, device="cpu"))
 

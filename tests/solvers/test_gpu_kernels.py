@@ -23,7 +23,7 @@ def batch(rng, N, K, problems, share):
     W[0] = 0.0
     first = lass.Problem(W + W.T, np.zeros((N, K)))
     terms = [sp.random_array((N, K), density=share, rng=rng, format="csr") for _ in range(problems)]
-    return [first.changed(G=G, lam=0.5 + b).core() for b, G in enumerate(terms)]
+    return [first.changed(G=G, lam=0.5 + b).qp() for b, G in enumerate(terms)]
 
 
 def points(rng, layout, number):

@@ -212,7 +212,7 @@ def bad_files(folder):
         "diagonal": {"diagonal": data["diagonal"][:3]},
         "indefinite": {"diagonal": data["diagonal"] * 0.1},
         "history": {"history": np.ones(4)},
-        "masses": {"masses": np.ones(7)},
+        "category totals": {"category_totals": np.ones(7)},
     }.items():
         path = folder / "made.npz"
         if changes is None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from test_many import topics
+from test_sparse_assignments import topics
 
 import lass
 from lass.solvers.sparse import Assignments
@@ -50,7 +50,7 @@ def test_files(sparse, tmp_path):
         lambda data: data["Z_data"].__setitem__(0, np.nan),
         lambda data: data["Z_indices"].__setitem__(slice(None), 0),
         lambda data: data.__setitem__("background", data["background"][:-1]),
-        lambda data: data.__setitem__("masses", np.full(K, N / K)),
+        lambda data: data.__setitem__("category_totals", np.full(K, N / K)),
     ],
 )
 def test_damaged_files_are_refused(sparse, tmp_path, spoil):

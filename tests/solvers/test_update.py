@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import lass
-from lass.model.quadratic_program import Core
+from lass.model.quadratic_program import QuadraticProgram
 from lass.solvers import Face, Gradient, Local, Reduced
 
 SIDE, K, TOL = 40, 4, 1e-6
@@ -50,7 +50,7 @@ def test_the_certificate_is_true_after_hundreds_of_updates():
 
 def test_an_update_multiplies_with_the_graph_only_where_rows_moved(monkeypatch):
     first = lass.solve(everywhere(), tol=TOL)
-    monkeypatch.setattr(Core, "apply", None)
+    monkeypatch.setattr(QuadraticProgram, "apply", None)
     warm = first.update(G={(5, 1): 3.0})
     assert warm.converged
     assert warm.Z[5, 1] > first.Z[5, 1]
@@ -78,10 +78,10 @@ def test_assignments_changed_by_hand_are_noticed():
 
 def test_a_solver_that_leaves_a_wrong_product_is_not_believed():
     class Careless:
-        name, takes_masses = "careless", False
+        name, supports_category_totals = "careless", False
 
-        def run(self, core, Z, watch):
-            Z = Face().run(core, Z, watch)
+        def run(self, qp, Z, watch):
+            Z = Face().run(qp, Z, watch)
             Z[3] = 1.0 / K
             return Z
 

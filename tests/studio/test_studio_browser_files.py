@@ -83,7 +83,7 @@ def test_a_table_becomes_a_collection_in_the_page(open_page, tmp_path):
         expect(options_of(page).first).to_contain_text("<b>A title</b>")
         with Collection.open(folder) as collection:
             assert collection.ids()[0] == "mail-0"
-            assert dict(collection.words_of("mail-0")) == {"<i>slanted</i>": 1}
+            assert dict(collection.annotations_of("mail-0")) == {"<i>slanted</i>": 1}
         wait_until_ready(client)
         expect(page.get_by_test_id("model-state")).to_have_attribute("data-phase", "ready")
         # text is text, wherever it comes from
@@ -159,7 +159,7 @@ def test_exports_and_the_report_are_files(page, served, tmp_path):
         return path
 
     with Collection.open(served.folder) as collection:
-        G = collection.words().G
+        G = collection.annotations().G
     words = fetched("What was said .csv")
     assert words.name == "words.csv"
     with words.open(newline="") as lines:

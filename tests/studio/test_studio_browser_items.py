@@ -76,13 +76,13 @@ def test_every_filter(page, served):
 
 def test_items_of_a_tag_by_what_is_said_of_it(page, served):
     with Collection.open(served.folder) as collection:
-        words = collection.words()
+        words = collection.annotations()
     tag = int((words.G > 0).sum(axis=0).argmax())
     name = words.names[tag]
     bare = next(row for row in range(500) if words.G[row, tag] == 0)
     served.post("/api/words", words=[{"row": bare, "tag": tag, "value": -1}], who="sign")
     with Collection.open(served.folder) as collection:
-        column = collection.words().G[:, tag].toarray().ravel()
+        column = collection.annotations().G[:, tag].toarray().ravel()
     pick(page, "Only items with a tag", name)
     expect(page.get_by_test_id("tag-filter")).to_contain_text(name.rpartition("::")[2])
     expect(count_of(page)).to_have_text(items((column > 0).sum()))

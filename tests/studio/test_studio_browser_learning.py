@@ -198,7 +198,7 @@ def test_progress_counts_and_names_the_last_change(page, served):
     page.get_by_role("link", name="Progress").click()
     figures = page.get_by_test_id("progress-figures")
     with Collection.open(served.folder) as collection:
-        G = collection.words().G
+        G = collection.annotations().G
     expect(figures).to_contain_text(f"+{(G.data > 0).sum():,} is")
     tagged = int(((G > 0).sum(axis=1) > 0).sum())
     expect(figures).to_contain_text(f"{tagged} of 500")
@@ -252,7 +252,7 @@ def test_what_was_answered_outlives_a_power_cut(open_page, packages, tmp_path):
         shot(page, "offline-progress")
     assert len(kept) > 3
     with Collection.open(folder) as collection:
-        words = collection.words().G
+        words = collection.annotations().G
         assert collection.check() == []
     last = {(word["row"], word["tag"]): word["value"] for word in kept}
     assert {place: int(words[place]) for place in last} == last

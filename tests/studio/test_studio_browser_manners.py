@@ -12,7 +12,7 @@ from studio_server import studio
 
 chrome, served, open_page, page = FIXTURES
 
-AXE = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = ("items", "map", "three-tags", "tags", "tag-page", "progress")
 
 
@@ -182,8 +182,8 @@ def test_a_collection_without_tags_says_what_to_do(open_page, tmp_path):
                 page.keyboard.press("Enter")
             expect(panel.get_by_test_id("stated").locator(f"[data-tag='{name}']")).to_be_visible()
         with Collection.open(folder) as collection:
-            assert dict(collection.words_of("i2")) == {"about::mail": 1}
-            assert dict(collection.words_of("i3")) == {"about::games": 1}
+            assert dict(collection.annotations_of("i2")) == {"about::mail": 1}
+            assert dict(collection.annotations_of("i3")) == {"about::games": 1}
         expect(page.get_by_test_id("model-state")).to_have_attribute("data-phase", "ready", timeout=60_000)
         expect(notice).to_be_hidden()
         page.close()

@@ -120,7 +120,7 @@ def test_a_lasso_speaks_of_many_items_at_once(page, plot, places, served, by):
     name = served.get("/api/tags")[7]["name"]
     with Collection.open(served.folder) as collection:
         ids = collection.ids()
-        before = {row: dict(collection.words_of(ids[row])) for row in inside}
+        before = {row: dict(collection.annotations_of(ids[row])) for row in inside}
     if by == "tool":
         page.get_by_role("button", name="Lasso").click()
         draw(page, corners)
@@ -134,12 +134,12 @@ def test_a_lasso_speaks_of_many_items_at_once(page, plot, places, served, by):
     with stored(page):
         pick(page, label, name)
     with Collection.open(served.folder) as collection:
-        assert all(collection.words_of(ids[row])[name] == value for row in inside)
+        assert all(collection.annotations_of(ids[row])[name] == value for row in inside)
     with stored(page):
         page.keyboard.press("Escape")
         page.get_by_test_id("toasts").get_by_role("button", name="Undo").click()
     with Collection.open(served.folder) as collection:
-        assert {row: dict(collection.words_of(ids[row])) for row in inside} == before
+        assert {row: dict(collection.annotations_of(ids[row])) for row in inside} == before
     if by == "tool":
         draw_again = page.get_by_role("button", name="Lasso")
         draw_again.click()

@@ -21,7 +21,7 @@ def tree(page):
 
 def test_the_tree_counts_what_the_database_holds(page, tree, served):
     with Collection.open(served.folder) as collection:
-        words = collection.words()
+        words = collection.annotations()
     names = list(words.names)
     facets = {name.partition("::")[0] for name in names if "::" in name}
     expect(page.get_by_text(f"{len(names)} tags", exact=True)).to_be_visible()
@@ -136,7 +136,7 @@ def test_rename_and_merge_can_be_undone(page, tree, served):
     expect(shown.get_by_role("heading", level=2)).to_contain_text(one["name"].rpartition("::")[2])
     with Collection.open(served.folder) as collection:
         assert collection.names()[one["tag"]] == one["name"]
-        before = collection.words().G.toarray()
+        before = collection.annotations().G.toarray()
     shown.get_by_role("button", name="Merge into…").click()
     pick(page, "Merge into which tag", other["name"])
     expect(shown.get_by_test_id("merge-sentence")).to_contain_text(f"{one['is'] + one['isNot']} items change")
@@ -144,7 +144,7 @@ def test_rename_and_merge_can_be_undone(page, tree, served):
         shown.get_by_role("button", name="Merge", exact=True).click()
     expect(shown.get_by_role("heading", level=2)).to_contain_text(other["name"].rpartition("::")[2])
     with Collection.open(served.folder) as collection:
-        after = collection.words().G.toarray()
+        after = collection.annotations().G.toarray()
     assert (after[before[:, one["tag"]] > 0, other["tag"]] > 0).all()
     assert not after[:, one["tag"]].any()
     expect(tag_line(page, one["name"])).to_have_count(0)
@@ -153,7 +153,7 @@ def test_rename_and_merge_can_be_undone(page, tree, served):
         page.keyboard.press("u")
     expect(tag_line(page, one["name"])).to_have_count(1)
     with Collection.open(served.folder) as collection:
-        assert (collection.words().G.toarray() == before).all()
+        assert (collection.annotations().G.toarray() == before).all()
         assert collection.check() == []
 
 

@@ -42,7 +42,7 @@ def test_the_state_counts_what_the_collection_holds(served):
     _, client, folder = served
     state = get(client, "/api/state")
     with Collection.open(folder) as collection:
-        words = collection.words()
+        words = collection.annotations()
     assert state["items"] == len(words.ids) == 500
     assert state["tags"] == len(words.names)
     assert state["words"]["is"] == (words.G.data > 0).sum()
@@ -129,16 +129,16 @@ def test_a_word_is_stored_undone_and_done_again(served):
     assert tag not in [one["tag"] for one in stored["rows"][0]["suggested"]]
     with Collection.open(folder) as collection:
         name = collection.names()[tag]
-        assert collection.words_of(shown["id"]) == {name: 1}
+        assert collection.annotations_of(shown["id"]) == {name: 1}
         assert collection.history(limit=1)[0].who == "ann"
         assert post(client, "/api/undo", who="bob")["what"] == "Nothing to undo"
-        assert collection.words_of(shown["id"]) == {name: 1}
+        assert collection.annotations_of(shown["id"]) == {name: 1}
         undone = post(client, "/api/undo", who="ann")
         assert undone["what"] == f"Undid: +{name} on {shown['id']}"
         assert undone["rows"][0]["stated"] == []
-        assert collection.words_of(shown["id"]) == {}
+        assert collection.annotations_of(shown["id"]) == {}
         assert post(client, "/api/redo", who="ann")["what"] == f"Did again: +{name} on {shown['id']}"
-        assert collection.words_of(shown["id"]) == {name: 1}
+        assert collection.annotations_of(shown["id"]) == {name: 1}
         post(client, "/api/undo", who="ann")
     history = get(client, f"/api/items/{row}")["history"]
     assert [change["value"] for change in history] == [0, 1, 0, 1]
@@ -171,7 +171,7 @@ def test_tags_are_made_renamed_merged_and_it_is_undone(served):
         post(client, "/api/undo", who="dan")
     assert get(client, "/api/tags")[made]["retired"], "a tag whose making was undone is not offered"
     with Collection.open(folder) as collection:
-        assert collection.words_of(collection.ids()[row]) == {}
+        assert collection.annotations_of(collection.ids()[row]) == {}
         assert collection.check() == []
     refused = client.post(f"/api/tags/{other}/rename", json={"name": tags[1]["name"], "who": ""})
     assert refused.status_code == 400
@@ -255,7 +255,7 @@ def test_what_another_program_says_is_heard(served):
     thread, events = heard(running, ["words"])
     with Collection.open(folder) as collection:
         item, tag = collection.ids()[row], collection.names()[0]
-        collection.tag(item, {tag: -1}, who="shell")
+        collection.annotate(item, {tag: -1}, who="shell")
         thread.join(20)
         assert row in dict(events)["words"]["rows"]
         assert {"tag": 0, "value": -1} in get(client, "/api/rows", rows=row)[0]["stated"]
@@ -281,7 +281,7 @@ def test_export_is_what_init_reads(served, tmp_path):
     from lass.collection.reading import read_tags
 
     with Collection.open(folder) as collection:
-        words, ids = collection.words(), set(collection.ids())
+        words, ids = collection.annotations(), set(collection.ids())
     assert len(read_tags(table, ids=ids).words) == words.G.nnz
     lines = client.get("/api/export", params={"what": "suggestions", "format": "jsonl"}).text.splitlines()
     assert {"item", "tag", "score", "because"} <= json.loads(lines[0]).keys()
@@ -331,7 +331,7 @@ def test_a_collection_is_made_from_a_table_and_grows(tmp_path):
         assert "'q1'" in again.json()["error"]
         assert get(client, "/api/state")["items"] == 32
     with Collection.open(folder) as collection:
-        assert collection.words_of("q1") == {"game": -1}
+        assert collection.annotations_of("q1") == {"game": -1}
         assert collection.check() == []
 
 

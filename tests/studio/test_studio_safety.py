@@ -207,7 +207,7 @@ def test_every_acknowledged_word_survives_a_kill(own_packages):
         for row, tag in acknowledged[:200]:
             assert {"tag": tag, "value": -1} in shown[row]
     with Collection.open(own_packages) as collection:
-        words = collection.words().G
+        words = collection.annotations().G
         assert all(words[row, tag] == -1 for row, tag in acknowledged)
         assert collection.check() == []
 
@@ -239,7 +239,7 @@ def test_two_people_lose_nothing_of_each_other(own_packages):
                 row["row"]: row["stated"] for row in client.get("/api/rows", params={"rows": asked}).json()
             }
     with Collection.open(own_packages) as collection:
-        G = collection.words().G
+        G = collection.annotations().G
     for row in range(60):
         for person in range(2):
             value = 0 if row % 10 == 9 else (1 if person else -1)

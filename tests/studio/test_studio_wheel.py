@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_wheel_serves_the_pages_without_node(tmp_path, own_packages):

@@ -168,7 +168,7 @@ def test_fit_certifies_saves_and_starts_warm(collection):
     seen = []
     done = fit(collection, seen.append)
     solution = done.completed.solution
-    problem = lass.Problem(collection.graph, collection.words().G, done.completed.lam)
+    problem = lass.Problem(collection.graph, collection.annotations().G, done.completed.lam)
     assert problem.gap(solution.Z) == pytest.approx(solution.gap)
     assert solution.relative_gap <= 1e-3
     assert "proven to be within 0.0" in done.certificate
@@ -178,7 +178,7 @@ def test_fit_certifies_saves_and_starts_warm(collection):
     assert list(dict.fromkeys(step.stage for step in seen)) == list(done.seconds)
     assert {"features", "neighbours", "lam", "solve", "saving"} <= set(done.seconds)
 
-    collection.tag("p7", {"mail": 1})
+    collection.annotate("p7", {"mail": 1})
     again = fit(collection)
     assert again.warm
     assert set(again.remade) == {"assignments"}
@@ -187,7 +187,7 @@ def test_fit_certifies_saves_and_starts_warm(collection):
     assert again.reason == done.reason
     np.testing.assert_allclose(again.completed.solution.Z[7].argmax(), 0)
 
-    collection.tag_all([(f"p{n}", "mail", -1) for n in range(20, 40)])
+    collection.annotate_all([(f"p{n}", "mail", -1) for n in range(20, 40)])
     assert "lam" in fit(collection).seconds
 
 
@@ -196,7 +196,7 @@ def test_fit_with_a_lam_that_is_set(collection):
     done = fit(collection)
     assert done.completed.lam == 0.25
     assert done.reason == "as collection.toml says"
-    other = lass.solve(collection.graph, collection.words().G, 0.25, tol=1e-9)
+    other = lass.solve(collection.graph, collection.annotations().G, 0.25, tol=1e-9)
     assert done.completed.solution.objective - other.objective <= done.completed.solution.gap + 1e-9
 
 
@@ -267,8 +267,8 @@ def test_what_cannot_be_fitted_is_told(tmp_path):
 
 
 def test_health_of_tags_counts_what_is_said(collection):
-    collection.tag("p2", {"mail": 1, "new": 1}, new=True)
-    health = tag_health(collection.words())
+    collection.annotate("p2", {"mail": 1, "new": 1}, new=True)
+    health = tag_health(collection.annotations())
     assert (health.items, health.tagged, health.positive, health.negative) == (60, 21, 22, 1)
     assert health.rare == ["new"]
     assert "1 of 4 tags have one or two items only: new" in str(health)
@@ -280,9 +280,9 @@ def test_next_items_are_untagged_and_ranked_by_what_they_change(collection):
     completed, words = restored(collection)
     expected = lass.learning.active.rank(completed.solution, by="change", top=4)
     assert [question.item for question in asked] == [words.ids[row] for row in expected.items]
-    assert not any(collection.words_of(question.item) for question in asked)
-    collection.tag_all(
-        [(item.id, "mail", 1) for item in collection.items() if not collection.words_of(item.id)]
+    assert not any(collection.annotations_of(question.item) for question in asked)
+    collection.annotate_all(
+        [(item.id, "mail", 1) for item in collection.items() if not collection.annotations_of(item.id)]
     )
     fit(collection)
     assert next_items(collection, 4) == []
@@ -293,7 +293,7 @@ def test_next_items_are_untagged_and_ranked_by_what_they_change(collection):
 def test_damaged_assignments_are_told(collection):
     done = fit(collection)
     collection.save_assignments(
-        np.zeros((60, 3)), collection.words().number, lam=np.asarray(done.completed.lam)
+        np.zeros((60, 3)), collection.annotations().number, lam=np.asarray(done.completed.lam)
     )
     with pytest.raises(ValueError, match="are damaged"):
         restored(collection)
@@ -322,6 +322,6 @@ def test_weights_of_another_version_are_learnt_anew(collection):
     assert stored is not None
     short = replace(first.completed.weights, tagged=[0.0] * 3)
     beside = {"weighed_with": stored.beside["weighed_with"]}
-    keep(collection, replace(first.completed, weights=short), collection.words(), beside)
+    keep(collection, replace(first.completed, weights=short), collection.annotations(), beside)
     again = fit(collection)
     np.testing.assert_allclose(again.completed.weights.tagged, first.completed.weights.tagged, atol=0.05)

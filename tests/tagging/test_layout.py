@@ -127,7 +127,7 @@ def test_fit_draws_last_and_only_where_it_must(collection):
     assert collection.stale_map() is None
     assert collection.map.shape == (120, 2)
     token = collection.stored("map").stamp.token
-    collection.tag("p1", {"group 0": 1})
+    collection.annotate("p1", {"group 0": 1})
     seen.clear()
     done = fit(collection, lambda step: seen.append(step.stage))
     assert "map" not in seen

@@ -22,12 +22,12 @@ def untagged(live):
 
 def test_a_word_is_taken_in_and_the_gap_is_certified(collection):
     live = Live(collection)
-    live.learn(collection.words())
+    live.learn(collection.annotations())
     before = live.completed.solution
     row = untagged(live)
     tag = live.words.names[int(live.completed.scores.best[row, 3])]
-    collection.tag(collection.ids()[row], {tag: 1})
-    words = collection.words()
+    collection.annotate(collection.ids()[row], {tag: 1})
+    words = collection.annotations()
     learnt = live.learn(words)
     after = live.completed.solution
     column = words.names.index(tag)
@@ -43,13 +43,13 @@ def test_a_word_is_taken_in_and_the_gap_is_certified(collection):
 def test_following_ends_where_beginning_anew_does(collection):
     """Scores of the rows nearby right after a word are close to those after hearing everything anew."""
     live = Live(collection)
-    live.learn(collection.words())
+    live.learn(collection.annotations())
     live.renew()
     row = untagged(live)
     tag = live.words.names[int(live.completed.scores.best[row, 0])]
-    collection.tag(collection.ids()[row], {tag: 1})
+    collection.annotate(collection.ids()[row], {tag: 1})
     before = live.completed.scores.values.copy()
-    learnt = live.learn(collection.words())
+    learnt = live.learn(collection.annotations())
     quick = live.completed.scores.values[learnt.rows[:50]]
     live.renew()
     thorough = live.completed.scores.values[learnt.rows[:50]]
@@ -62,32 +62,32 @@ def test_following_ends_where_beginning_anew_does(collection):
 
 def test_readers_keep_what_they_have(collection):
     live = Live(collection)
-    live.learn(collection.words())
+    live.learn(collection.annotations())
     live.renew()
     completed, words = live.state
     Z, scores = completed.solution.Z.copy(), completed.scores.values.copy()
     row = untagged(live)
-    collection.tag(collection.ids()[row], {words.names[0]: 1})
-    live.learn(collection.words())
+    collection.annotate(collection.ids()[row], {words.names[0]: 1})
+    live.learn(collection.annotations())
     assert (completed.solution.Z == Z).all()
     assert (completed.scores.values == scores).all()
 
 
 def test_a_new_tag_and_an_undo_are_followed(collection):
     live = Live(collection)
-    live.learn(collection.words())
+    live.learn(collection.annotations())
     live.renew()
     count = len(live.words.names)
     item = collection.ids()[untagged(live)]
-    collection.tag(item, {"mood::sunny": 1}, new=True)
-    live.learn(collection.words())
+    collection.annotate(item, {"mood::sunny": 1}, new=True)
+    live.learn(collection.annotations())
     assert live.completed.solution.Z.shape[1] == count + 1
     assert live.completed.scores.values.shape[1] == count + 1
     live.renew()
     row = collection.ids().index(item)
     assert live.completed.solution.Z[row, count] > 0.3
     collection.undo()
-    live.learn(collection.words())
+    live.learn(collection.annotations())
     assert live.completed.solution.Z[row, count] < 0.01
 
 
@@ -96,7 +96,7 @@ def test_renewing_can_be_ended_and_leaves_everything_as_it_was(collection):
         pass
 
     live = Live(collection)
-    live.learn(collection.words())
+    live.learn(collection.annotations())
     calls = []
 
     def report(progress: Progress):
@@ -115,12 +115,12 @@ def test_renewing_can_be_ended_and_leaves_everything_as_it_was(collection):
 
 def test_many_words_at_once_equal_a_solve_from_nothing(collection):
     live = Live(collection)
-    live.learn(collection.words())
+    live.learn(collection.annotations())
     ids, names = collection.ids(), collection.names()
     generator = np.random.default_rng(0)
     words = {(ids[n], names[k]): 1 for n, k in generator.integers((len(ids), len(names)), size=(200, 2))}
-    collection.tag_all([(item, tag, value) for (item, tag), value in words.items()])
-    live.learn(collection.words())
+    collection.annotate_all([(item, tag, value) for (item, tag), value in words.items()])
+    live.learn(collection.annotations())
     solution = live.completed.solution
     anew = lass.solve(solution.problem, tol=1e-9)
     assert solution.relative_gap < 1e-3

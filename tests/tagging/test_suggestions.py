@@ -58,7 +58,7 @@ def by_hand(collection):
 def test_suggestions_are_the_best_of_what_nobody_spoke_of(asked):
     collection = asked
     values, W, Z = by_hand(collection)
-    G = collection.words().G.toarray()
+    G = collection.annotations().G.toarray()
     found = Opinions.of(collection).suggestions(top=3, voices=2)
     expected = []
     for n in range(50):  # of the last, and perhaps others, the crowd knows nothing
@@ -87,7 +87,7 @@ def test_suggestions_are_the_best_of_what_nobody_spoke_of(asked):
 def test_filters(collection):
     opinions = Opinions.of(collection)
     everything = opinions.suggestions(top=4)
-    tagged = {item for item in collection.ids() if 1 in collection.words_of(item).values()}
+    tagged = {item for item in collection.ids() if 1 in collection.annotations_of(item).values()}
     assert opinions.suggestions(top=4, untagged=True) == [r for r in everything if r.item not in tagged]
     assert opinions.suggestions(top=4, tag="tag2") == [r for r in everything if r.tag == "tag2"]
     assert opinions.suggestions(top=4, items=["i7", "i3"]) == [
@@ -107,7 +107,7 @@ def test_filters(collection):
 def test_doubts_are_stated_tags_that_are_unlikely(asked):
     collection = asked
     values, _, _ = by_hand(collection)
-    G = collection.words().G.toarray()
+    G = collection.annotations().G.toarray()
     usual = values.mean(axis=0)
     expected = {
         (f"i{n}", TAGS[k]): 1 + sum(values[n, j] > values[n, k] + 1e-9 for j in range(7))
@@ -143,7 +143,7 @@ def test_wrong_questions_are_told(collection):
 
 def test_words_tags_and_items_that_came_after_the_fit(collection):
     before = Opinions.of(collection).suggestions(items=["i1"])
-    collection.tag("i1", {before[0].tag: 1, "brand new": 1}, new=True)
+    collection.annotate("i1", {before[0].tag: 1, "brand new": 1}, new=True)
     collection.add_items([Item("late")])
     opinions = Opinions.of(collection)
     after = opinions.suggestions(items=["i1"])

@@ -44,8 +44,8 @@ def tag(talk: Talk, words: tuple[str, ...], withdraw: tuple[str, ...], new: bool
     if not said:
         raise ValueError(f"nothing is said of item {item!r}; add +TAG, -TAG or --withdraw TAG")
     with opened(folder) as collection:
-        numbers = collection.tag(item, said, who=_user() if who is None else who, new=new)
-        state = dict(collection.words_of(item))
+        numbers = collection.annotate(item, said, who=_user() if who is None else who, new=new)
+        state = dict(collection.annotations_of(item))
     signs = " ".join(f"{'+' if value > 0 else '-'}{name}" for name, value in state.items())
     talk.result(f"{item}: {signs or 'nothing is said'}", item=item, changes=numbers, words=state)
 

@@ -4,8 +4,8 @@ Importing this takes no time: NumPy and SciPy are loaded when arrays are first a
 """
 
 from lass.collection.collection import Collection
-from lass.collection.folder import Words
+from lass.collection.folder import Annotations
 from lass.collection.records import Change, Item, Moment, Naming, Since
 from lass.collection.settings import Settings
 
-__all__ = ["Change", "Collection", "Item", "Moment", "Naming", "Settings", "Since", "Words"]
+__all__ = ["Annotations", "Change", "Collection", "Item", "Moment", "Naming", "Settings", "Since"]

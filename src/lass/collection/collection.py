@@ -28,10 +28,10 @@ class Collection(Shelf):
     >>> from lass.collection import Collection, Item
     >>> with TemporaryDirectory() as folder:
     ...     songs = Collection.create(f"{folder}/songs", [Item("a"), Item("b")], ["jazz", "loud"])
-    ...     songs.tag("a", {"jazz": 1, "loud": -1}, who="ann")
+    ...     songs.annotate("a", {"jazz": 1, "loud": -1}, who="ann")
     ...     songs.undo()
     ...     songs.redo()
-    ...     print(songs.words().G.toarray())
+    ...     print(songs.annotations().G.toarray())
     ...     songs.close()
     [1, 2]
     [3, 4]
@@ -83,7 +83,9 @@ class Collection(Shelf):
         build(Path(path), items, categories, words, Settings() if settings is None else settings, finish)
         return cls(path)
 
-    def tag(self, item: str, words: Mapping[str, float], *, who: str = "", new: bool = False) -> list[int]:
+    def annotate(
+        self, item: str, words: Mapping[str, float], *, who: str = "", new: bool = False
+    ) -> list[int]:
         """Say of an item that it is about some tags (+1) and not about others (-1); 0 withdraws.
 
         Returns the numbers of the changes, which are on the disk by then. Tags that are not
@@ -91,9 +93,9 @@ class Collection(Shelf):
         """
         if not isinstance(words, Mapping):
             raise ValueError(f"words must be a mapping from tags to +1 or -1; found {words!r}")
-        return self.tag_all(((item, tag, value) for tag, value in words.items()), who=who, new=new)
+        return self.annotate_all(((item, tag, value) for tag, value in words.items()), who=who, new=new)
 
-    def tag_all(
+    def annotate_all(
         self, words: Iterable[tuple[str, str, float]], *, who: str = "", new: bool = False
     ) -> list[int]:
         """Say several words (id, tag, value) on any items as one action, which is undone as one."""
@@ -104,7 +106,7 @@ class Collection(Shelf):
 
     def withdraw(self, item: str, tag: str, *, who: str = "") -> list[int]:
         """Take back what is said of an item and a tag."""
-        return self.tag(item, {tag: 0}, who=who)
+        return self.annotate(item, {tag: 0}, who=who)
 
     def add_tag(self, name: str, *, who: str = "") -> int:
         """Make a tag that no item has yet; its column.

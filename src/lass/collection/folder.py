@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 
-class Words(NamedTuple):
+class Annotations(NamedTuple):
     """What is said: signed affinities with the names of rows and columns, as of a change of the log.
 
     The columns of retired tags are empty.
@@ -83,7 +83,7 @@ class Folder:
         with self._database.reading() as connection:
             return store.items(connection, ids)
 
-    def words(self) -> Words:
+    def annotations(self) -> Annotations:
         """Everything that is said, as a signed matrix; all parts are of the same moment."""
         import numpy as np
         import scipy.sparse as sp
@@ -99,12 +99,12 @@ class Folder:
                 raise DatabaseError("words on items or categories that are not there")
         places = item.astype(np.int32), category.astype(np.int32)
         G = sp.csr_array((value, places), shape=(len(ids), len(names)))
-        return Words(G, ids, names, number, retired)
+        return Annotations(G, ids, names, number, retired)
 
-    def words_of(self, item: str) -> Mapping[str, int]:
+    def annotations_of(self, item: str) -> Mapping[str, int]:
         """What is said of one item, by tag."""
         with self._database.reading() as connection:
-            return store.words_of(connection, item)
+            return store.annotations_of(connection, item)
 
     def history(self, item: str | None = None, limit: int = 100) -> list[Change]:
         """The last changes of words, of all items or one, the latest first."""

@@ -108,7 +108,7 @@ def placed(
     return result
 
 
-def words_of(connection: Connection, item: Any) -> Mapping[str, int]:
+def annotations_of(connection: Connection, item: Any) -> Mapping[str, int]:
     """What is said of one item, by tag."""
     found = connection.execute(
         'SELECT name, value FROM words JOIN categories ON category = "column"'

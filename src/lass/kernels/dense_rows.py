@@ -382,7 +382,7 @@ def face_turn(low, high, beta, slide, group, V, inverse, free, Z, R, P):  # type
     "float64(int64, int64, float64[::1], float64[::1], float64[:, ::1], float64[:, ::1],"
     " float64[::1], float64[:, ::1])"
 )
-def shift(low, high, b, scale, V, out, masses, slope):  # type: ignore[no-untyped-def]
+def shift(low, high, b, scale, V, out, category_totals, slope):  # type: ignore[no-untyped-def]
     """out_n = projection of v_n + b / scale_n; adds its column sums and their slope in b.
 
     ``slope`` is the generalised Jacobian sum_n (diag(s) - s s'/|s|) / scale_n, s
@@ -401,7 +401,7 @@ def shift(low, high, b, scale, V, out, masses, slope):  # type: ignore[no-untype
             if out[n, k] > 0.0:
                 support[count] = k
                 count += 1
-                masses[k] += out[n, k]
+                category_totals[k] += out[n, k]
             value += 0.5 * scale[n] * (out[n, k] - V[n, k]) ** 2 - b[k] * out[n, k]
         for i in range(count):
             slope[support[i], support[i]] += 1.0 / scale[n]

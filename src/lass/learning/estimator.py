@@ -18,7 +18,7 @@ from lass.graph import KNNGraph, as_weights, health
 from lass.graph.contrast import Contrast, steepened
 from lass.graph.weights import symmetrised
 from lass.learning.answers import Answers, decided
-from lass.learning.labels import Words, is_matrix, read_affinities, read_labels, unknown, words_of
+from lass.learning.labels import Words, is_matrix, labels_of, read_affinities, read_labels, unknown
 from lass.learning.lam_selection import Choice, choose_for_labels, choose_for_tags
 from lass.learning.poisson import Sources
 from lass.learning.priors import centred, slide
@@ -151,7 +151,7 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         else:
             classes, codes = read_labels(y if isinstance(y, list | tuple) else column_or_1d(y, warn=True))
             self._tie(X, 2.0)
-            words = Words(classes, words_of(codes, len(classes), self.graph_, self._weights), codes)
+            words = Words(classes, labels_of(codes, len(classes), self.graph_, self._weights), codes)
             if not words.G.nnz:
                 raise ValueError("confidence must be > 0 for at least one item with a label; found none")
         return self._learn(words)
@@ -312,7 +312,7 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         if self._prior is not None:
             # a local method, so from a second start; without shares a lower cut may be a worse answer
             steep = steepened(self.graph_, 2.0)
-            surest = Sources(steep).of(words_of(self._codes, len(self.classes_), steep), 1e-4)
+            surest = Sources(steep).of(labels_of(self._codes, len(self.classes_), steep), 1e-4)
             starts.append(surest.at(surest.lam))
         for Z in starts:
             result = sharpen(
@@ -377,7 +377,7 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
             codes = codes.copy()
             for item, label in y.items():
                 codes[row(item)] = -1 if unknown(label) else known(label)
-            G = words_of(codes, len(names), self.graph_, self._weights)
+            G = labels_of(codes, len(names), self.graph_, self._weights)
             if not G.nnz:
                 raise ValueError("y withdraws the last label; at least one must stay")
             problem = self.solution_.problem.changed(G=G, lam=self.lam_)

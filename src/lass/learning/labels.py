@@ -97,7 +97,7 @@ def unknown(value: Any) -> bool:
     return bool(np.isscalar(value) and (value == -1 or value != value))
 
 
-def words_of(
+def labels_of(
     codes: NDArray[np.int64], size: int, W: sp.csr_array, confidence: Array | None = None
 ) -> sp.csr_array:
     """Affinities of labelled items, the words of every category weighing the same in a component.

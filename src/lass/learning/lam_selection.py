@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lass.baselines.harmonic_extension import solve_rows
 from lass.graph.laplacian import components
-from lass.learning.labels import words_of
+from lass.learning.labels import labels_of
 from lass.learning.poisson import Sources
 from lass.learning.priors import centred
 from lass.model.quadratic_program import Array
@@ -98,7 +98,7 @@ def choose_for_labels(
     W = sources.W
     told = np.flatnonzero(codes >= 0)
     counts = np.bincount(codes[told], minlength=size)
-    G = words_of(codes, size, W, confidence)
+    G = labels_of(codes, size, W, confidence)
     high = sources.of(G, ROUGH).lam
     if counts[counts > 0].mean() < 2 and high > 0:
         reason = "fewer than two labels a category: nothing can be hidden, so labels act as sources"
@@ -117,7 +117,7 @@ def choose_for_labels(
         for one in range(folds):
             hidden, kept = order[fold == one], codes.copy()
             kept[hidden] = -1
-            decided = decide(assignments(words_of(kept, size, W, confidence)))
+            decided = decide(assignments(labels_of(kept, size, W, confidence)))
             correct += int((decided[hidden] == codes[hidden]).sum())
         return correct / len(order)
 

@@ -86,7 +86,7 @@ def centred(solution: Solution) -> Solution:
     as rows stay >= 0. O(N K).
     """
     problem, Z = solution.problem, solution.Z
-    if problem.lam == 0 or problem.ridge or len(problem.fixed_rows) or problem.masses is not None:
+    if problem.lam == 0 or problem.ridge or len(problem.fixed_rows) or problem.category_totals is not None:
         return solution
     count, part = components(problem.W)
     member = sp.csr_array((np.ones(problem.N), (part, np.arange(problem.N))), shape=(count, problem.N))

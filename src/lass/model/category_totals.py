@@ -12,8 +12,8 @@ from lass.kernels.threads import kernels
 from lass.model.quadratic_program import Array
 
 
-def mass_projection(
-    V: Array, scale: Array, masses: Array, shift: Array, out: Array, tol: float = 1e-11
+def category_total_projection(
+    V: Array, scale: Array, category_totals: Array, shift: Array, out: Array, tol: float = 1e-11
 ) -> Array:
     """Project V onto {rows on the simplex, column sums = masses} in the metric of ``scale``.
 
@@ -22,12 +22,12 @@ def mass_projection(
     multipliers of the masses. A step costs O(N (K + |support|^2) + K^3).
     """
     b = shift.copy()
-    size = len(masses)
+    size = len(category_totals)
 
     def evaluate(b: Array) -> tuple[float, Array, Array]:
         sums, slope = np.zeros(size), np.zeros((size, size))
         value = kernels().shift(0, len(V), b, scale, V, out, sums, slope)
-        return value + float(b @ masses), masses - sums, slope
+        return value + float(b @ category_totals), category_totals - sums, slope
 
     value, short, slope = evaluate(b)
     for _ in range(200):
@@ -46,53 +46,55 @@ def mass_projection(
     return b
 
 
-def mass_multipliers(V: Array, scale: Array, masses: Array) -> Array:
+def category_total_multipliers(V: Array, scale: Array, category_totals: Array) -> Array:
     """The multipliers alone, from a cold start."""
     V = np.ascontiguousarray(V)
-    return mass_projection(V, scale, masses, np.zeros(len(masses)), np.empty_like(V))
+    return category_total_projection(
+        V, scale, category_totals, np.zeros(len(category_totals)), np.empty_like(V)
+    )
 
 
-def repair(Z: Array, masses: Array) -> Array:
+def repair(Z: Array, category_totals: Array) -> Array:
     """Make column sums exact without leaving the simplex.
 
     A slide if there is room for one (it costs no smoothness); else shrink what
     is over and spread what is short.
     """
-    slid = Z + (masses - Z.sum(axis=0)) / len(Z)
+    slid = Z + (category_totals - Z.sum(axis=0)) / len(Z)
     if slid.min() >= 0.0:
         return slid / slid.sum(axis=1, keepdims=True)
     sums = Z.sum(axis=0)
-    Z = Z * np.divide(masses, sums, out=np.ones_like(sums), where=sums > masses)
+    Z = Z * np.divide(category_totals, sums, out=np.ones_like(sums), where=sums > category_totals)
     missing = np.maximum(1.0 - Z.sum(axis=1), 0.0)
-    wanted = np.maximum(masses - Z.sum(axis=0), 0.0)
+    wanted = np.maximum(category_totals - Z.sum(axis=0), 0.0)
     if wanted.sum() > 0.0:
         Z += missing[:, None] * (wanted / wanted.sum())
     return Z / Z.sum(axis=1, keepdims=True)
 
 
-def transport(sizes: Array, affinities: Array, masses: Array) -> Array:
+def transport(sizes: Array, affinities: Array, category_totals: Array) -> Array:
     """Rows on the simplex that maximise <affinities, Z> with sum_n sizes_n z_n = masses.
 
     A linear program in len(sizes) * K variables, by HiGHS.
     """
     if not len(sizes):
         return np.zeros_like(affinities)
-    result = _program(sizes, affinities, masses)
+    result = _program(sizes, affinities, category_totals)
     Z = np.maximum(result.x.reshape(affinities.shape), 0.0)
     return Z / Z.sum(axis=1, keepdims=True)
 
 
-def transport_prices(affinities: Array, masses: Array) -> Array:
+def transport_prices(affinities: Array, category_totals: Array) -> Array:
     """What a unit of each category's mass costs in that program, rows of size one."""
-    result = _program(np.ones(len(affinities)), affinities, masses)
+    result = _program(np.ones(len(affinities)), affinities, category_totals)
     return np.asarray(result.eqlin.marginals[len(affinities) :])
 
 
-def _program(sizes: Array, affinities: Array, masses: Array) -> Any:
+def _program(sizes: Array, affinities: Array, category_totals: Array) -> Any:
     groups, K = affinities.shape
     rows = sp.kron(sp.eye_array(groups), np.ones((1, K)))
     columns = sp.kron(sizes[None, :], sp.eye_array(K))
-    right = np.concatenate([np.ones(groups), masses * (sizes.sum() / masses.sum())])
+    right = np.concatenate([np.ones(groups), category_totals * (sizes.sum() / category_totals.sum())])
     result = linprog(-affinities.ravel(), A_eq=sp.vstack([rows, columns]), b_eq=right, method="highs")
     if result.x is None:
         raise ValueError(f"prior cannot be met: {result.message}")

@@ -32,7 +32,7 @@ def pack(problem: Problem) -> dict[str, Any]:
     """The arrays that make up a problem."""
     arrays: dict[str, Any] = {f"W_{part}": getattr(problem.W, part) for part in PARTS}
     arrays |= {f"G_{part}": getattr(problem.G, part) for part in PARTS}
-    for name in ("diagonal", "lam", "ridge", "convex", "fixed_rows", "fixed_Z", "C", "masses"):
+    for name in ("diagonal", "lam", "ridge", "convex", "fixed_rows", "fixed_Z", "C", "category_totals"):
         value = getattr(problem, name)
         if value is not None:
             arrays[name] = np.asarray(value)
@@ -52,13 +52,14 @@ def unpack(data: Mapping[str, Any], shape: tuple[int, ...]) -> Problem:
     ridge = float(data["ridge"])
     fixed = (data["fixed_rows"].tolist(), data["fixed_Z"])
     problem.complete(diagonal - ridge, G, float(data["lam"]), fixed, None, ridge, None)
-    for name, expected in (("C", (K, K)), ("masses", (K,))):
-        given = data.get(name)
+    former = {"category_totals": "masses"}  # what version 0.1.0 called it
+    for name, expected in (("C", (K, K)), ("category_totals", (K,))):
+        given = data.get(name, data.get(former.get(name, name)))
         if given is not None and (given.shape != expected or not np.isfinite(given).all()):
             raise ValueError(f"{name} does not fit the categories")
         setattr(problem, name, given)
-    if problem.masses is not None and problem.masses.min() < 0:
-        raise ValueError("masses are negative")
+    if problem.category_totals is not None and problem.category_totals.min() < 0:
+        raise ValueError("category totals are negative")
     if problem.convex:
         check_semidefinite(problem.W, problem.diagonal)
     return problem

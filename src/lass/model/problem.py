@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from lass.graph.laplacian import Kind, as_sparse, as_weights, split_laplacian
 from lass.kernels.threads import kernels, over_rows
-from lass.model.category_totals import mass_multipliers, transport_prices
+from lass.model.category_totals import category_total_multipliers, transport_prices
 from lass.model.checks import check_semidefinite, fixed_rows, number, numbers, replaced
-from lass.model.quadratic_program import Array, Core, GraphOperator, row_ranges
+from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, row_ranges
 
 
 class Problem:
@@ -126,7 +126,7 @@ class Problem:
                     f"category_graph must have one row a category, {self.K}; found {weights.shape[0]}"
                 )
             self.C = np.diag(weights.sum(axis=1)) - weights.toarray()
-        self.masses = None if prior is None else self._masses(prior)
+        self.category_totals = None if prior is None else self._category_totals(prior)
         self._check_limit()
 
     @cached_property
@@ -171,7 +171,7 @@ class Problem:
             if other.G.shape != self.G.shape:
                 raise ValueError(f"G must keep its shape {self.G.shape}; found {other.G.shape}")
         if fixed is not None:
-            if self.masses is not None:
+            if self.category_totals is not None:
                 raise ValueError("fixed cannot change under a prior; build a new Problem")
             other.fixed_rows, other.fixed_Z = fixed_rows(fixed, self.N, self.K)
             other.free = np.ones(self.N, bool)
@@ -179,7 +179,7 @@ class Problem:
             other.__dict__.pop("ranges", None)
         return other
 
-    def _masses(self, prior: Any) -> Array:
+    def _category_totals(self, prior: Any) -> Array:
         """Mass left to the free rows in each category."""
         shares = numbers(prior, "prior")
         if shares.shape != (self.K,):
@@ -189,14 +189,14 @@ class Problem:
                 f"prior must be shares >= 0 that sum to one; found a sum of {shares.sum():g} and a "
                 f"least share of {shares.min():g}. Divide it by its sum"
             )
-        masses = self.N * shares / shares.sum() - self.fixed_Z.sum(axis=0)
-        if masses.min() < -1e-9 * self.N:
-            k = int(masses.argmin())
+        category_totals = self.N * shares / shares.sum() - self.fixed_Z.sum(axis=0)
+        if category_totals.min() < -1e-9 * self.N:
+            k = int(category_totals.argmin())
             raise ValueError(
                 f"prior leaves category {k} a mass of {self.N * shares[k]:g}, but the fixed rows "
                 f"already hold {self.fixed_Z[:, k].sum():g}. Raise prior[{k}] or fix fewer rows"
             )
-        return np.maximum(masses, 0.0)
+        return np.maximum(category_totals, 0.0)
 
     @cached_property
     def ranges(self) -> Array:
@@ -219,7 +219,7 @@ class Problem:
         ties = self.W[self.free][:, self.fixed_rows]
         return as_sparse(G + 2.0 * self.lam * (ties @ sp.csr_array(self.fixed_Z)), "G")
 
-    def core(self) -> Core:
+    def qp(self) -> QuadraticProgram:
         """The quadratic program in the free rows, divided by 2 lam (finite, > 0)."""
         operator = self.operator
         if not self.free.all():
@@ -227,13 +227,13 @@ class Problem:
             operator = GraphOperator(W, self.diagonal[self.free])
         ranges = self.ranges if self.free.all() else row_ranges(self.G)
         harmonic = (ranges == 0) & (self.excess() >= -1e-12 * self.diagonal)
-        if self.masses is not None or not self.convex:
+        if self.category_totals is not None or not self.convex:
             harmonic[:] = False
         H = self.pull()
         H = sp.csr_array((H.data / (2.0 * self.lam), H.indices, H.indptr), shape=H.shape)
-        core = Core(operator, H, self.C, self.masses, harmonic[self.free], self.convex)
-        core.ranges = self.ranges / (2.0 * self.lam)
-        return core
+        qp = QuadraticProgram(operator, H, self.C, self.category_totals, harmonic[self.free], self.convex)
+        qp.ranges = self.ranges / (2.0 * self.lam)
+        return qp
 
     def _given(self, Z: ArrayLike) -> Array:
         Z = np.ascontiguousarray(numbers(Z, "Z"))
@@ -259,7 +259,7 @@ class Problem:
         what :meth:`smoothness` gives, which is one product with the graph.
         """
         AZ = self.smoothness(Z) if product is None else product
-        if self.masses is not None and shift is None and self.free.any():
+        if self.category_totals is not None and shift is None and self.free.any():
             shift = self._multipliers(Z, AZ) if self.lam > 0 else self._prices()
         AZ = 2.0 * self.lam * AZ
         gaps = np.empty(self.N)
@@ -267,22 +267,22 @@ class Problem:
         linear = (self.G.indptr.astype(np.int64), self.G.indices, self.G.data)
         quadratic, said = over_rows(kernels().certify, self.N, Z.size, *linear, b, AZ, Z, gaps)
         gap = float(gaps[self.free].sum())
-        if self.masses is not None:
-            gap += float(b @ (Z[self.free].sum(axis=0) - self.masses))
+        if self.category_totals is not None:
+            gap += float(b @ (Z[self.free].sum(axis=0) - self.category_totals))
         return 0.5 * quadratic - said, gap
 
     def _prices(self) -> Array:
         """Multipliers of the masses at lam = 0, from the dual of the linear program."""
-        assert self.masses is not None
-        return transport_prices(self.G[self.free].toarray(), self.masses)
+        assert self.category_totals is not None
+        return transport_prices(self.G[self.free].toarray(), self.category_totals)
 
     def _multipliers(self, Z: Array, AZ: Array) -> Array:
         """Good multipliers of the masses at Z: those of one projected gradient step."""
-        core = self.core()
-        V = Z[self.free] - AZ[self.free] / core.majorizer[:, None]
-        core.add_linear(V, 1.0 / core.majorizer)
-        assert core.masses is not None
-        return 2.0 * self.lam * mass_multipliers(V, core.majorizer, core.masses)
+        qp = self.qp()
+        V = Z[self.free] - AZ[self.free] / qp.majorizer[:, None]
+        qp.add_linear(V, 1.0 / qp.majorizer)
+        assert qp.category_totals is not None
+        return 2.0 * self.lam * category_total_multipliers(V, qp.majorizer, qp.category_totals)
 
     def objective(self, Z: ArrayLike) -> float:
         """The value lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""

@@ -97,7 +97,7 @@ class TiedOperator:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What one gradient proves: ``objective - optimum <= gap``, in units of the core."""
+    """What one gradient proves: ``objective - optimum <= gap``, in units of the quadratic program."""
 
     gap: float
     objective: float
@@ -105,13 +105,13 @@ class Certificate:
 
 
 @dataclass
-class Core:
+class QuadraticProgram:
     """One quadratic program, ready for any solver."""
 
     operator: Operator
     H: sp.csr_array
     C: Array | None = None
-    masses: Array | None = None
+    category_totals: Array | None = None
     #: rows without a word of their own: harmonic, so that no bound ever binds them
     harmonic: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
     convex: bool = True
@@ -216,10 +216,10 @@ class Core:
         gap = float(gaps.sum())
         if self.shift.any():
             given = float(self.shift @ (np.ones(len(Z)) @ Z))
-            if self.masses is None:
+            if self.category_totals is None:
                 linear += given
             else:
-                gap += given - float(self.shift @ self.masses)
+                gap += given - float(self.shift @ self.category_totals)
         return Certificate(gap, 0.5 * quadratic - linear, gaps)
 
     def vertex(self, out: Array | None = None) -> Array:
@@ -233,7 +233,7 @@ def largest(H: sp.csr_array, out: Array | None = None) -> Array:
     """Each row at its largest entry, ties shared; empty rows at the centre."""
     Z = np.empty(H.shape) if out is None else out
     Z[:] = 1.0 / H.shape[1]
-    for rows in informed_blocks(H):
+    for rows in labelled_blocks(H):
         block = H[rows].toarray()
         best = block == block.max(axis=1, keepdims=True)
         Z[rows] = best / best.sum(axis=1, keepdims=True)
@@ -260,7 +260,7 @@ def row_ranges(H: sp.csr_array) -> Array:
     return most - least
 
 
-def informed_blocks(H: sp.csr_array, numbers: int = 2**22) -> list[NDArray[np.intp]]:
+def labelled_blocks(H: sp.csr_array, numbers: int = 2**22) -> list[NDArray[np.intp]]:
     """Rows of H that say something, in blocks that are small when made dense."""
     rows = np.flatnonzero(np.diff(H.indptr))
     step = max(1, numbers // H.shape[1])

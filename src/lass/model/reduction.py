@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lass.graph.laplacian import as_sparse, components
 from lass.model.category_totals import transport
 from lass.model.problem import Problem
-from lass.model.quadratic_program import Array, Core, GraphOperator, largest
+from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, largest
 
 #: components with fewer items than this are solved together
 APART = 256
@@ -23,7 +23,7 @@ class Piece:
     """Rows of the problem that are solved together."""
 
     rows: NDArray[np.intp]
-    core: Core
+    qp: QuadraticProgram
 
 
 @dataclass
@@ -47,24 +47,24 @@ def reduce(problem: Problem) -> Reduction:
         G = problem.G[free]
         Z[free] = (
             largest(G)
-            if problem.masses is None
-            else transport(np.ones(len(free)), G.toarray(), problem.masses)
+            if problem.category_totals is None
+            else transport(np.ones(len(free)), G.toarray(), problem.category_totals)
         )
         return Reduction(Z, [], ["lam = 0: every item takes its largest affinity"])
     if math.isinf(problem.lam):
         return _crowd_alone(problem, Z, free)
-    core = problem.core()
-    if core.masses is not None or not core.convex:
-        return Reduction(Z, [Piece(free, core)], [])
-    return _by_components(core, Z, free)
+    qp = problem.qp()
+    if qp.category_totals is not None or not qp.convex:
+        return Reduction(Z, [Piece(free, qp)], [])
+    return _by_components(qp, Z, free)
 
 
 def _crowd_alone(problem: Problem, Z: Array, free: NDArray[np.intp]) -> Reduction:
     """Lam = inf: least smoothness first (constant or harmonic components), affinities break ties."""
-    if problem.ridge > 0 and not len(problem.fixed_rows) and problem.masses is None:
+    if problem.ridge > 0 and not len(problem.fixed_rows) and problem.category_totals is None:
         return Reduction(Z, [], ["lam = inf with a ridge: the even assignment"])
     if len(problem.fixed_rows) or problem.ridge > 0:
-        if problem.masses is not None:
+        if problem.category_totals is not None:
             raise ValueError(
                 "lam = inf takes a prior or fixed rows or a ridge, not two of them; use a large lam"
             )
@@ -97,8 +97,8 @@ def _constant(problem: Problem, rows: NDArray[np.intp]) -> Array:
     if problem.C is not None:
         totals = totals @ _averaging(problem.C)
     sizes = np.bincount(labels, minlength=count).astype(float)
-    if problem.masses is not None:
-        return transport(sizes, totals, problem.masses)[labels]
+    if problem.category_totals is not None:
+        return transport(sizes, totals, problem.category_totals)[labels]
     slack = 1e-12 * np.abs(totals).max(axis=1, keepdims=True)
     best = totals >= totals.max(axis=1, keepdims=True) - slack
     return (best / best.sum(axis=1, keepdims=True))[labels]
@@ -111,43 +111,43 @@ def _averaging(C: Array) -> Array:
     return same / same.sum(axis=1, keepdims=True)
 
 
-def _by_components(core: Core, Z: Array, free: NDArray[np.intp]) -> Reduction:
+def _by_components(qp: QuadraticProgram, Z: Array, free: NDArray[np.intp]) -> Reduction:
     """Isolated and silent rows are known; large components are solved apart, small ones together."""
-    operator = core.operator
+    operator = qp.operator
     assert isinstance(operator, GraphOperator)
     count, labels = operator.components
-    says = core.ranges > 0
+    says = qp.ranges > 0
     if count == 1 and len(labels) > 1 and says.any():
-        return Reduction(Z, [Piece(free, core)], [])
+        return Reduction(Z, [Piece(free, qp)], [])
     notes = []
     heard = np.zeros(count, bool)
     heard[labels[says]] = True
     if not heard.all():
         notes.append(f"{count - heard.sum()} of {count} components have no word and stay even")
-    if core.C is None:
+    if qp.C is None:
         isolated = operator.diagonal == 0
         if (isolated & says).any():
             alone = np.flatnonzero(isolated & says)
-            Z[free[alone]] = largest(core.H[alone])
+            Z[free[alone]] = largest(qp.H[alone])
             notes.append(f"{len(alone)} isolated items take their largest affinity")
         heard[labels[isolated]] = False
     sizes = np.bincount(labels, minlength=count)
     large = np.flatnonzero(heard & (sizes >= APART))
     small = heard & (sizes < APART)
-    pieces = [_piece(core, free, np.flatnonzero(labels == c)) for c in large]
+    pieces = [_piece(qp, free, np.flatnonzero(labels == c)) for c in large]
     if small.any():
-        pieces.append(_piece(core, free, np.flatnonzero(small[labels])))
+        pieces.append(_piece(qp, free, np.flatnonzero(small[labels])))
     if len(pieces) > 1:
         notes.append(f"{heard.sum()} components in {len(pieces)} pieces")
     return Reduction(Z, pieces, notes)
 
 
-def _piece(core: Core, free: NDArray[np.intp], rows: NDArray[np.intp]) -> Piece:
-    operator = core.operator
+def _piece(qp: QuadraticProgram, free: NDArray[np.intp], rows: NDArray[np.intp]) -> Piece:
+    operator = qp.operator
     assert isinstance(operator, GraphOperator)
-    if len(rows) == core.shape[0]:
-        return Piece(free, core)
+    if len(rows) == qp.shape[0]:
+        return Piece(free, qp)
     W = as_sparse(operator.W[rows][:, rows], "W")
     part = GraphOperator(W, operator.diagonal[rows])
-    H = as_sparse(core.H[rows], "G")
-    return Piece(free[rows], Core(part, H, core.C, None, core.harmonic[rows], core.convex))
+    H = as_sparse(qp.H[rows], "G")
+    return Piece(free[rows], QuadraticProgram(part, H, qp.C, None, qp.harmonic[rows], qp.convex))

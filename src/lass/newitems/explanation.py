@@ -158,7 +158,7 @@ def _rule(solution: Solution, n: int) -> str:
     if problem.lam > 0 and problem.diagonal[n] > 0:
         return ""
     why = "lam = 0, words alone" if problem.lam == 0 else "no neighbours"
-    if problem.masses is not None:
+    if problem.category_totals is not None:
         return f"{why}: the prior has its say too"
     if problem.C is not None and problem.lam > 0:
         return f"{why}: similar categories have their say too"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lass.graph.laplacian import as_sparse, components, depth
 from lass.model.linear_systems import solver_for
-from lass.model.quadratic_program import Array, Core, GraphOperator
+from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.model.simplex import project_simplex
 from lass.newitems.explanation import category_number, item_number
 from lass.solvers.slides import Coarse
@@ -88,16 +88,16 @@ def influence(
     _check(solution, top, "influence")
     if not problem.convex:
         raise ValueError("influence() needs weights >= 0; with negative ones the solution can jump")
-    if problem.masses is not None:
+    if problem.category_totals is not None:
         raise ValueError("influence() is not known under a prior; use update() to try a change")
     if not problem.free[n] or solution.Z[n, k] == 0.0:
         return []
-    core, row = problem.core(), int(np.count_nonzero(problem.free[:n]))
-    Z = _settled(core, solution.Z[problem.free])
-    if not (Z[row, k] > 0.0 or core.harmonic[row]) or not _moved_by_words(core, Z, row, k):
+    qp, row = problem.qp(), int(np.count_nonzero(problem.free[:n]))
+    Z = _settled(qp, solution.Z[problem.free])
+    if not (Z[row, k] > 0.0 or qp.harmonic[row]) or not _moved_by_words(qp, Z, row, k):
         return []
     words = problem.G[problem.free].tocoo()
-    values = _adjoint(core, Z, row, k)[words.coords] / (2.0 * problem.lam)
+    values = _adjoint(qp, Z, row, k)[words.coords] / (2.0 * problem.lam)
     rows = np.flatnonzero(problem.free)[words.coords[0]]
     order = np.argsort(-np.abs(values), kind="stable")
     order = order[: np.count_nonzero(values)][:top]
@@ -147,7 +147,7 @@ def sources(solution: Solution, item: int, *, top: int | None = 10) -> list[Sour
     if problem.diagonal[n] == 0.0:
         return []
     silent = np.zeros(problem.N, bool)
-    silent[problem.free] = problem.core().harmonic
+    silent[problem.free] = problem.qp().harmonic
     _, labels = problem.operator.components
     around = labels == labels[n]
     if silent[around].all() and problem.ridge == 0.0:
@@ -174,34 +174,34 @@ def _check(solution: Solution, top: int | None, name: str) -> None:
         raise ValueError(f"top must be a whole number >= 0 or None; found {top!r}")
 
 
-def _settled(core: Core, Z: Array) -> Array:
+def _settled(qp: QuadraticProgram, Z: Array) -> Array:
     """Z after one projected gradient step, which makes entries zero that are so within the gap."""
-    AZ = core.apply(Z, np.empty_like(Z))
-    V = Z - AZ / core.majorizer[:, None]
-    core.add_linear(V, 1.0 / core.majorizer)
+    AZ = qp.apply(Z, np.empty_like(Z))
+    V = Z - AZ / qp.majorizer[:, None]
+    qp.add_linear(V, 1.0 / qp.majorizer)
     return np.ascontiguousarray(project_simplex(V), dtype=float)
 
 
-def _moved_by_words(core: Core, Z: Array, row: int, k: int) -> bool:
+def _moved_by_words(qp: QuadraticProgram, Z: Array, row: int, k: int) -> bool:
     """Is there any word among the items connected to this one? Raises if z_nk is not determined at all.
 
     It is not if category k can slide up and down as a whole: nothing holds
     those items from outside, and k and another category are used by all of them.
     """
-    operator = core.operator
+    operator = qp.operator
     assert isinstance(operator, GraphOperator)
     _, labels = operator.components
     rows = np.flatnonzero(labels == labels[row])
-    informed = rows[~core.harmonic[rows]]
-    if not len(informed) or (len(rows) == 1 and core.C is None and operator.diagonal[row] == 0.0):
+    informed = rows[~qp.harmonic[rows]]
+    if not len(informed) or (len(rows) == 1 and qp.C is None and operator.diagonal[row] == 0.0):
         return False
     excess = operator.diagonal[rows] - operator.sums[rows]
     if (np.abs(excess) > 1e-12 * operator.diagonal[rows]).any():
         return True
     everywhere: NDArray[np.bool_] = np.all(Z[informed] > 0.0, axis=0)
-    group = np.arange(core.shape[1], dtype=np.int32)
-    if core.C is not None:
-        group = components(sp.csr_array(-core.C * (core.C < 0)))[1]
+    group = np.arange(qp.shape[1], dtype=np.int32)
+    if qp.C is not None:
+        group = components(sp.csr_array(-qp.C * (qp.C < 0)))[1]
     slides = np.ones(group.max() + 1, bool)
     np.logical_and.at(slides, group, everywhere)
     if slides.sum() > 1 and slides[group[k]]:
@@ -212,31 +212,31 @@ def _moved_by_words(core: Core, Z: Array, row: int, k: int) -> bool:
     return True
 
 
-def _adjoint(core: Core, Z: Array, row: int, k: int) -> Array:
+def _adjoint(qp: QuadraticProgram, Z: Array, row: int, k: int) -> Array:
     """X on the face of Z with P A X = P e_nk, by conjugate gradients; zero outside the face."""
-    size, K = core.shape
+    size, K = qp.shape
     X, R, P = np.empty_like(Z), np.empty_like(Z), np.empty_like(Z)
     Q = np.zeros_like(Z)
-    inverse, free = 1.0 / core.preconditioner, core.harmonic
+    inverse, free = 1.0 / qp.preconditioner, qp.harmonic
     # kernels leave rows without a bound as they are, so the unit vector must sum to zero there itself
     unit = np.eye(K)[k] - (1.0 / K if free[row] else 0.0)
     starts = np.zeros(size + 1, np.int64)
     starts[row + 1 :] = K
     linear = (starts, np.arange(K, dtype=np.int32), unit)
-    square, force = core.rows("face_start", *linear, np.zeros(K), free, inverse, Q, Z, X, R, P)
-    coarse, first, before = Coarse(core, Z), square, math.inf
+    square, force = qp.rows("face_start", *linear, np.zeros(K), free, inverse, Q, Z, X, R, P)
+    coarse, first, before = Coarse(qp, Z), square, math.inf
     coarse.deepen()
     for _ in range(STEPS):
         if square <= GOAL**2 * first:
             break
         *motions, extra = coarse.response(R, force)
-        core.rows("face_turn", (square + extra) / before, *motions, inverse, free, Z, R, P)
+        qp.rows("face_turn", (square + extra) / before, *motions, inverse, free, Z, R, P)
         before = square + extra
-        core.apply(P, Q)
-        curvature: float = core.rows("face_curvature", free, Z, P, Q)
+        qp.apply(P, Q)
+        curvature: float = qp.rows("face_curvature", free, Z, P, Q)
         if curvature <= 0.0:
             break
-        square, *_, force = core.rows("face_advance", before / curvature, inverse, P, Q, Z, X, R)
+        square, *_, force = qp.rows("face_advance", before / curvature, inverse, P, Q, Z, X, R)
     if square > FAILED**2 * first:
         raise ValueError(
             "the influence could not be computed: the solution is not unique, or its graph too badly "

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from lass.graph.laplacian import components, depth
 from lass.model.linear_systems import FACTOR_LIMIT, ConjugateGradients, Factor, fill
-from lass.model.quadratic_program import Array, Core, GraphOperator
+from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.solvers.base import Watch
 
 
@@ -50,7 +50,7 @@ class ADMM:
     every: int = 10
     linear: Literal["auto", "direct", "cg"] = "auto"
     name: ClassVar[str] = "admm"
-    takes_masses: ClassVar[bool] = True
+    supports_category_totals: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (self.rho in ("star", "adaptive") or _positive(self.rho)):
@@ -66,29 +66,29 @@ class ADMM:
         if self.linear not in ("auto", "direct", "cg"):
             raise ValueError(f"linear must be 'auto', 'direct' or 'cg'; found {self.linear!r}")
 
-    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
         """Improve Z until the watch says stop."""
-        if not core.convex:
+        if not qp.convex:
             raise ValueError("method 'admm' needs weights >= 0; use 'auto'")
-        rho = self._first_rho(core, watch.scale)
-        system = _System(core, rho, self.linear)
-        K = core.shape[1]
-        Y = core.duals.get("Y", Z).copy()
-        U = -core.duals["M"] / (watch.scale * rho) if "M" in core.duals else np.zeros_like(Y)
+        rho = self._first_rho(qp, watch.scale)
+        system = _System(qp, rho, self.linear)
+        K = qp.shape[1]
+        Y = qp.duals.get("Y", Z).copy()
+        U = -qp.duals["M"] / (watch.scale * rho) if "M" in qp.duals else np.zeros_like(Y)
         work = np.empty_like(Z)
-        row_sums = core.apply(np.ones_like(Z), work)[:, 0].copy()
-        H_sums = np.asarray(core.H.sum(axis=1)).ravel()
-        shift, iterations = core.shift, 0
+        row_sums = qp.apply(np.ones_like(Z), work)[:, 0].copy()
+        H_sums = np.asarray(qp.H.sum(axis=1)).ravel()
+        shift, iterations = qp.shift, 0
         checked = Z
         while True:
             before, Y_before = Z, Y
             right = rho * (Y - U)
             nu = (right.sum(axis=1) + H_sums - row_sums - rho) / K
             right -= nu[:, None]
-            core.add_linear(right, np.ones(len(Z)))
+            qp.add_linear(right, np.ones(len(Z)))
             Z = system.solve(right, before)
-            if core.masses is not None:
-                shift = system.shift(core.masses - Z.sum(axis=0))
+            if qp.category_totals is not None:
+                shift = system.shift(qp.category_totals - Z.sum(axis=0))
                 Z = Z + system.spread(shift)
             mixed = self.relaxation * Z + (1.0 - self.relaxation) * Y
             Y = np.maximum(mixed + U, 0.0)
@@ -96,9 +96,9 @@ class ADMM:
             iterations += 1
             stop = watch.count()
             if iterations % self.every == 0 or iterations == 1 or stop:
-                core.duals, core.shift = {"Y": Y, "M": -watch.scale * rho * U}, shift
-                point, gap = _feasible(core, Z, work)
-                if watch.report(gap) or self._satisfied(Z, checked, rho, U, core, nu, shift):
+                qp.duals, qp.shift = {"Y": Y, "M": -watch.scale * rho * U}, shift
+                point, gap = _feasible(qp, Z, work)
+                if watch.report(gap) or self._satisfied(Z, checked, rho, U, qp, nu, shift):
                     return point
                 checked = Z
             if self.rho == "adaptive" and iterations % 50 == 0:
@@ -106,25 +106,25 @@ class ADMM:
                 factor = float(np.clip(np.sqrt(primal / np.maximum(dual, 1e-300)), 0.1, 10.0))
                 if factor > 3.0 or factor < 1 / 3.0:
                     rho, U = rho * factor, U / factor
-                    system = _System(core, rho, self.linear)
+                    system = _System(qp, rho, self.linear)
 
-    def _first_rho(self, core: Core, scale: float) -> float:
+    def _first_rho(self, qp: QuadraticProgram, scale: float) -> float:
         if self.rho == "star":
-            return best_rho(core)
+            return best_rho(qp)
         if self.rho == "adaptive":
-            words = max(1, int(np.count_nonzero(np.diff(core.H.indptr))))
-            return 0.1 * max(core.stake / words, 1e-6)
+            words = max(1, int(np.count_nonzero(np.diff(qp.H.indptr))))
+            return 0.1 * max(qp.stake / words, 1e-6)
         return float(self.rho) / scale
 
     def _satisfied(
-        self, Z: Array, checked: Array, rho: float, U: Array, core: Core, nu: Array, shift: Array
+        self, Z: Array, checked: Array, rho: float, U: Array, qp: QuadraticProgram, nu: Array, shift: Array
     ) -> bool:
         """The paper's own stopping rules."""
         if self.rule == "change":
             return bool(np.abs(Z - checked).max() < self.rule_tol)
         if self.rule == "kkt":
-            rest = core.apply(np.ascontiguousarray(Z), np.empty_like(Z)) + nu[:, None] + rho * U - shift
-            core.add_linear(rest, -np.ones(len(Z)))
+            rest = qp.apply(np.ascontiguousarray(Z), np.empty_like(Z)) + nu[:, None] + rho * U - shift
+            qp.add_linear(rest, -np.ones(len(Z)))
             return bool(max(np.abs(rest).max(), -Z.min(), np.abs(rho * U * Z).max()) < self.rule_tol)
         return False
 
@@ -132,18 +132,18 @@ class ADMM:
 class _System:
     """(A + rho I) X + X C = B for one rho; in the eigenbasis of C the columns part."""
 
-    def __init__(self, core: Core, rho: float, linear: str) -> None:
-        operator, size = core.operator, core.shape[0]
+    def __init__(self, qp: QuadraticProgram, rho: float, linear: str) -> None:
+        operator, size = qp.operator, qp.shape[0]
         self._solver: Factor | ConjugateGradients
         self._basis: Array | None = None
-        shifts = np.full(core.shape[1], rho)
-        if core.C is not None:
-            values, self._basis = np.linalg.eigh(core.C)
+        shifts = np.full(qp.shape[1], rho)
+        if qp.C is not None:
+            values, self._basis = np.linalg.eigh(qp.C)
             shifts = shifts + np.maximum(values, 0.0)
-        if linear == "auto" and core.C is None and isinstance(operator, GraphOperator):
+        if linear == "auto" and qp.C is None and isinstance(operator, GraphOperator):
             linear = "direct" if size < 500 or fill(size, depth(operator.W)) <= FACTOR_LIMIT else "cg"
         if linear == "direct":
-            if core.C is not None or not isinstance(operator, GraphOperator):
+            if qp.C is not None or not isinstance(operator, GraphOperator):
                 raise ValueError("ADMM(linear='direct') cannot hold a category graph; use 'auto' or 'cg'")
             self._solver = Factor(sp.csc_array(sp.diags_array(operator.diagonal + rho) - operator.W))
         else:
@@ -154,8 +154,8 @@ class _System:
                 return out
 
             self._solver = ConjugateGradients(apply, operator.diagonal + shifts.mean(), tol=1e-10)
-        if core.masses is not None:
-            ones = np.ones(core.shape)
+        if qp.category_totals is not None:
+            ones = np.ones(qp.shape)
             self._response = self._solver.solve(ones, np.zeros_like(ones))
 
     def _turn(self, X: Array, *, back: bool = False) -> Array:
@@ -175,24 +175,24 @@ class _System:
         return self._turn(self._response * self._turn(b), back=True)
 
 
-def _feasible(core: Core, Z: Array, work: Array) -> tuple[Array, float]:
+def _feasible(qp: QuadraticProgram, Z: Array, work: Array) -> tuple[Array, float]:
     """Z put onto the simplices (and masses), with its gap."""
     point = np.array(Z, order="C")
-    core.rows("project", point)
-    if core.masses is not None:
+    qp.rows("project", point)
+    if qp.category_totals is not None:
         from lass.model.category_totals import repair
 
-        point = repair(point, core.masses)
-    return point, core.certify(point, core.apply(point, work)).gap
+        point = repair(point, qp.category_totals)
+    return point, qp.certify(point, qp.apply(point, work)).gap
 
 
-def best_rho(core: Core) -> float:
+def best_rho(qp: QuadraticProgram) -> float:
     """sqrt(sigma_min sigma_max) over the nonzero eigenvalues of A (the paper's rho*, over 2 lam).
 
     The small end is found by inverse iteration: on long graphs the smallest
     eigenvalues are millionths of the largest. Dearer than many an iteration.
     """
-    operator = core.operator
+    operator = qp.operator
     assert isinstance(operator, GraphOperator)
     A = sp.csc_array(sp.diags_array(operator.diagonal) - operator.W)
     size = A.shape[0]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lass.model.category_totals import repair
-from lass.model.quadratic_program import Array, Core, TiedOperator
+from lass.model.quadratic_program import Array, QuadraticProgram, TiedOperator
 from lass.solvers.base import Watch
 
 if TYPE_CHECKING:
     from lass.solvers.base import Solver
 
 
-def with_masses(solver: Solver, core: Core, Z: Array, watch: Watch) -> Array:
+def with_category_totals(solver: Solver, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
     """Solve with Z'1 = masses by solving without, several times, warm.
 
         minimise  1/2 <Z, A Z> - <H + 1 b', Z> + sigma/2 |Z'1 - masses|^2,    b <- b - sigma (Z'1 - masses)
@@ -22,25 +22,25 @@ def with_masses(solver: Solver, core: Core, Z: Array, watch: Watch) -> Array:
     b are the multipliers of the masses, hence a constant added to each category.
     What is certified is the point repaired to hold the masses exactly.
     """
-    masses, best, least = core.masses, Z, np.inf
-    assert masses is not None
-    size = min(float(np.median(core.majorizer)), core.stake / len(Z) or np.inf) / len(Z)
-    sigma, b, wrong, goal = size, core.shift, np.inf, np.inf
+    category_totals, best, least = qp.category_totals, Z, np.inf
+    assert category_totals is not None
+    size = min(float(np.median(qp.majorizer)), qp.stake / len(Z) or np.inf) / len(Z)
+    sigma, b, wrong, goal = size, qp.shift, np.inf, np.inf
     while True:
-        tied = Core(TiedOperator(core.operator, sigma), core.H, core.C, convex=core.convex)
-        tied.shift = b + sigma * masses
+        tied = QuadraticProgram(TiedOperator(qp.operator, sigma), qp.H, qp.C, convex=qp.convex)
+        tied.shift = b + sigma * category_totals
         inner = Watch(callback=lambda _: watch.stopping, max_iter=_left(watch))
-        inner.begin(1.0, max(0.1 * watch.target, min(0.1 * goal, 1e-2 * core.stake)), 0.0)
+        inner.begin(1.0, max(0.1 * watch.target, min(0.1 * goal, 1e-2 * qp.stake)), 0.0)
         Z = solver.run(tied, Z, inner)
-        over = Z.sum(axis=0) - masses
+        over = Z.sum(axis=0) - category_totals
         b = b - sigma * over
-        exact, core.shift = repair(Z, masses), b
-        goal = core.certify(exact, core.apply(exact, np.empty_like(Z))).gap
+        exact, qp.shift = repair(Z, category_totals), b
+        goal = qp.certify(exact, qp.apply(exact, np.empty_like(Z))).gap
         if goal < least:
             best, least, found = exact.copy(), goal, b
         stop = watch.count(max(inner.iterations, 1))
         if watch.report(goal) or stop or (sigma > 1e12 * size and goal > 0.5 * least):
-            core.shift = found
+            qp.shift = found
             return best
         now = float(np.abs(over).sum())
         if now > 0.1 * wrong:

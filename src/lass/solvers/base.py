@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from lass.model.quadratic_program import Array, Core
+from lass.model.quadratic_program import Array, QuadraticProgram
 
 
 class Step(NamedTuple):
@@ -30,7 +30,7 @@ Callback = Callable[[Step], object]
 class Watch:
     """Keeps the history of a solve and says when to stop.
 
-    Solvers call :meth:`report` with the gap of the core they work on. The watch
+    Solvers call :meth:`report` with the gap of the quadratic program they work on. The watch
     turns it into the gap of the whole problem, calls the user's callback and
     answers whether to stop: the piece is good enough, iterations are used up,
     somebody asked to stop (Ctrl-C, or a callback that returns True).
@@ -40,11 +40,11 @@ class Watch:
     max_iter: int | None = None
     history: list[Step] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
-    scale: float = 1.0  # from gaps of the core to gaps of the model
-    target: float = 0.0  # gap of the core that is good enough
+    scale: float = 1.0  # from gaps of the quadratic program to gaps of the model
+    target: float = 0.0  # gap of the quadratic program that is good enough
     elsewhere: float = 0.0  # gap of all other pieces, in units of the model
     iterations: int = 0
-    gap: float = float("inf")  # the last one reported for the piece, in units of the core
+    gap: float = float("inf")  # the last one reported for the piece, in units of the quadratic program
     interrupted: bool = False
     best: float = float("inf")  # least gap of the piece so far, and the iteration it was found in
     found: int = 0
@@ -97,9 +97,9 @@ class Solver(Protocol):
     """Improves a feasible Z until the watch says stop."""
 
     name: ClassVar[str]
-    takes_masses: ClassVar[bool]  # can it hold Z'1 = masses?
+    supports_category_totals: ClassVar[bool]  # can it hold Z'1 = masses?
 
-    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
         """Return a feasible Z, as good as the watch asked for; the given one may be overwritten."""
         ...
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from lass.model.quadratic_program import Array, Certificate, Core
-from lass.solvers.augmented_lagrangian import with_masses
+from lass.model.quadratic_program import Array, Certificate, QuadraticProgram
+from lass.solvers.augmented_lagrangian import with_category_totals
 from lass.solvers.base import Watch, empty_like
 from lass.solvers.gradient import accelerate
 from lass.solvers.slides import Coarse, best_slide
@@ -41,26 +41,26 @@ class Face:
 
     steps: int = 5  # gradient steps between two faces; more when faces keep changing
     name: ClassVar[str] = "face"
-    takes_masses: ClassVar[bool] = True
+    supports_category_totals: ClassVar[bool] = True
 
-    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
         """Improve Z until the watch says stop."""
-        if core.masses is not None:
-            return with_masses(self, core, Z, watch)
+        if qp.category_totals is not None:
+            return with_category_totals(self, qp, Z, watch)
         X, R, P, Q, T = empty_like(Z, 5)
-        state = core.certify(Z, core.begin(Z, Q))
-        core.product = Q
+        state = qp.certify(Z, qp.begin(Z, Q))
+        qp.product = Q
         steps, stalled, patience = self.steps, 0, 8
         while not watch.report(state.gap):
             best, before = state, Z
-            Z, T, state = _on_face(core, Z, X, R, P, Q, T, state, watch, patience)
+            Z, T, state = _on_face(qp, Z, X, R, P, Q, T, state, watch, patience)
             if state.gap <= watch.target or watch.stopping:
                 watch.report(state.gap)
-                core.product = Q if Z is not before else None  # what did not help is in Q otherwise
+                qp.product = Q if Z is not before else None  # what did not help is in Q otherwise
                 break
             T[:] = Z
-            accelerate(core, Z, T, Q, steps, watch)
-            state = core.certify(Z, core.apply(Z, Q))
+            accelerate(qp, Z, T, Q, steps, watch)
+            state = qp.certify(Z, qp.apply(Z, Q))
             watch.count()
             lost = state.gap > 0.5 * best.gap
             steps = min(2 * steps, MOST_STEPS) if lost else max(self.steps, steps // 2)
@@ -74,34 +74,34 @@ class Face:
 
 
 def _on_face(
-    core: Core, Z: Array, X: Array, R: Array, P: Array, Q: Array, T: Array,
+    qp: QuadraticProgram, Z: Array, X: Array, R: Array, P: Array, Q: Array, T: Array,
     state: Certificate, watch: Watch, patience: int,
 ) -> tuple[Array, Array, Certificate]:  # fmt: skip
     """Minimise on the face of Z as far as that pays; returns the better point, a spare array, its proof.
 
     Expects A Z in Q, and leaves the product of the point there unless that is Z itself.
     """
-    inverse, free = 1.0 / core.preconditioner, core.harmonic
-    square, force = core.rows("face_start", *core.linear, core.shift, free, inverse, Q, Z, X, R, P)
-    coarse = Coarse(core, Z)
+    inverse, free = 1.0 / qp.preconditioner, qp.harmonic
+    square, force = qp.rows("face_start", *qp.linear, qp.shift, free, inverse, Q, Z, X, R, P)
+    coarse = Coarse(qp, Z)
     *motions, extra = coarse.response(R, force)
     square += extra
-    core.rows("face_turn", 0.0, *motions, inverse, free, Z, R, P)
+    qp.rows("face_turn", 0.0, *motions, inverse, free, Z, R, P)
     done, check, soonest, last = 0, patience, 0, state.gap
     trial: Certificate | None = None
     while square > 0.0:
         trial = None
-        core.apply(P, Q)
-        curvature: float = core.rows("face_curvature", free, Z, P, Q)
+        qp.apply(P, Q)
+        curvature: float = qp.rows("face_curvature", free, Z, P, Q)
         if curvature <= 0.0:
             break
         before = square
         step = square / curvature
-        square, spread, below, moved, force = core.rows("face_advance", step, inverse, P, Q, Z, X, R)
+        square, spread, below, moved, force = qp.rows("face_advance", step, inverse, P, Q, Z, X, R)
         stop = watch.count() or (done >= patience and below > OUTSIDE * moved)
         done += 1
         if done >= check or stop or (spread <= 2.0 * watch.target and done >= soonest):
-            trial = _trial(core, 1.0, X, Z, T, Q)
+            trial = _trial(qp, 1.0, X, Z, T, Q)
             stop = watch.count() or stop
             if trial.gap <= watch.target or stop or trial.gap > min(spread, FALL * last):
                 break
@@ -111,12 +111,12 @@ def _on_face(
         anew = done == SOON and coarse.deepen()
         *motions, extra = coarse.response(R, force)
         square += extra
-        core.rows("face_turn", 0.0 if anew else square / before, *motions, inverse, free, Z, R, P)
+        qp.rows("face_turn", 0.0 if anew else square / before, *motions, inverse, free, Z, R, P)
     for step in (1.0, 0.25, 1.0 / 16.0, 0.0):
         if not done or (watch.stopping and step < 1.0):
             break
         step = step or _to_boundary(Z, X)
-        trial = trial or _trial(core, step, X, Z, T, Q)
+        trial = trial or _trial(qp, step, X, Z, T, Q)
         if trial.objective <= state.objective or trial.gap <= watch.target:
             return T, Z, trial
         trial = None
@@ -137,11 +137,11 @@ def _to_boundary(Z: Array, X: Array) -> float:
     return step
 
 
-def _trial(core: Core, step: float, X: Array, Z: Array, T: Array, Q: Array) -> Certificate:
+def _trial(qp: QuadraticProgram, step: float, X: Array, Z: Array, T: Array, Q: Array) -> Certificate:
     """T = Z + step X, put back onto the simplices: by a slide if that is enough, else row by row."""
     np.multiply(X, step, out=T)
     T += Z
-    if core.slides is not None:
-        T += best_slide(T.min(axis=0), core.slides)
-    core.rows("project", T)
-    return core.certify(T, core.apply(T, Q))
+    if qp.slides is not None:
+        T += best_slide(T.min(axis=0), qp.slides)
+    qp.rows("project", T)
+    return qp.certify(T, qp.apply(T, Q))

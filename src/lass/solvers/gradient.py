@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lass.model.quadratic_program import Array, Core
-from lass.solvers.augmented_lagrangian import with_masses
+from lass.model.quadratic_program import Array, QuadraticProgram
+from lass.solvers.augmented_lagrangian import with_category_totals
 from lass.solvers.base import Watch, empty_like
 
 
@@ -20,32 +20,34 @@ class Gradient:
 
     every: int = 20  # iterations between two certificates
     name: ClassVar[str] = "gradient"
-    takes_masses: ClassVar[bool] = True
+    supports_category_totals: ClassVar[bool] = True
 
-    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
         """Improve Z until the watch says stop."""
-        if core.masses is not None:
-            return with_masses(self, core, Z, watch)
+        if qp.category_totals is not None:
+            return with_category_totals(self, qp, Z, watch)
         Y, AY = empty_like(Z, 2)
         Y[:] = Z
         t = 1.0
-        while not watch.report(core.certify(Z, core.apply(Z, AY)).gap):
-            t = accelerate(core, Z, Y, AY, self.every, watch, t)
-        core.product = AY
+        while not watch.report(qp.certify(Z, qp.apply(Z, AY)).gap):
+            t = accelerate(qp, Z, Y, AY, self.every, watch, t)
+        qp.product = AY
         return Z
 
 
-def accelerate(core: Core, Z: Array, Y: Array, AY: Array, steps: int, watch: Watch, t: float = 1.0) -> float:
+def accelerate(
+    qp: QuadraticProgram, Z: Array, Y: Array, AY: Array, steps: int, watch: Watch, t: float = 1.0
+) -> float:
     """Take accelerated steps: Z and its extrapolation Y move in place; returns the momentum.
 
     A problem that is not convex gets plain steps, which never go uphill.
     """
-    inverse = 1.0 / core.majorizer
+    inverse = 1.0 / qp.majorizer
     for _ in range(steps):
-        core.apply(Y, AY)
+        qp.apply(Y, AY)
         following = (1.0 + (1.0 + 4.0 * t * t) ** 0.5) / 2.0
-        weight = (t - 1.0) / following if core.convex else 0.0
-        uphill: float = core.rows("descend", *core.linear, core.shift, inverse, weight, AY, Y, Z)
+        weight = (t - 1.0) / following if qp.convex else 0.0
+        uphill: float = qp.rows("descend", *qp.linear, qp.shift, inverse, weight, AY, Y, Z)
         t = 1.0 if uphill > 0.0 else following
         if watch.count():
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.model.quadratic_program import Array, Certificate, Core, GraphOperator
+from lass.model.quadratic_program import Array, Certificate, GraphOperator, QuadraticProgram
 from lass.solvers.base import Watch
 from lass.solvers.face import Face
 from lass.solvers.response_basis import STEPS, Reaches
@@ -22,17 +22,17 @@ LACKING = 8
 KEPT = 0.3
 
 
-def told_rows(core: Core) -> NDArray[np.intp] | None:
+def labelled_rows(qp: QuadraticProgram) -> NDArray[np.intp] | None:
     """The rows with a word where they are few and all others are harmonic between them, else None."""
-    N = core.shape[0]
-    if N < LARGE or core.slides is None:
+    N = qp.shape[0]
+    if N < LARGE or qp.slides is None:
         return None
-    told = np.flatnonzero(~core.harmonic)
+    told = np.flatnonzero(~qp.harmonic)
     return told if 0 < len(told) <= min(SHARE * N, MOST, NUMBERS / N) else None
 
 
 def follow(
-    core: Core, operator: GraphOperator, Z: Array, AZ: Array, state: Certificate, watch: Watch
+    qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, state: Certificate, watch: Watch
 ) -> Certificate:
     """Solve the problem that is left on the told rows, which is small, and extend its answer.
 
@@ -40,21 +40,21 @@ def follow(
     taken a third as many steps, kept with the graph, and gets one column for each row that is new. Improves
     Z and A Z in place, or leaves them; returns the certificate.
     """
-    told = told_rows(core)
+    told = labelled_rows(qp)
     if told is None or state.gap <= watch.target or watch.max_iter is not None:
         return state
-    reaches = _reaches(operator, told, watch, core.shape[1])
+    reaches = _reaches(operator, told, watch, qp.shape[1])
     if reaches is None:
         return state
     rows = reaches.rows
-    small = Core(GraphOperator(*reaches.graph()), core.H[rows], harmonic=core.harmonic[rows])
+    small = QuadraticProgram(GraphOperator(*reaches.graph()), qp.H[rows], harmonic=qp.harmonic[rows])
     inner = Watch(callback=lambda _: watch.stopping)
     inner.begin(1.0, KEPT * watch.target, 0.0)
     moved = reaches.extend(Face().run(small, Z[rows], inner))
-    core.rows("project", moved)
-    product = core.apply(moved, np.empty_like(AZ))
+    qp.rows("project", moved)
+    product = qp.apply(moved, np.empty_like(AZ))
     watch.count()
-    found = core.certify(moved, product)
+    found = qp.certify(moved, product)
     if found.gap > watch.target and found.objective >= state.objective:
         return state
     Z[:], AZ[:] = moved, product

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lass.kernels.threads import kernels
-from lass.model.quadratic_program import Array, Core, GraphOperator
+from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.solvers.base import Solver, Watch
 from lass.solvers.face import Face
-from lass.solvers.labelled_rows import follow, told_rows
+from lass.solvers.labelled_rows import follow, labelled_rows
 from lass.solvers.single_row import ripple
 
 #: with few words, a gap so many times too large is not that of some rows
@@ -32,33 +32,33 @@ class Local:
     otherwise: Solver = field(default_factory=Face)  # what takes over
     sweeps: float = 3.0  # times the number of rows: more steps than that, and it is not local
     name: ClassVar[str] = "local"
-    takes_masses: ClassVar[bool] = False
+    supports_category_totals: ClassVar[bool] = False
 
-    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
         """Improve Z until the watch says stop."""
-        operator = core.operator
-        if core.C is not None or not core.convex or not isinstance(operator, GraphOperator):
-            return self.otherwise.run(core, Z, watch)
-        AZ = core.begin(Z, np.empty_like(Z))
+        operator = qp.operator
+        if qp.C is not None or not qp.convex or not isinstance(operator, GraphOperator):
+            return self.otherwise.run(qp, Z, watch)
+        AZ = qp.begin(Z, np.empty_like(Z))
         budget = int(self.sweeps * len(Z))
-        state = ripple(core, operator, Z, AZ, watch)
-        state = follow(core, operator, Z, AZ, state, watch)
-        everywhere = told_rows(core) is not None and state.gap > FAR * watch.target
+        state = ripple(qp, operator, Z, AZ, watch)
+        state = follow(qp, operator, Z, AZ, state, watch)
+        everywhere = labelled_rows(qp) is not None and state.gap > FAR * watch.target
         while not watch.report(state.gap):
             todo = _without_the_least(state.rows, 0.8 * watch.target)
             if everywhere or len(todo) > self.share * len(Z) or budget <= 0:
-                core.known, before = AZ, watch.iterations
-                Z = self.otherwise.run(core, Z, watch)
-                operator.spent += (watch.iterations - before) * core.shape[1]
+                qp.known, before = AZ, watch.iterations
+                Z = self.otherwise.run(qp, Z, watch)
+                operator.spent += (watch.iterations - before) * qp.shape[1]
                 return Z
             least = 0.1 * watch.target / (len(todo) + 100)
-            visits = kernels().relax(todo, *operator.graph, *core.linear, least, budget, Z, AZ)
+            visits = kernels().relax(todo, *operator.graph, *qp.linear, least, budget, Z, AZ)
             budget -= visits
             watch.count()
             if visits >= len(Z):
-                core.apply(Z, AZ)  # as dear as the visits were, and free of their rounding
-            state = core.certify(Z, AZ)
-        core.product = AZ
+                qp.apply(Z, AZ)  # as dear as the visits were, and free of their rounding
+            state = qp.certify(Z, AZ)
+        qp.product = AZ
         return Z
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lass.model.linear_systems import fill
-from lass.model.quadratic_program import Core, GraphOperator
+from lass.model.quadratic_program import GraphOperator, QuadraticProgram
 from lass.solvers.admm import ADMM
 from lass.solvers.base import Callback, Solver, Step, Watch
 from lass.solvers.face import Face
@@ -38,41 +38,41 @@ def named(method: str | Solver) -> Solver | None:
             raise ValueError(f"method must be one of {known}, or a solver; found {method!r}")
         return METHODS[method]()
     if isinstance(method, type) or not callable(getattr(method, "run", None)):
-        raise ValueError(f"method must be a name or have a method run(core, Z, watch); found {method!r}")
+        raise ValueError(f"method must be a name or have a method run(qp, Z, watch); found {method!r}")
     return method
 
 
-def pick(core: Core, started: bool) -> tuple[Solver, str]:
-    """The solver for a core, with or without a start, and why; from facts that cost O(nnz).
+def pick(qp: QuadraticProgram, started: bool) -> tuple[Solver, str]:
+    """The solver for a quadratic program, with or without a start, and why; from facts that cost O(nnz).
 
     Factorising costs about F^2 / N operations, F the numbers that the factor will hold, from the
     depth of the graph (:func:`lass.model.linear_systems.fill`), and then some solves with the factor;
     conjugate gradients need some multiples of depth products, each 2 nnz K operations. With no more
     informed rows than categories, a solve a row costs less than a few products.
     """
-    if core.masses is not None:
+    if qp.category_totals is not None:
         return Face(), "category masses by their multipliers"
-    if not core.convex:
+    if not qp.convex:
         return Gradient(), "negative weights: plain descent to a stationary point"
-    solver, why = _by_depth(core)
+    solver, why = _by_depth(qp)
     if started:
         return Local(otherwise=solver), "from a start"
     return solver, why
 
 
-def _by_depth(core: Core) -> tuple[Solver, str]:
-    N, K = core.shape
-    silent = int(core.harmonic.sum())
+def _by_depth(qp: QuadraticProgram) -> tuple[Solver, str]:
+    N, K = qp.shape
+    silent = int(qp.harmonic.sum())
     told = f"{N - silent:,} of {N:,} rows have a word of their own"
-    if core.C is None and silent > N // 2 and isinstance(core.operator, GraphOperator):
+    if qp.C is None and silent > N // 2 and isinstance(qp.operator, GraphOperator):
         if N - silent <= min(K, EXPLICIT):
             return Reduced(), f"{told}, no more than there are categories, so eliminating is cheap"
-        levels = core.operator.depth
+        levels = qp.operator.depth
         # a formed Schur complement takes a solve a row, an applied one a solve a category and iteration
         solves = N - silent if N - silent <= EXPLICIT else 50 * K
         numbers = fill(silent, levels)
         factorise = numbers**2 / silent + 4 * solves * numbers
-        iterate = 20 * levels * core.operator.W.nnz * K
+        iterate = 20 * levels * qp.operator.W.nnz * K
         if factorise < iterate:
             return Reduced(), f"{told}; the graph is {levels} levels deep, so eliminating is cheap"
         return Face(), f"{told}; the graph is only {levels} levels deep, so iterating is cheap"

@@ -49,24 +49,24 @@ def run(
     gaps = [_gap(*pair) for pair in zip(pieces, points, strict=True)] if len(pieces) > 1 else [math.inf]
     with gracefully(watch):
         for i, piece in enumerate(pieces):
-            core = piece.core
-            chosen, why = (solver, "as asked") if solver else pick(core, start is not None)
+            qp = piece.qp
+            chosen, why = (solver, "as asked") if solver else pick(qp, start is not None)
             outcome.notes.append(f"{chosen.name} ({why})")
-            watch.begin(scale, max(tol * core.stake, core.rounding), scale * sum(gaps[:i] + gaps[i + 1 :]))
-            core.duals = {name: value[piece.rows] for name, value in duals.items()}
+            watch.begin(scale, max(tol * qp.stake, qp.rounding), scale * sum(gaps[:i] + gaps[i + 1 :]))
+            qp.duals = {name: value[piece.rows] for name, value in duals.items()}
             everything = len(piece.rows) == problem.N
             if known is not None and problem.free.all():
-                core.known = known if everything else known[piece.rows]
-            part = chosen.run(core, points[i], watch)
+                qp.known = known if everything else known[piece.rows]
+            part = chosen.run(qp, points[i], watch)
             points[i], gaps[i] = part[:0], watch.gap
-            for name, value in core.duals.items():
+            for name, value in qp.duals.items():
                 outcome.duals.setdefault(name, np.zeros((problem.N, problem.K)))[piece.rows] = value
-            if problem.masses is not None:
-                outcome.shift = scale * core.shift
+            if problem.category_totals is not None:
+                outcome.shift = scale * qp.shift
             if everything:
                 outcome.Z = part
-                if core.product is not None and core.agrees(part, core.product):
-                    outcome.product = core.product
+                if qp.product is not None and qp.agrees(part, qp.product):
+                    outcome.product = qp.product
             else:
                 outcome.Z[piece.rows] = part
     return outcome
@@ -76,12 +76,12 @@ def _first(piece: Piece, start: Array | None, spare: Array) -> Array:
     """Where a piece starts; a piece that is everything uses an array that is there already."""
     everything = len(piece.rows) == len(spare)
     if start is None:
-        return piece.core.vertex(spare if everything else None)
+        return piece.qp.vertex(spare if everything else None)
     return start if everything else start[piece.rows]
 
 
 def _gap(piece: Piece, Z: Array) -> float:
-    return piece.core.certify(Z, piece.core.apply(Z, np.empty_like(Z))).gap
+    return piece.qp.certify(Z, piece.qp.apply(Z, np.empty_like(Z))).gap
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lass.graph.laplacian import as_sparse, depth
 from lass.model.linear_systems import ConjugateGradients, Factor, solver_for
-from lass.model.quadratic_program import Array, Core, GraphOperator
+from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.solvers.base import Watch
 from lass.solvers.face import Face
 
@@ -49,28 +49,28 @@ class Reduced:
     """
 
     name: ClassVar[str] = "reduced"
-    takes_masses: ClassVar[bool] = False
+    supports_category_totals: ClassVar[bool] = False
 
-    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
         """Improve Z until the watch says stop."""
-        operator = core.operator
-        if core.C is not None or not isinstance(operator, GraphOperator):
+        operator = qp.operator
+        if qp.C is not None or not isinstance(operator, GraphOperator):
             raise ValueError("method 'reduced' cannot hold a category graph; use 'face' or 'auto'")
-        silent, told = np.flatnonzero(core.harmonic), np.flatnonzero(~core.harmonic)
+        silent, told = np.flatnonzero(qp.harmonic), np.flatnonzero(~qp.harmonic)
         if not len(silent):
-            return Face().run(core, Z, watch)
+            return Face().run(qp, Z, watch)
         uu, ul, ll = (
             as_sparse(operator.W[a][:, b], "W") if len(a) and len(b) else sp.csr_array((len(a), len(b)))
             for a, b in ((silent, silent), (silent, told), (told, told))
         )
-        if watch.report(core.certify(Z, core.begin(Z, np.empty_like(Z))).gap):
+        if watch.report(qp.certify(Z, qp.begin(Z, np.empty_like(Z))).gap):
             return Z
         formed = len(told) <= EXPLICIT
-        close = CLOSE * watch.target / (core.stake or 1.0) if formed else 0.0
+        close = CLOSE * watch.target / (qp.stake or 1.0) if formed else 0.0
         solver = solver_for(uu, operator.diagonal[silent], depth(uu), tol=min(max(close, 1e-12), 1e-6))
-        pull = self._pull(core, silent)
+        pull = self._pull(qp, silent)
         offset = solver.solve(pull) if pull.any() else pull
-        reach = _columns(solver, ul, core.shape[1], watch) if formed and len(told) <= core.shape[1] else None
+        reach = _columns(solver, ul, qp.shape[1], watch) if formed and len(told) <= qp.shape[1] else None
         if watch.stopping:
             return Z
 
@@ -78,34 +78,34 @@ class Reduced:
             """Make the silent rows harmonic, look at the certificate, say whether to stop."""
             Z[silent] = solver.solve(ul @ Z[told]) if reach is None else reach @ Z[told]
             Z[silent] += offset
-            core.rows("project", Z)
+            qp.rows("project", Z)
             watch.count()
-            core.product = core.known = core.apply(Z, np.empty_like(Z))
-            return watch.report(core.certify(Z, core.product).gap)
+            qp.product = qp.known = qp.apply(Z, np.empty_like(Z))
+            return watch.report(qp.certify(Z, qp.product).gap)
 
         if extend() or not len(told):  # words at their vertex are often the optimum: K solves, no program
             return Z
-        H = core.H[told]
+        H = qp.H[told]
         if offset.any():
             H = H + sp.csr_array(ul.T @ offset)
         inner, ties = GraphOperator(ll, operator.diagonal[told]), sp.csr_array(ul.T)
         left: GraphOperator | SchurOperator = SchurOperator(inner, ties, solver)
         if formed:
-            taken = _columns(solver, ul, core.shape[1], watch, ties) if reach is None else ties @ reach
+            taken = _columns(solver, ul, qp.shape[1], watch, ties) if reach is None else ties @ reach
             if watch.stopping:
                 return Z
-            left = _formed(inner, taken, core.slides is not None)
-        small = Core(left, as_sparse(H, "G"))
+            left = _formed(inner, taken, qp.slides is not None)
+        small = QuadraticProgram(left, as_sparse(H, "G"))
         Z[told] = Face().run(small, np.ascontiguousarray(Z[told]), watch)
-        return Z if extend() else Face().run(core, Z, watch)  # rounding in the elimination
+        return Z if extend() else Face().run(qp, Z, watch)  # rounding in the elimination
 
     @staticmethod
-    def _pull(core: Core, silent: NDArray[np.intp]) -> Array:
+    def _pull(qp: QuadraticProgram, silent: NDArray[np.intp]) -> Array:
         """H_u + pi 1' with the pi that makes rows of A_uu^-1 (W_ul Z_l + H_u + pi 1') sum to one."""
-        operator = core.operator
+        operator = qp.operator
         excess = 2.0 * operator.diagonal[silent] - operator.majorizer[silent]
-        pull = core.H[silent].toarray()
-        pull += ((excess - pull.sum(axis=1)) / core.shape[1])[:, None]
+        pull = qp.H[silent].toarray()
+        pull += ((excess - pull.sum(axis=1)) / qp.shape[1])[:, None]
         pull[np.abs(pull).max(axis=1) <= 1e-14 * operator.diagonal[silent]] = 0.0
         return pull
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lass.kernels.threads import kernels
-from lass.model.quadratic_program import Array, Certificate, Core, GraphOperator
+from lass.model.quadratic_program import Array, Certificate, GraphOperator, QuadraticProgram
 from lass.model.simplex import project_simplex
 from lass.solvers.base import Watch
 from lass.solvers.response_basis import columns
@@ -20,7 +20,7 @@ HELD = 0.1
 CLOSE = 1e-5
 
 
-def ripple(core: Core, operator: GraphOperator, Z: Array, AZ: Array, watch: Watch) -> Certificate:
+def ripple(qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, watch: Watch) -> Certificate:
     """Answer the change of one row by a motion of all: that row's, times how much it moves each.
 
     Rows at a vertex stay, the others are harmonic between them and the row, so the best motion is
@@ -28,11 +28,11 @@ def ripple(core: Core, operator: GraphOperator, Z: Array, AZ: Array, watch: Watc
     with one column, O(nnz) a step, K steps an iteration. Improves Z and A Z in place, or leaves
     them; returns the certificate.
     """
-    state = core.certify(Z, AZ)
+    state = qp.certify(Z, AZ)
     n = int(state.rows.argmax())
     if len(Z) < LARGE or state.gap <= watch.target or state.rows[n] < ALONE * state.gap:
         return state
-    told = np.flatnonzero(~core.harmonic)
+    told = np.flatnonzero(~qp.harmonic)
     told = told[told != n]
     if not 0 < len(told) <= HELD * len(Z):
         return state
@@ -50,12 +50,12 @@ def ripple(core: Core, operator: GraphOperator, Z: Array, AZ: Array, watch: Watc
     if stiffness <= 1e-9 * operator.diagonal[n]:
         return state  # nothing holds the row back: no motion of its own is best
     gradient = AZ[n].copy()
-    words = slice(*core.H.indptr[n : n + 2])
-    gradient[core.H.indices[words]] -= core.H.data[words]
+    words = slice(*qp.H.indptr[n : n + 2])
+    gradient[qp.H.indices[words]] -= qp.H.data[words]
     there = project_simplex(Z[[n]] - gradient / stiffness)[0]
     moved, product = Z.copy(), AZ.copy()
     kernels("single_columns").carry(*operator.graph, reach, through, there - Z[n], moved, product)
-    found = core.certify(moved, product)
+    found = qp.certify(moved, product)
     if found.objective >= state.objective:
         return state
     Z[:], AZ[:] = moved, product

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lass.graph.hierarchy import Hierarchy
 from lass.kernels.threads import kernels
-from lass.model.quadratic_program import Array, Core, GraphOperator, TiedOperator
+from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, TiedOperator
 
 NONE = np.zeros(0)
 NO_GROUP, NO_ANSWER = np.zeros(0, np.int32), np.zeros((0, 0))
@@ -28,15 +28,15 @@ class Coarse:
     are made when asked for (:meth:`deepen`), and kept for later faces that differ little.
     """
 
-    def __init__(self, core: Core, Z: Array) -> None:
-        self.slides = Slides(core, Z)
+    def __init__(self, qp: QuadraticProgram, Z: Array) -> None:
+        self.slides = Slides(qp, Z)
         self.levels: Hierarchy | None = None
         self._answer: Array | None = None
         self.graph: GraphOperator | None = None  # of which coarser ones may help
-        graph = core.operator.inner if isinstance(core.operator, TiedOperator) else core.operator
-        if len(Z) < LARGE or core.C is not None or not isinstance(graph, GraphOperator):
+        graph = qp.operator.inner if isinstance(qp.operator, TiedOperator) else qp.operator
+        if len(Z) < LARGE or qp.C is not None or not isinstance(graph, GraphOperator):
             return
-        told = np.flatnonzero(~core.harmonic)
+        told = np.flatnonzero(~qp.harmonic)
         count = np.count_nonzero(Z[told], axis=1)
         if (count < Z.shape[1]).sum() > BOUND * len(Z):
             return
@@ -73,13 +73,13 @@ class Coarse:
 class Slides:
     """The K slides on one face: their stiffness, inverted where it is not zero."""
 
-    def __init__(self, core: Core, Z: Array) -> None:
+    def __init__(self, qp: QuadraticProgram, Z: Array) -> None:
         self.inverse: Array | None = None
-        K, tied = core.shape[1], isinstance(core.operator, TiedOperator)
-        graph = core.operator.inner if isinstance(core.operator, TiedOperator) else core.operator
-        if not isinstance(graph, GraphOperator) or core.C is not None or (core.slides is None and not tied):
+        K, tied = qp.shape[1], isinstance(qp.operator, TiedOperator)
+        graph = qp.operator.inner if isinstance(qp.operator, TiedOperator) else qp.operator
+        if not isinstance(graph, GraphOperator) or qp.C is not None or (qp.slides is None and not tied):
             return
-        partial = np.flatnonzero(~core.harmonic & ~Z.all(axis=1))
+        partial = np.flatnonzero(~qp.harmonic & ~Z.all(axis=1))
         pointers, columns, weights, _ = graph.graph
         ties = int((pointers[partial + 1] - pointers[partial]).sum())
         if (
@@ -89,10 +89,10 @@ class Slides:
         ):
             return  # nothing resists, or so many rows do that slides are as stiff as anything else
         stiffness = np.zeros((K, K))
-        kernels().face_stiffness(partial, pointers, columns, weights, core.harmonic, Z, stiffness)
-        if isinstance(core.operator, TiedOperator):
+        kernels().face_stiffness(partial, pointers, columns, weights, qp.harmonic, Z, stiffness)
+        if isinstance(qp.operator, TiedOperator):
             reach = _reach(Z)
-            stiffness += core.operator.sigma * reach @ reach
+            stiffness += qp.operator.sigma * reach @ reach
         values, vectors = np.linalg.eigh((stiffness + stiffness.T) / 2)
         stiff = values > 1e-10 * max(values[-1], 0.0)
         self.inverse = (vectors[:, stiff] / values[stiff]) @ vectors[:, stiff].T

@@ -75,8 +75,8 @@ def solve(
     callback : callable, optional
         Called with a :class:`lass.solvers.Step` (iteration, seconds, gap); return True to stop.
     output : {"auto", "dense", "sparse"}
-        ``"sparse"`` is for very many categories: ``Z`` is then :class:`lass.solvers.sparse.Assignments`, explicit
-        entries and one background value a row, and memory goes with what is stored. ``"auto"``
+        ``"sparse"`` is for very many categories: ``Z`` is then :class:`~lass.solvers.sparse.Assignments`,
+        explicit entries and one background value a row, and memory goes with what is stored. ``"auto"``
         takes it where N x K numbers would not fit, or where ``start`` has that form.
     device : str, optional
         ``"cuda"`` solves on a GPU by a method of its own, see :mod:`lass.solvers.gpu`. Tensors that are on
@@ -124,7 +124,7 @@ def solve(
         method = on_device(device, method)
     solver = named(method)
     watch = watching(tol, max_iter, callback, began)
-    if solver is not None and problem.masses is not None and not solver.takes_masses:
+    if solver is not None and problem.category_totals is not None and not solver.supports_category_totals:
         raise ValueError(f"method {solver.name!r} cannot hold a prior; use 'auto', 'gradient' or 'admm'")
     if _wants_sparse(problem, output, solver, start):
         sparse, note = run_sparse(problem, watch, tol, _sparse_start(start, problem))
@@ -349,7 +349,7 @@ class Solution:
             held = problem.excess(rows) > 1e-12 * problem.diagonal[rows]
         movable = np.ones(count, bool)
         movable[labels[held]] = False
-        if problem.masses is not None:
+        if problem.category_totals is not None:
             if count > 1:
                 raise ValueError("uniqueness() with a prior needs a connected graph and lam > 0")
             movable[:] = False

@@ -79,7 +79,7 @@ class Desk:
                 self._collection = Collection.open(self.folder)
             collection = self._collection
             items = collection.items()
-            words = collection.words()
+            words = collection.annotations()
             said: list[dict[int, int]] = [{} for _ in words.ids]
             found = words.G.tocoo()
             for row, column, value in zip(*(axis.tolist() for axis in found.coords), found.data, strict=True):
@@ -112,7 +112,7 @@ class Desk:
         """Say words (row, tag, value) as one action."""
         named = [(self.row(row).id, self.tag(tag), value) for row, tag, value in words]
         what = _sentence(named)
-        return self._do(lambda collection: collection.tag_all(named, who=who), what, who)
+        return self._do(lambda collection: collection.annotate_all(named, who=who), what, who)
 
     def undo(self, who: str) -> Done:
         """Reverse the last action of a person."""
@@ -188,7 +188,7 @@ class Desk:
                 self.names, self.retired = collection.names(), set(collection.retired())
             columns = {name: column for column, name in enumerate(self.names)}
             for row in rows:
-                words = collection.words_of(self.items[row].id)
+                words = collection.annotations_of(self.items[row].id)
                 self.said[row] = {columns[name]: value for name, value in words.items()}
             self.revision = revision
         done = Done(self.revision, what, rows)

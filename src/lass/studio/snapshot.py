@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.collection import Words
+from lass.collection import Annotations
 from lass.learning.active import rank
 from lass.model.quadratic_program import Array
 from lass.tagging import Completed, Live, Opinions, scores
@@ -29,7 +29,7 @@ class Outlook:
     Rows are those of the graph; items that were added since have none.
     """
 
-    def __init__(self, completed: Completed, words: Words) -> None:
+    def __init__(self, completed: Completed, words: Annotations) -> None:
         self.completed, self.words = completed, words
         self.scores: NDArray[np.floating[Any]] = scores(completed)
         self.Z: Array = completed.solution.Z

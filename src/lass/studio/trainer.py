@@ -173,7 +173,7 @@ class Learner(threading.Thread):
     def _learn(self, live: Live) -> None:
         assert self._collection is not None
         self._tell(phase="learning", stage=STAGES["solve"], error="")
-        words = self._collection.words()
+        words = self._collection.annotations()
         learnt = live.learn(words, self._report)
         self._tell(
             phase="learning", stage="", learnt=words.number, seconds=learnt.seconds,

@@ -22,7 +22,7 @@ class Question(NamedTuple):
 
 
 class Undecided(NamedTuple):
-    """A model as :func:`lass.learning.active.rank` asks for it by "change": all it looks at is the length of rows."""
+    """A model as :func:`lass.active.rank` asks for it by "change": all it looks at is the length of rows."""
 
     solution_: Solution
     assignments_: Array

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.collection import Collection, Words
+from lass.collection import Annotations, Collection
 from lass.learning.predictors import Linear, Scores, Witnesses, score
 from lass.solvers import Step
 from lass.solvers.solution import Solution, solve
@@ -58,7 +58,7 @@ class Live:
         self.check(collection)
         self._collection = collection
         #: assignments and scores, and the words they know; replaced as one, never changed
-        self.state: tuple[Completed, Words] = restored(collection)
+        self.state: tuple[Completed, Annotations] = restored(collection)
         #: whether the assignments were solved for closely, after they were read from the disk
         self.solved = False
         self._linear: Linear | None = None
@@ -72,7 +72,7 @@ class Live:
         return self.state[0]
 
     @property
-    def words(self) -> Words:
+    def words(self) -> Annotations:
         """The words they know."""
         return self.state[1]
 
@@ -81,7 +81,7 @@ class Live:
         """How good the assignments are, in one sentence."""
         return certificate(self.completed.solution)
 
-    def learn(self, words: Words, report: Report = silent) -> Learnt:
+    def learn(self, words: Annotations, report: Report = silent) -> Learnt:
         """Solve for these words from where we are, and score again what is near to a change."""
         began = time.perf_counter()
         before = self.completed

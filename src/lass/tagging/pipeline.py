@@ -87,7 +87,7 @@ def fit(
     >>> Z.argmax(axis=1).tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    words = collection.words()
+    words = collection.annotations()
     if not words.names:
         raise ValueError(f"{collection.path} has no tags yet; say some: lass tag ITEM +tag --new")
     ties = smoothing_of(collection, words.names)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lass.collection import Collection, Words
+from lass.collection import Annotations, Collection
 from lass.collection.arrays import Stored
 from lass.learning.predictors import WITNESSES, Scores, Weights
 from lass.learning.predictors.linear import reduced
@@ -67,7 +67,7 @@ def compact_features(collection: Collection, former: Stored | None) -> dict[str,
     return {"reduced": reduced(features).astype(np.float32), "reduced_from": np.asarray(token)}
 
 
-def keep(collection: Collection, completed: Completed, words: Words, beside: dict[str, Any]) -> None:
+def keep(collection: Collection, completed: Completed, words: Annotations, beside: dict[str, Any]) -> None:
     """Save assignments and scores for these words, with what else there is to know of them."""
     scores = {}
     if completed.scores is not None and completed.weights is not None:
@@ -85,12 +85,12 @@ def keep(collection: Collection, completed: Completed, words: Words, beside: dic
     )  # fmt: skip
 
 
-def restored(collection: Collection) -> tuple[Completed, Words]:
+def restored(collection: Collection) -> tuple[Completed, Annotations]:
     """The assignments as they were saved, for the items and tags they know, with the words of today."""
     former, graph = collection.stored("assignments"), collection.stored("graph")
     if former is None or graph is None or "lam" not in former.beside:
         raise ValueError(f"{collection.path} has no assignments yet; make them: lass fit {collection.path}")
-    words = collection.words()
+    words = collection.annotations()
     W = graph.matrix
     rows = W.shape[0]
     if former.stamp.items != rows or former.stamp.items > len(words.ids):

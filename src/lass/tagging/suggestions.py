@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.collection import Collection, Words
+from lass.collection import Annotations, Collection
 from lass.collection.records import close
 from lass.learning.predictors import WITNESSES
 from lass.solvers.sparse import Assignments
@@ -65,7 +65,7 @@ class Opinions:
     [('1', 'mail'), ('2', 'mail'), ('4', 'game'), ('5', 'game')]
     """
 
-    def __init__(self, completed: Completed, words: Words) -> None:
+    def __init__(self, completed: Completed, words: Annotations) -> None:
         self.completed, self.words = completed, words
         self.problem = completed.solution.problem
         self.scores: NDArray[np.floating[Any]] | Assignments = scores(completed)

@@ -18,7 +18,7 @@ DOUBTS = ("item", "tag", "score", "usual", "rank")
 
 def words(collection: Collection) -> Iterator[dict[str, Any]]:
     """What people said, as ``lass init --tags`` reads it."""
-    found = collection.words()
+    found = collection.annotations()
     said = found.G.tocoo()
     for row, column, value in zip(*(axis.tolist() for axis in said.coords), said.data.tolist(), strict=True):
         yield {"item": found.ids[row], "tag": found.names[column], "value": int(value)}

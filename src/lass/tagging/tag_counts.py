@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lass.collection import Words
+from lass.collection import Annotations
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class TagHealth:
         return "\n".join(lines)
 
 
-def tag_health(words: Words) -> TagHealth:
+def tag_health(words: Annotations) -> TagHealth:
     """Count what is said.
 
     Examples
     --------
     >>> import scipy.sparse as sp
-    >>> from lass.collection import Words
+    >>> from lass.collection import Annotations
     >>> from lass.tagging import tag_health
-    >>> print(tag_health(Words(sp.csr_array([[1.0, -1.0], [0.0, 0.0]]), ["a", "b"], ["jazz", "rock"], 2)))
+    >>> print(tag_health(Annotations(sp.csr_array([[1.0, -1.0], [0.0, 0.0]]), ["a", "b"], ["jazz", "rock"], 2)))
     1 of 2 items have tags, 1.0 each; 1 words say no
     1 of 2 tags have no item: rock
     1 of 2 tags have one or two items only: jazz

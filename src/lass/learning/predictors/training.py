@@ -42,7 +42,7 @@ def learn(
     """Hide some of the tags, hear the witnesses on what is left, and see whom to believe.
 
     Logistic regression of what was hidden on the testimony, once for items that kept tags and once for
-    items that lost all, with tags that were never stated in mind (:mod:`lass.learning.predictors.completeness`).
+    items that lost all, with tags that were never stated in mind (see ``completeness.py``).
     ``everybody`` has heard all of G. None where too little is known.
     """
     rows, _ = (G > 0).nonzero()

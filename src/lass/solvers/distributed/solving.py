@@ -146,12 +146,12 @@ def solve(
 
 def _sources(problem: Problem, labels: Labels, count: int, start: Array | None) -> list[Part]:
     """The free rows of a problem, by partition; items are numbered among them."""
-    core = problem.core()
-    operator = core.operator
+    qp = problem.qp()
+    operator = qp.operator
     assert isinstance(operator, GraphOperator)
     first = None if start is None else start[problem.free]
     if first is None and len(problem.fixed_rows):
-        first = core.vertex()  # where only one machine can tell own words from the pull of fixed rows
+        first = qp.vertex()  # where only one machine can tell own words from the pull of fixed rows
     sources = []
     for number, lists in enumerate(split(operator.W, problem.pull(), labels[problem.free], count)):
         part = assemble(number, problem.K, *lists)

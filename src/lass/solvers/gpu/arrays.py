@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from lass.model.quadratic_program import Array, Core, GraphOperator
+from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 
 #: numbers in a sector of device memory: longer rows begin at one
 SECTOR = 8
@@ -101,18 +101,18 @@ def _rows(pointers: torch.Tensor, order: torch.Tensor) -> tuple[torch.Tensor, to
     return new, entries
 
 
-def is_dense(cores: list[Core]) -> bool:
+def is_dense(cores: list[QuadraticProgram]) -> bool:
     """Whether the words of these problems are better kept as a dense array."""
-    return sum(core.H.nnz for core in cores) >= DENSE * len(cores) * cores[0].shape[0] * cores[0].shape[1]
+    return sum(qp.H.nnz for qp in cores) >= DENSE * len(cores) * cores[0].shape[0] * cores[0].shape[1]
 
 
-def layout_of(cores: list[Core]) -> Layout:
+def layout_of(cores: list[QuadraticProgram]) -> Layout:
     """How a batch of problems is laid out."""
     rows, size = cores[0].shape
     return Layout(rows, len(cores), size)
 
 
-def upload(cores: list[Core], device: torch.device) -> Arrays:
+def upload(cores: list[QuadraticProgram], device: torch.device) -> Arrays:
     """Put problems with the same graph on the device, in double precision."""
     first, layout = cores[0], layout_of(cores)
     operator = first.operator
@@ -121,7 +121,7 @@ def upload(cores: list[Core], device: torch.device) -> Arrays:
     numbers = (W.indptr, W.indices, W.data, operator.diagonal)
     pointers, columns, weights, diagonal = (torch.from_numpy(part).to(device) for part in numbers)
     inverse = torch.from_numpy(1.0 / first.majorizer).to(device)
-    H, dense = _side_by_side([core.H for core in cores]), is_dense(cores)
+    H, dense = _side_by_side([qp.H for qp in cores]), is_dense(cores)
     starts = torch.from_numpy(H.indptr.astype(np.int64)).to(device)
     where, values = torch.from_numpy(H.indices).to(device), torch.from_numpy(H.data).to(device)
     if dense:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from lass.model.quadratic_program import Core
+from lass.model.quadratic_program import QuadraticProgram
 from lass.solvers.gpu.arrays import WIDEST, Layout, is_dense
 
 #: the share of free memory that is counted on; kernels and the allocator need some of it
@@ -39,15 +39,15 @@ def free_bytes(device: torch.device) -> int | None:
     return int(USABLE * (torch.cuda.mem_get_info(device)[0] + held))
 
 
-def needed(cores: list[Core]) -> int:
+def needed(cores: list[QuadraticProgram]) -> int:
     """Bytes that solving these problems together takes on the device."""
     rows, size = cores[0].shape
     operator: Any = cores[0].operator
-    words = sum(core.H.nnz for core in cores)
+    words = sum(qp.H.nnz for qp in cores)
     return Layout(rows, len(cores), size).bytes_needed(operator.W.nnz, words, is_dense(cores))
 
 
-def fitting(cores: list[Core], device: torch.device) -> list[list[Core]]:
+def fitting(cores: list[QuadraticProgram], device: torch.device) -> list[list[QuadraticProgram]]:
     """The problems in batches that fit into the memory of the device, planned before anything is put there.
 
     Raises ``ValueError`` with both numbers when even one alone does not.
@@ -56,17 +56,17 @@ def fitting(cores: list[Core], device: torch.device) -> list[list[Core]]:
     if size > WIDEST:
         raise ValueError(f"G must have at most {WIDEST:,} categories on a device; found {size:,}")
     free = free_bytes(device)
-    batches: list[list[Core]] = [[]]
-    for core in cores:
-        if free is not None and needed([core]) > free:
+    batches: list[list[QuadraticProgram]] = [[]]
+    for qp in cores:
+        if free is not None and needed([qp]) > free:
             raise ValueError(
                 f"device={str(device)!r} has {free / 2**30:.1f} GiB to give, but {rows:,} items x {size:,} "
-                f"categories need {needed([core]) / 2**30:.1f} GiB. Use lass.solve without a device, "
+                f"categories need {needed([qp]) / 2**30:.1f} GiB. Use lass.solve without a device, "
                 "or fewer categories at a time"
             )
-        if free is not None and batches[-1] and needed([*batches[-1], core]) > free:
+        if free is not None and batches[-1] and needed([*batches[-1], qp]) > free:
             batches.append([])
-        batches[-1].append(core)
+        batches[-1].append(qp)
     return batches
 
 

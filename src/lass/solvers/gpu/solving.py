@@ -13,7 +13,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from lass.model.problem import Problem
-from lass.model.quadratic_program import Array, Core
+from lass.model.quadratic_program import Array, QuadraticProgram
 from lass.model.reduction import Reduction, reduce
 from lass.solvers import Callback, Watch
 from lass.solvers.gpu.arrays import layout_of, padded, unpadded, upload
@@ -33,11 +33,11 @@ class Device:
 
     device: str = "cuda"
     name: ClassVar[str] = "gpu"
-    takes_masses: ClassVar[bool] = False
+    supports_category_totals: ClassVar[bool] = False
 
-    def run(self, core: Core, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
         """Improve Z until the watch says stop."""
-        return _run([core], [Z], [watch], chosen(self.device))[0]
+        return _run([qp], [Z], [watch], chosen(self.device))[0]
 
 
 def solve(
@@ -127,7 +127,7 @@ def solve_many(
 def _check_same_graph(problems: list[Problem]) -> None:
     for i, problem in enumerate(problems):
         first = problems[0]
-        if problem.masses is not None:
+        if problem.category_totals is not None:
             raise ValueError(f"problems[{i}] has a prior, which a device cannot hold; use lass.solve")
         same = problem.W is first.W or (problem.W.shape == first.W.shape and (problem.W != first.W).nnz == 0)
         if not same or problem.K != first.K or not np.array_equal(problem.diagonal, first.diagonal):
@@ -143,32 +143,34 @@ def _solve_alike(
 ) -> None:  # fmt: skip
     """Solve problems whose reductions left the same rows, piece by piece."""
     several = len(reductions[0].pieces) > 1
-    gaps = [[_gap(piece.core) if several else 0.0 for piece in reduction.pieces] for reduction in reductions]
+    gaps = [[_gap(piece.qp) if several else 0.0 for piece in reduction.pieces] for reduction in reductions]
     for number in range(len(reductions[0].pieces)):
         pieces = [reduction.pieces[number] for reduction in reductions]
-        cores = [piece.core for piece in pieces]
-        for i, (problem, core, watch) in enumerate(zip(problems, cores, watches, strict=True)):
+        cores = [piece.qp for piece in pieces]
+        for i, (problem, qp, watch) in enumerate(zip(problems, cores, watches, strict=True)):
             scale = 2.0 * (problem.lam if math.isfinite(problem.lam) else 1.0)
             elsewhere = scale * (sum(gaps[i]) - gaps[i][number])
-            watch.begin(scale, max(tol * core.stake, core.rounding), elsewhere)
-        solved = _run(cores, [core.vertex() for core in cores], watches, device)
+            watch.begin(scale, max(tol * qp.stake, qp.rounding), elsewhere)
+        solved = _run(cores, [qp.vertex() for qp in cores], watches, device)
         for i, (reduction, piece, part) in enumerate(zip(reductions, pieces, solved, strict=True)):
             reduction.Z[piece.rows] = part
             reduction.notes.append(f"gpu ({len(problems)} problems together)")
             gaps[i][number] = watches[i].gap
 
 
-def _gap(core: Core) -> float:
+def _gap(qp: QuadraticProgram) -> float:
     """The gap where a piece starts, for the history of the others."""
-    Z = core.vertex()
-    return core.certify(Z, core.apply(Z, np.empty_like(Z))).gap
+    Z = qp.vertex()
+    return qp.certify(Z, qp.apply(Z, np.empty_like(Z))).gap
 
 
-def _run(cores: list[Core], points: list[Array], watches: list[Watch], device: torch.device) -> list[Array]:
+def _run(
+    cores: list[QuadraticProgram], points: list[Array], watches: list[Watch], device: torch.device
+) -> list[Array]:
     """Solve cores with one graph, as many at a time as fit."""
-    for core in cores:
-        if core.C is not None or not core.convex:
-            what = "negative weights" if core.C is None else "category_graph"
+    for qp in cores:
+        if qp.C is not None or not qp.convex:
+            what = "negative weights" if qp.C is None else "category_graph"
             raise ValueError(f"a device takes no {what}; use lass.solve without a device")
     answers: list[Array] = []
     for batch in fitting(cores, device):

@@ -24,7 +24,7 @@ ARRAYS = 6
 
 def obstacle(problem: Problem) -> str:
     """What a problem has that only dense assignments can hold; empty where there is nothing."""
-    if problem.masses is not None:
+    if problem.category_totals is not None:
         return "a prior"
     if problem.C is not None:
         return "a category_graph"

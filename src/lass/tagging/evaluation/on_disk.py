@@ -39,7 +39,7 @@ def evaluate_collection(
     making : callable, optional
         Told how features and graph are made, where they are out of date.
     """
-    words = collection.words()
+    words = collection.annotations()
     if not words.names:
         raise ValueError(f"{collection.path} has no tags yet, so that none can be hidden")
     group, groups = groups_of(collection, group)

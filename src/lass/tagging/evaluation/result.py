@@ -86,7 +86,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Which share of hidden tags comes back, by which method. See :func:`lass.tagging.evaluation.evaluate`."""
+    """Which share of hidden tags comes back, by which method. See :func:`evaluate`."""
 
     items: int
     tags: int
