@@ -23,5 +23,6 @@ from .solvers import gpu as gpu
 from .solvers.solution import ConvergenceWarning as ConvergenceWarning
 from .solvers.solution import Solution as Solution
 from .solvers.solution import solve as solve
+from .tagging.collection import Collection as Collection
 
 __version__: str

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from lass.cli import HOME, group
-from lass.collection import Collection
+from lass import Collection
 
 ITEMS = """package,summary,size
 mutt,reads mail and sends mail,1
@@ -197,7 +197,7 @@ def test_export_comes_back_as_it_was(folder, files):
     run("init", again, "--items", files / "items.csv", "--id", "package", "--text", "summary",
         "--tags", files / "out.csv")  # fmt: skip
     with Collection.open(folder) as one, Collection.open(again) as two:
-        assert (one.annotations().G - two.annotations().G).nnz == 0
+        assert (one.annotation_matrix().G - two.annotation_matrix().G).nnz == 0
         assert one.names() == two.names()
         shares = one.assignments
         ids, names = one.ids(), one.names()
@@ -306,7 +306,7 @@ def test_compressed_tables_are_read_and_damaged_ones_told(files):
     run("init", files / "whole", *arguments)
     run("init", files / "plain", "--items", files / "items.csv", *arguments[2:])
     with Collection.open(files / "whole") as one, Collection.open(files / "plain") as two:
-        assert one.items() == two.items()
+        assert one.get_items() == two.items()
     for damage in (packed[:-20], packed[:40] + b"no" + packed[42:], ITEMS.encode(), b"\x1f\x8b"):
         (files / "items.csv.gz").write_bytes(damage)
         assert "items.csv.gz" in run("init", files / "n", *arguments, code=2).stderr
@@ -423,10 +423,10 @@ def test_demo_makes_completes_and_shows(tmp_path):
     assert f"lass tag {where} " in text
     with Collection.open(where) as collection:
         assert collection.annotations_of("mutt") == {"use::mail": 1}
-        assert collection.items(["mutt"])[0].extra == {"source": "s"}
-        token = collection.stored("assignments").stamp.token
+        assert collection.get_items(["mutt"])[0].extra == {"source": "s"}
+        token = collection.saved_array("assignments").stamp.token
         data = json.loads(run("demo", where, "--json").stdout)
-        assert collection.stored("assignments").stamp.token == token
+        assert collection.saved_array("assignments").stamp.token == token
     assert {row["item"] for row in data["suggestions"]} <= {"pine", "tin", "angband", "gnugo"}
 
 
@@ -440,4 +440,4 @@ def test_the_bundled_packages_are_read_as_they_are(tmp_path):
     )
     with Collection.open(where) as collection:
         assert len(collection) == json.loads(made.stdout)["items"] > 4000
-        assert collection.annotations().G.nnz == json.loads(made.stdout)["words"]
+        assert collection.annotation_matrix().G.nnz == json.loads(made.stdout)["words"]

@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from lass.cli import group
-from lass.collection import Collection, Settings
+from lass import Collection
+from lass.collection import Settings
 from lass.tagging.evaluation import FILE, Evaluation, evaluate_collection
 
 LASS = Path(sys.executable).with_name("lass")
@@ -79,7 +80,7 @@ def test_lam_is_kept_where_that_is_asked_for(folder):
     done = lass("evaluate", folder, "--seeds", 1, "--situation", "items", "--set-lam")
     try:
         assert done.returncode == 0, done.stderr
-        assert Settings.read(file).lam == Evaluation.load(folder / FILE).picked_lam()
+        assert Settings.read(file).lam == Evaluation.load(folder / FILE).best_lam()
         assert "next: lass fit" in done.stdout
     finally:
         file.write_bytes(before)

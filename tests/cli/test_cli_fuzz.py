@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from lass.cli import group
-from lass.collection import Collection
+from lass import Collection
 from lass.collection.importing import read
 from lass.collection.reading import BadInput
 
@@ -138,7 +138,7 @@ def test_damaged_files_through_the_command(kind, tmp_path):
                 found = read(**options(items, tags, skip=turn % 3 == 0))
                 assert collection.ids() == found.ids
                 assert collection.check() == []
-                assert collection.annotations().G.nnz == len(found.words)
+                assert collection.annotation_matrix().G.nnz == len(found.words)
         left = {path.name for path in tmp_path.iterdir() if not path.name.startswith("made")}
         assert left == {items.name, tags.name}
     assert made

@@ -11,7 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from lass.collection import Collection, Item, Settings
+from lass import Collection
+from lass.collection import Item, Settings
 
 MAIN = [sys.executable, "-c", "from lass.cli import main; main()"]
 TAGS = [f"tag{k}" for k in range(6)]
@@ -69,7 +70,7 @@ def test_an_interrupt_ends_with_130_and_changes_nothing(tmp_path):
     words = [(str(n), f"tag{n % 200}", 1) for n in range(2000)]
     vectors = rng.normal(size=(4000, 30))
     settings = Settings(features={"kind": "vectors"})
-    with Collection.create(where, items, words=words, settings=settings, features=vectors):
+    with Collection.create(where, items, annotations=words, settings=settings, features=vectors):
         pass
     command = [*MAIN, "fit", str(where), "--lam", "30", "--verbose"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -133,7 +134,7 @@ def test_a_collection_is_made_whole_or_not_at_all(tmp_path):
             made += 1
             with Collection.open(where) as collection:
                 assert len(collection) == 20_000
-                assert collection.annotations().G.nnz == 40_000
+                assert collection.annotation_matrix().G.nnz == 40_000
     assert made
 
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lass.collection import Collection, Item, Settings
+from lass.collection import CollectionStore, Item, Settings
 from lass.collection import database as databases
 from lass.collection import settings as settings_files
 
@@ -18,20 +18,20 @@ SONGS = [Item("so what", "So What", "modal jazz", {"year": 1959}), Item("creep")
 @pytest.fixture
 def songs(tmp_path):
     words = [("so what", "jazz", 1), ("creep", "jazz", -1)]
-    with Collection.create(tmp_path / "songs", SONGS, ["rock", "jazz"], words) as collection:
+    with CollectionStore.create(tmp_path / "songs", SONGS, ["rock", "jazz"], words) as collection:
         yield collection
 
 
 def test_what_is_put_in_comes_out(songs):
-    G, ids, names, number, retired = songs.annotations()
+    G, ids, names, number, retired = songs.annotation_matrix()
     assert ids == songs.ids() == ["so what", "creep", "blue in green"]
     assert names == songs.names() == ["rock", "jazz"]
     assert G.toarray().tolist() == [[0, 1], [0, -1], [0, 0]]
     assert G.dtype == np.float64
     assert number == 2
     assert retired == songs.retired() == set()
-    assert songs.items() == SONGS
-    assert songs.items(["creep", "so what"]) == [SONGS[1], SONGS[0]]
+    assert songs.get_items() == SONGS
+    assert songs.get_items(["creep", "so what"]) == [SONGS[1], SONGS[0]]
     assert len(songs) == 3
     assert songs.settings.name == "songs"
     assert songs.settings.created
@@ -39,13 +39,13 @@ def test_what_is_put_in_comes_out(songs):
 
 def test_tags_of_the_words_become_categories_where_none_are_given(tmp_path):
     words = [("creep", "rock", 1), ("so what", "jazz", 1), ("so what", "rock", -1)]
-    with Collection.create(tmp_path / "songs", SONGS, words=words) as songs:
+    with CollectionStore.create(tmp_path / "songs", SONGS, annotations=words) as songs:
         assert songs.names() == ["rock", "jazz"]
 
 
 def test_acknowledged_words_are_there_for_others(songs):
     numbers = songs.annotate("blue in green", {"jazz": 1, "rock": -1}, who="ann")
-    with Collection.open(songs.path) as other:
+    with CollectionStore.open(songs.path) as other:
         assert other.annotations_of("blue in green") == {"rock": -1, "jazz": 1}
         latest, first = other.history("blue in green")
         assert [first.number, latest.number] == numbers
@@ -60,7 +60,7 @@ def test_new_tags_need_a_word_for_it(songs):
     assert songs.names() == ["rock", "jazz"]
     songs.annotate("creep", {"grunge": 1}, new=True)
     assert songs.names() == ["rock", "jazz", "grunge"]
-    assert songs.annotations().G.toarray()[1].tolist() == [0, -1, 1]
+    assert songs.annotation_matrix().G.toarray()[1].tolist() == [0, -1, 1]
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,11 @@ def test_new_tags_need_a_word_for_it(songs):
         (lambda songs: songs.add_items(["new"]), "items must be Item"),
         (lambda songs: songs.add_items([Item("")]), "id of an item must be text"),
         (lambda songs: songs.add_items([Item("new", extra={"a": {1}})]), "extra of item 'new'.*JSON"),
-        (lambda songs: songs.items(["creep", "x"]), "no item 'x'"),
+        (lambda songs: songs.get_items(["creep", "x"]), "no item 'x'"),
         (lambda songs: songs.history(limit=0), "limit must be"),
         (lambda songs: songs.change_settings(n_neighbors=0), "n_neighbors must be .*found 0"),
         (lambda songs: songs.change_settings(neighbours=5), "neighbours"),
-        (lambda songs: songs.stored("graphs"), "name must be one of .*found 'graphs'"),
+        (lambda songs: songs.saved_array("graphs"), "name must be one of .*found 'graphs'"),
         (lambda songs: songs.save_graph(np.ones((3, 2))), "square"),
         (lambda songs: songs.save_features(np.ones((4, 2))), "3 at most; found shape .4, 2."),
         (lambda songs: songs.save_features([[1.0]]), r"matrix with one row an item.*found shape \(\)"),
@@ -137,17 +137,17 @@ def test_mistakes_are_told_and_change_nothing(songs, action, message):
 )
 def test_a_collection_is_made_whole_or_not_at_all(tmp_path, items, categories, words, message):
     with pytest.raises(ValueError, match=message):
-        Collection.create(tmp_path / "new", items, categories, words)
+        CollectionStore.create(tmp_path / "new", items, categories, words)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_is_overwritten(songs):
     with pytest.raises(ValueError, match="not empty"):
-        Collection.create(songs.path, SONGS)
+        CollectionStore.create(songs.path, SONGS)
     with pytest.raises(ValueError, match="not empty"):
-        Collection.create(songs.path / "tags.sqlite", SONGS)
+        CollectionStore.create(songs.path / "tags.sqlite", SONGS)
     (songs.path.parent / "empty").mkdir()
-    with Collection.create(songs.path.parent / "empty", SONGS) as other:
+    with CollectionStore.create(songs.path.parent / "empty", SONGS) as other:
         assert len(other) == 3
     assert {path.name for path in songs.path.parent.iterdir()} == {"songs", "empty"}
 
@@ -155,17 +155,17 @@ def test_nothing_is_overwritten(songs):
 def test_items_come_later(songs):
     count = songs.add_items([Item("naima")], [("naima", "jazz", 1), ("creep", "rock", 1)])
     assert count == 4
-    assert songs.annotations().G.toarray().tolist() == [[0, 1], [1, -1], [0, 0], [0, 1]]
+    assert songs.annotation_matrix().G.toarray().tolist() == [[0, 1], [1, -1], [0, 0], [0, 1]]
     assert songs.undo() == []  # what came with items stays
     assert songs.check() == []
 
 
 def test_settings_are_kept(songs):
-    with Collection.open(songs.path) as other:
+    with CollectionStore.open(songs.path) as other:
         other.change_settings(lam=0.5, features={"kind": "text"})
         songs.change_settings(n_neighbors=7)  # does not bring back what the other changed
         expected = replace(songs.settings, lam=0.5, features={"kind": "text"}, n_neighbors=7)
-        with Collection.open(songs.path) as third:
+        with CollectionStore.open(songs.path) as third:
             assert third.settings == expected
 
 
@@ -207,7 +207,7 @@ def test_settings_survive_their_file(tmp_path_factory, name, features, lam):
 def test_foreign_settings(songs, text, message):
     (songs.path / "collection.toml").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match=f"collection.toml.*{message}"):
-        Collection.open(songs.path)
+        CollectionStore.open(songs.path)
 
 
 def test_older_formats_are_brought_up_to_date(tmp_path, monkeypatch):
@@ -237,16 +237,16 @@ def test_older_formats_are_brought_up_to_date(tmp_path, monkeypatch):
         connection.execute("DROP TABLE said")
 
     with pytest.raises(ValueError, match=r"collection\.toml has format 0, which can no longer be read"):
-        Collection.open(tmp_path)
+        CollectionStore.open(tmp_path)
     monkeypatch.setitem(settings_files.MIGRATIONS, 0, renamed)
     with pytest.raises(ValueError, match=r"tags\.sqlite has format 0, which can no longer be read"):
-        Collection.open(tmp_path)
+        CollectionStore.open(tmp_path)
     monkeypatch.setitem(databases.MIGRATIONS, 0, rebuilt)
     for _ in range(2):
-        with Collection.open(tmp_path) as collection:
+        with CollectionStore.open(tmp_path) as collection:
             assert collection.settings.lam == 2.5
-            assert collection.annotations().G.toarray().tolist() == [[-1, 1], [0, 1]]
-            assert collection.items() == [Item("a"), Item("b")]
+            assert collection.annotation_matrix().G.toarray().tolist() == [[-1, 1], [0, 1]]
+            assert collection.get_items() == [Item("a"), Item("b")]
             assert collection.check() == []
 
 
@@ -258,7 +258,7 @@ def test_a_failed_migration_changes_nothing(songs, monkeypatch):
     connection.close()
     monkeypatch.setitem(databases.MIGRATIONS, 1, lambda connection: connection.execute("DROP TABLE words"))
     with pytest.raises(ValueError, match=r"missing: words"):
-        Collection.open(songs.path)
+        CollectionStore.open(songs.path)
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM words").fetchone() == (2,)
         assert connection.execute("PRAGMA user_version").fetchone() == (1,)
@@ -270,14 +270,14 @@ def test_what_is_stale_is_told_in_words(songs):
     W = sp.csr_array(np.eye(3)[[1, 0, 2]])
     songs.save_features(np.eye(3, dtype=np.float32), words=np.array(["a", "b"]))
     songs.save_graph(W, directed=W, spread=0.5)
-    words = songs.annotations()
+    words = songs.annotation_matrix()
     songs.annotate("creep", {"rock": 1})  # said while the assignments were being made
     songs.save_assignments(np.full((3, 2), 0.5), words.number, lam=3.0)
     assert songs.stale() == {"assignments": "made after change 2, now 3"}
-    songs.save_assignments(np.full((3, 2), 0.5), songs.annotations().number)
+    songs.save_assignments(np.full((3, 2), 0.5), songs.annotation_matrix().number)
     assert songs.stale() == {}
 
-    with Collection.open(songs.path) as other:
+    with CollectionStore.open(songs.path) as other:
         other.change_settings(lam=2.0)
         assert songs.stale() == {"assignments": "lam was 'auto', now 2.0"}
         other.change_settings(lam="auto", n_neighbors=5)
@@ -298,7 +298,7 @@ def test_what_is_stale_is_told_in_words(songs):
     assert "made for 2 categories, now 3; made after change 3, now 5" in stale["assignments"]
     songs.change_settings(metric="precomputed")
     songs.save_graph(sp.csr_array((4, 4)))
-    songs.save_assignments(np.full((4, 3), 1 / 3), songs.annotations().number)
+    songs.save_assignments(np.full((4, 3), 1 / 3), songs.annotation_matrix().number)
     assert songs.stale() == {}
 
 
@@ -313,10 +313,10 @@ def test_arrays_come_back_as_they_were(songs):
     songs.save_features(sparse.tocsc(), means=dense, basis=sparse.tocoo(), kind="text")
     assert songs.features.format == "csr"
     np.testing.assert_array_equal(songs.features.toarray(), sparse.toarray())
-    stored = songs.stored("features")
-    np.testing.assert_array_equal(stored.beside["means"], dense)
-    np.testing.assert_array_equal(stored.beside["basis"].toarray(), sparse.toarray())
-    assert str(stored.beside["kind"]) == "text"
+    stored = songs.saved_array("features")
+    np.testing.assert_array_equal(stored.extras["means"], dense)
+    np.testing.assert_array_equal(stored.extras["basis"].toarray(), sparse.toarray())
+    assert str(stored.extras["kind"]) == "text"
     assert [path.name for path in songs.path.glob("arrays/*")] == ["features.npz"]
 
 
@@ -388,12 +388,12 @@ def test_damaged_files_give_value_errors_at_most(songs, name):
                 damaged[at] = rng.integers(256)
         path.write_bytes(bytes(damaged))
         try:
-            with Collection.open(songs.path) as collection:
-                collection.annotations()
-                collection.items()
+            with CollectionStore.open(songs.path) as collection:
+                collection.annotation_matrix()
+                collection.get_items()
                 collection.history("creep")
                 collection.stale()
-                collection.namings()
+                collection.tag_changes()
                 collection.moments()
                 collection.retired()
                 collection.changed_since(2)
@@ -416,23 +416,23 @@ def test_foreign_databases(songs, tmp_path):
         connection.execute("CREATE TRIGGER sly AFTER INSERT ON words BEGIN DELETE FROM changes; END")
     connection.close()
     with pytest.raises(ValueError, match=r"tags\.sqlite .*sly"):
-        Collection.open(songs.path)
+        CollectionStore.open(songs.path)
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TRIGGER sly")
         connection.execute("PRAGMA user_version = 3")
     connection.close()
     with pytest.raises(ValueError, match=r"tags\.sqlite has format 3, made by a newer version"):
-        Collection.open(songs.path)
+        CollectionStore.open(songs.path)
     path.unlink()
     with pytest.raises(ValueError, match=r"it has no tags\.sqlite"):
-        Collection.open(songs.path)
+        CollectionStore.open(songs.path)
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE other (x)")
     connection.close()
     with pytest.raises(ValueError, match=r"tags\.sqlite .*another program"):
-        Collection.open(songs.path)
+        CollectionStore.open(songs.path)
     path.write_bytes(b"no database at all, just a few words" * 100)
     with pytest.raises(ValueError, match=r"tags\.sqlite is not the database"):
-        Collection.open(songs.path)
+        CollectionStore.open(songs.path)
     with pytest.raises(ValueError, match="not the folder of a collection"):
-        Collection.open(tmp_path / "nowhere")
+        CollectionStore.open(tmp_path / "nowhere")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lass.collection import Collection, Item
+from lass.collection import CollectionStore, Item
 from lass.collection import database as databases
 
 IDS, TAGS, PEOPLE = ["a", "b"], ["x", "y"], ["ann", "bob"]
@@ -73,7 +73,7 @@ def said(collection):
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory):
     path = tmp_path_factory.mktemp("log") / "empty"
-    Collection.create(path, [Item(name) for name in IDS], TAGS).close()
+    CollectionStore.create(path, [Item(name) for name in IDS], TAGS).close()
     return path
 
 
@@ -82,7 +82,7 @@ def empty(tmp_path_factory):
 def test_any_sequence_of_words_undo_and_redo(empty, sequence):
     with (
         tempfile.TemporaryDirectory() as folder,
-        Collection(shutil.copytree(empty, f"{folder}/c")) as collection,
+        CollectionStore(shutil.copytree(empty, f"{folder}/c")) as collection,
     ):
         collection._database._connection.execute("PRAGMA synchronous = OFF")  # here the disk proves nothing
         model, before = Model(), []
@@ -103,7 +103,7 @@ def test_any_sequence_of_words_undo_and_redo(empty, sequence):
             assert len(numbers) == expected
             before = after
         assert collection.check() == []
-        G, ids, names, number, _ = collection.annotations()
+        G, ids, names, number, _ = collection.annotation_matrix()
         rows, columns = G.nonzero()
         found = {(ids[n], names[k]): G[n, k] for n, k in zip(rows, columns, strict=True)}
         assert found == model.state()
@@ -112,7 +112,7 @@ def test_any_sequence_of_words_undo_and_redo(empty, sequence):
 
 @pytest.fixture
 def letters(tmp_path):
-    with Collection.create(tmp_path / "letters", [Item(name) for name in IDS], TAGS) as collection:
+    with CollectionStore.create(tmp_path / "letters", [Item(name) for name in IDS], TAGS) as collection:
         yield collection
 
 
@@ -139,7 +139,7 @@ def test_withdrawn_and_brought_back(letters):
 
 def test_words_are_on_the_disk_before_they_are_acknowledged(letters):
     """Killing a process cannot tell, for the system keeps its writes; a loss of power could."""
-    with Collection.open(letters.path) as reopened:
+    with CollectionStore.open(letters.path) as reopened:
         for collection in (letters, reopened):
             with collection._database.reading() as connection:
                 found = [
@@ -151,7 +151,7 @@ def test_words_are_on_the_disk_before_they_are_acknowledged(letters):
 
 def test_readers_do_not_wait_and_writers_do(letters, monkeypatch):
     monkeypatch.setattr(databases, "PATIENCE", 0.05)
-    with Collection.open(letters.path) as other:
+    with CollectionStore.open(letters.path) as other:
         with letters._database.writing() as connection:
             connection.execute("INSERT INTO categories VALUES (2, 'z')")
             assert other.names() == TAGS

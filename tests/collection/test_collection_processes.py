@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 import lass
-from lass.collection import Collection, Item
+from lass.collection import CollectionStore, Item
 
 IDS = [f"item {n}" for n in range(8)]
 
 #: says words for ever, now and then undoes; prints what it knows to be on the disk
 WRITER = """
 import random, sys
-from lass.collection import Collection
+from lass.collection import CollectionStore
 
 path, who, seed, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 random.seed(seed)
-collection = Collection.open(path)
+collection = CollectionStore.open(path)
 print("ready", flush=True)
 while rounds:
     rounds -= 1
@@ -38,7 +38,7 @@ while rounds:
 
 @pytest.fixture
 def shared(tmp_path):
-    Collection.create(tmp_path / "shared", [Item(name) for name in IDS], ["first", "second"]).close()
+    CollectionStore.create(tmp_path / "shared", [Item(name) for name in IDS], ["first", "second"]).close()
     return tmp_path / "shared"
 
 
@@ -86,9 +86,9 @@ def test_two_writers_and_a_reader_at_once(shared):
     for process in writers.values():
         ready(process)
     moments = 0
-    with Collection.open(shared) as reader:
+    with CollectionStore.open(shared) as reader:
         while any(process.poll() is None for process in writers.values()):
-            G = reader.annotations().G.toarray()
+            G = reader.annotation_matrix().G.toarray()
             assert (G[:, 0] == G[:, 1]).all()  # an action is seen whole or not at all
             moments += 1
         printed = {who: process.communicate()[0] for who, process in writers.items()}
@@ -114,14 +114,14 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(shared):
             process.send_signal(signal.SIGKILL)
             printed[who] = process.communicate()[0]
             assert process.returncode == -signal.SIGKILL
-        with Collection.open(shared) as collection:
+        with CollectionStore.open(shared) as collection:
             changes = by_number(collection)
             before = known
             for who in writers:
                 known += acknowledged(printed[who], who, changes)
             assert collection.check() == []
             assert len(changes) >= known >= before
-            G = collection.annotations().G.toarray()
+            G = collection.annotation_matrix().G.toarray()
             assert (G[:, 0] == G[:, 1]).all()
     assert known > 50
 
@@ -129,21 +129,21 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(shared):
 def test_a_collection_whose_making_is_killed_does_not_appear(tmp_path):
     code = """
 import sys, time
-from lass.collection import Collection, Item
+from lass.collection import CollectionStore, Item
 
 def slowly():
     yield Item("a")
     print("ready", flush=True)
     time.sleep(60)
 
-Collection.create(sys.argv[1], slowly())
+CollectionStore.create(sys.argv[1], slowly())
 """
     process = started(code, tmp_path / "new")
     ready(process)
     process.kill()
     process.communicate()
     assert not (tmp_path / "new").exists()
-    with Collection.create(tmp_path / "new", [Item("b")]) as collection:
+    with CollectionStore.create(tmp_path / "new", [Item("b")]) as collection:
         assert collection.ids() == ["b"]
 
 
@@ -156,7 +156,7 @@ def test_the_writer_loads_no_arrays():
 def test_files_can_be_shared_with_others_as_the_umask_says(tmp_path):
     before = os.umask(0o022)
     try:
-        Collection.create(tmp_path / "new", [Item("a")]).close()
+        CollectionStore.create(tmp_path / "new", [Item("a")]).close()
     finally:
         os.umask(before)
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o755

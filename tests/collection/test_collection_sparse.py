@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from test_cli import ITEMS, TAGS, run
 
 import lass
-from lass.collection import Collection, Item, Settings
+from lass.collection import CollectionStore, Item, Settings
 from lass.solvers.sparse import Assignments
-from lass.tagging import Live, Opinions, complete, fit, next_items, restored, scores
-from lass.tagging.completion import choose
+from lass.tagging import LiveModel, TagSuggester, complete, fit, next_items, load_model, scores
+from lass.tagging.completion import choose_lam
 from lass.tagging.memory import BLOCK, blocks
-from lass.tagging.saved import grown
+from lass.tagging.storage import extend_assignments
 
 N, K = 120, 30
 NAMES = [f"tag{k}" for k in range(K)]
@@ -51,7 +51,7 @@ def collection(tmp_path):
     ]
     items = [Item(f"i{n}") for n in range(N)]
     how = Settings(metric="precomputed", lam=0.1)
-    with Collection.create(tmp_path / "c", items, NAMES, words, settings=how, graph=ties()) as made:
+    with CollectionStore.create(tmp_path / "c", items, NAMES, words, settings=how, graph=ties()) as made:
         yield made
 
 
@@ -61,17 +61,17 @@ def told(rows):
 
 def test_the_same_suggestions_and_doubts_as_from_all_numbers(collection, tiny):
     done = fit(collection, tol=1e-13)
-    sparse = Opinions.of(collection)
-    assert done.completed.is_sparse
+    sparse = TagSuggester.from_collection(collection)
+    assert done.model.is_sparse
     assert isinstance(sparse.scores, Assignments)
-    assert done.completed.weights is None
-    words = collection.annotations()
+    assert done.model.weights is None
+    words = collection.annotation_matrix()
     tiny.delenv("LASS_MEMORY_GIB")
-    completed = complete(collection.graph, words.G, 0.1, tol=1e-13)
-    assert isinstance(completed.solution.Z, np.ndarray)
-    dense = Opinions(completed, words)
+    model = complete(collection.graph, words.G, 0.1, tol=1e-13)
+    assert isinstance(model.solution.Z, np.ndarray)
+    dense = TagSuggester(model, words)
     ways = [{}, {"top": 2}, {"untagged": True}, {"tag": "tag1"}, {"items": ["i4", "i9"]}]
-    for way in [*ways, {"min_score": 0.1}, {"voices": 0}]:
+    for way in [*ways, {"min_score": 0.1}, {"neighbours": 0}]:
         # shares below the tolerance are in no certain order
         one, other = ([r for r in o.suggestions(**way) if r.score > 1e-5] for o in (sparse, dense))
         assert one
@@ -93,20 +93,20 @@ def test_the_same_suggestions_and_doubts_as_from_all_numbers(collection, tiny):
         assert row.score > sparse.scores.background[int(row.item[1:])]
         assert row.score == sparse.scores[int(row.item[1:]), place[row.tag]]
     for way in ({}, {"tag": "tag0"}, {"items": ["i0", "i2", "i4"]}):
-        one, other = sparse.doubts(**way), dense.doubts(**way)
+        one, other = sparse.doubtful_tags(**way), dense.doubtful_tags(**way)
         assert sorted(told(one)) == sorted(told(other))
         by_name = {row[:2]: row for row in other}
         for row in one:
             same = by_name[row[:2]]
             assert (row.score, row.usual) == pytest.approx((same.score, same.usual), abs=1e-6)
             assert row.rank == same.rank or row.score < 1e-5
-    doubted = sparse.doubts()
-    assert doubted[:5] == sparse.doubts(limit=5)
+    doubted = sparse.doubtful_tags()
+    assert doubted[:5] == sparse.doubtful_tags(limit=5)
     above = [row.score - sparse.scores.background[int(row.item[1:])] for row in doubted]
     assert above[0] == 0  # a tag with the background is one that nobody speaks for
     assert above == sorted(above)
     assert [question.item for question in next_items(collection, 5)] == [
-        words.ids[n] for n in lass.learning.active.rank(completed.solution, by="change", top=5).items
+        words.ids[n] for n in lass.learning.active.rank(model.solution, by="change", top=5).items
     ]
 
 
@@ -114,68 +114,68 @@ def test_the_same_suggestions_and_doubts_as_from_all_numbers(collection, tiny):
 def test_items_of_which_nothing_is_known_get_no_retired_or_other_tags(collection, monkeypatch, budget):
     monkeypatch.setenv("LASS_MEMORY_GIB", budget)
     collection.merge_tags("tag4", "tag5")
-    words = collection.annotations()
-    completed = complete(collection.graph, words.G, 0.1)
-    assert completed.is_sparse == (budget == "0")
-    found = Opinions(completed, words).suggestions(top=K)
+    words = collection.annotation_matrix()
+    model = complete(collection.graph, words.G, 0.1)
+    assert model.is_sparse == (budget == "0")
+    found = TagSuggester(model, words).suggestions(top=K)
     assert not {row.item for row in found} & {f"i{n}" for n in (ALONE, *PAIR)}
     assert not {row.tag for row in found} & {words.names[4]}
 
 
 def test_small_blocks_change_nothing(collection, tiny):
     fit(collection)
-    whole = Opinions.of(collection)
-    before = whole.suggestions(), whole.doubts()
+    whole = TagSuggester.from_collection(collection)
+    before = whole.suggestions(), whole.doubtful_tags()
     tiny.setattr("lass.tagging.memory.BLOCK", 8 * K * 3)
     assert [len(some) for some in blocks(np.arange(8), K)] == [3, 3, 2]
-    assert (whole.suggestions(), whole.doubts()) == before
+    assert (whole.suggestions(), whole.doubtful_tags()) == before
     assert [len(some) for some in blocks(np.arange(2), 10**9)] == [1, 1]
     assert BLOCK <= 2**25
 
 
 def test_assignments_come_back_from_the_disk_as_they_were(collection, tiny):
     done = fit(collection)
-    Z, stored = done.completed.solution.Z, collection.stored("assignments")
-    for back in (collection.assignments, stored.matrix, restored(collection)[0].solution.Z):
+    Z, stored = done.model.solution.Z, collection.saved_array("assignments")
+    for back in (collection.assignments, stored.matrix, load_model(collection)[0].solution.Z):
         assert isinstance(back, Assignments)
         assert back.stored == Z.stored
         np.testing.assert_allclose(back.to_dense(), Z.to_dense(), rtol=0, atol=1e-15)
     assert stored.stamp.categories == K
-    assert not {"scores", "weights", "reduced"} & stored.beside.keys()
+    assert not {"scores", "weights", "reduced"} & stored.extras.keys()
     assert not collection.stale()
 
 
 def test_the_form_is_that_of_the_budget_of_today(collection, tiny):
     fit(collection)
     tiny.delenv("LASS_MEMORY_GIB")
-    completed, _ = restored(collection)
-    assert isinstance(completed.solution.Z, np.ndarray)
-    assert not completed.note
-    np.testing.assert_allclose(completed.solution.Z, collection.assignments.to_dense(), atol=1e-15)
-    live = Live(collection)
-    live.learn(collection.annotations())
+    model, _ = load_model(collection)
+    assert isinstance(model.solution.Z, np.ndarray)
+    assert not model.note
+    np.testing.assert_allclose(model.solution.Z, collection.assignments.to_dense(), atol=1e-15)
+    live = LiveModel(collection)
+    live.update(collection.annotation_matrix())
     done = fit(collection)
     assert done.warm
-    assert done.completed.scores is not None  # now that there is room, all are heard
+    assert done.model.scores is not None  # now that there is room, all are heard
     tiny.setenv("LASS_MEMORY_GIB", "0")
-    completed, _ = restored(collection)
-    assert completed.is_sparse
-    assert completed.scores is None
-    np.testing.assert_allclose(completed.solution.Z.to_dense(), done.completed.solution.Z, atol=1e-6)
-    assert fit(collection).completed.is_sparse
+    model, _ = load_model(collection)
+    assert model.is_sparse
+    assert model.scores is None
+    np.testing.assert_allclose(model.solution.Z.to_dense(), done.model.solution.Z, atol=1e-6)
+    assert fit(collection).model.is_sparse
 
 
 def test_growth_by_items_and_tags(tiny):
     W = ties()
     Z = lass.solve(W[:100][:, :100], sp.csr_array(np.eye(100, K)), 0.3, output="sparse").Z
-    sparse = grown(Z, W, K + 3)
+    sparse = extend_assignments(Z, W, K + 3)
     assert isinstance(sparse, Assignments)
     assert sparse.shape == (N, K + 3)
     assert sparse.feasible
-    assert isinstance(grown(Z.to_dense(), W, K + 3), Assignments)
+    assert isinstance(extend_assignments(Z.to_dense(), W, K + 3), Assignments)
     np.testing.assert_array_equal(sparse[ALONE], np.full(K + 3, 1 / (K + 3)))
     tiny.delenv("LASS_MEMORY_GIB")
-    dense = grown(Z, W, K + 3)
+    dense = extend_assignments(Z, W, K + 3)
     assert isinstance(dense, np.ndarray)
     found = sparse.to_dense()
     # where every tag has a share, a new one has it as well; elsewhere it has none, as in dense form
@@ -193,33 +193,33 @@ def test_growth_by_items_and_tags(tiny):
 
 def test_new_words_items_and_tags_are_taken_in(collection, tiny):
     first = fit(collection)
-    before = Opinions.of(collection)
+    before = TagSuggester.from_collection(collection)
     near = int(collection.graph[[2]].indices[0])
     collection.annotate("i2", {"brand new": 1}, new=True)
     collection.annotate(f"i{ALONE}", {"tag3": 1})
     collection.add_items([Item("late")])
-    opinions = Opinions.of(collection)  # not fitted again yet
-    assert "brand new" not in {row.tag for row in opinions.suggestions(min_score=1e-6)}
+    suggester = TagSuggester.from_collection(collection)  # not fitted again yet
+    assert "brand new" not in {row.tag for row in suggester.suggestions(min_score=1e-6)}
     with pytest.raises(ValueError, match="no item 'late'"):
-        opinions.suggestions(items=["late"])
+        suggester.suggestions(items=["late"])
     W = np.zeros((N + 1, N + 1))
     W[:N, :N] = collection.graph.toarray()
     W[N, 2] = W[2, N] = 1.0
     collection.save_graph(sp.csr_array(W))
     second = fit(collection)
     assert second.warm
-    assert second.completed.solution.converged
-    assert second.completed.solution.n_iter <= first.completed.solution.n_iter
-    Z = second.completed.solution.Z
+    assert second.model.solution.converged
+    assert second.model.solution.n_iter <= first.model.solution.n_iter
+    Z = second.model.solution.Z
     assert Z.shape == (N + 1, K + 1)
     assert Z[2, K] > 0
     assert Z[N, K] > 0  # its only tie is to the item with the word
     np.testing.assert_array_equal(Z[ALONE], np.eye(K + 1)[3])  # no tie, and so a start that no sweep moves
     assert before.scores.shape == (N, K)
-    heard = Opinions.of(collection).scores
+    heard = TagSuggester.from_collection(collection).scores
     assert heard[near, K] > 0
-    afresh = lass.solve(W, collection.annotations().G, 0.1, tol=1e-9)
-    assert second.completed.solution.objective - afresh.objective <= 2e-3 * afresh.problem.stake
+    afresh = lass.solve(W, collection.annotation_matrix().G, 0.1, tol=1e-9)
+    assert second.model.solution.objective - afresh.objective <= 2e-3 * afresh.problem.stake
 
 
 def test_one_word_among_very_many_is_heard(tmp_path, tiny):
@@ -230,12 +230,12 @@ def test_one_word_among_very_many_is_heard(tmp_path, tiny):
     words = [(str(i), f"t{i // 100}", 1) for i in range(0, n, 2)]
     how = Settings(metric="precomputed", lam=0.1)
     items = [Item(str(i)) for i in range(n)]
-    with Collection.create(tmp_path / "row", items, words=words, settings=how, graph=W) as made:
+    with CollectionStore.create(tmp_path / "row", items, annotations=words, settings=how, graph=W) as made:
         fit(made, tol=1e-6)
         made.annotate("1001", {"t3": 1})
         done = fit(made)
-        assert done.completed.solution.Z[1001, 3] > 0.1
-        assert scores(done.completed)[1000, 3] > 0.05
+        assert done.model.solution.Z[1001, 3] > 0.1
+        assert scores(done.model)[1000, 3] > 0.05
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_damaged_arrays_are_one_clear_error(collection, tiny, spoil, why):
     spoil(data)
     np.savez(file, **data)
     with pytest.raises(ValueError, match=why):
-        Opinions.of(collection)
+        TagSuggester.from_collection(collection)
     assert "assignments" in run("suggest", collection.path, code=2).stderr
 
 
@@ -288,20 +288,20 @@ def test_memory_goes_with_what_is_stored(tmp_path, monkeypatch):
     how = Settings(metric="precomputed", lam=0.05)
     names = [f"t{k}" for k in range(tags)]
     said = [(str(n), names[k], 1) for n, k in sorted(words)]
-    with Collection.create(
+    with CollectionStore.create(
         tmp_path / "wide", [Item(str(n)) for n in range(items)], names, said, settings=how, graph=W
     ) as made:
         monkeypatch.setattr("lass.tagging.pipeline.map_of", lambda *_: None)
         tracemalloc.start()
         try:
             done = fit(made)
-            opinions = Opinions.of(made)
-            found, doubted = opinions.suggestions(top=5), opinions.doubts()
+            suggester = TagSuggester.from_collection(made)
+            found, doubted = suggester.suggestions(top=5), suggester.doubtful_tags()
             next_items(made, 3)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-    assert done.completed.is_sparse
+    assert done.model.is_sparse
     assert len(found) > items
     assert doubted
     assert peak < items * tags * 8 / 4
@@ -314,7 +314,7 @@ def test_lam_is_chosen_on_a_part_that_fits(monkeypatch):
     monkeypatch.setenv("LASS_MEMORY_GIB", "0.1")
     tracemalloc.start()
     try:
-        choice = choose(W, G)
+        choice = choose_lam(W, G)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -322,7 +322,7 @@ def test_lam_is_chosen_on_a_part_that_fits(monkeypatch):
     assert 100 <= part < 3000
     assert peak < 0.1 * 2**30
     monkeypatch.setenv("LASS_MEMORY_GIB", "0")
-    assert "tried on 100 of 3,000 items" in choose(W, G).reason
+    assert "tried on 100 of 3,000 items" in choose_lam(W, G).reason
 
 
 def test_commands_from_a_table_to_a_report(tmp_path, tiny):
@@ -378,13 +378,13 @@ def test_what_needs_all_numbers_says_so(collection, tiny):
         assert "LASS_MEMORY_GIB" in line
     assert collection.settings.smoothing == 0
     with pytest.raises(ValueError, match=f"{needed} in the Studio.*use lass fit and lass suggest"):
-        Live(collection)
+        LiveModel(collection)
 
 
 def test_a_model_that_follows_words_refuses_a_tag_too_many(collection, monkeypatch):
     fit(collection)
-    live = Live(collection)
+    live = LiveModel(collection)
     collection.annotate("i2", {"one more": 1}, new=True)
     monkeypatch.setenv("LASS_MEMORY_GIB", str(8 * 8 * N * K / 2**30))
     with pytest.raises(ValueError, match="120 items x 31 tags"):
-        live.learn(collection.annotations())
+        live.update(collection.annotation_matrix())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lass.collection import Collection, Item
+from lass.collection import CollectionStore, Item
 from lass.collection import database as databases
 
 IDS, TAGS, PEOPLE = ["a", "b"], ["x", "y"], ["ann", "bob"]
@@ -118,7 +118,7 @@ class Model:
         self.do(who, {}, {column: (name, True)})
 
     def merge_tags(self, tag, into, who):
-        source, target, words = self.column(tag), self.column(into), self.annotations()
+        source, target, words = self.column(tag), self.column(into), self.annotation_matrix()
         if source == target:
             raise ValueError(tag)
         moved = {(item, column): value for (item, column), value in words.items() if column == source}
@@ -130,7 +130,7 @@ class Model:
 
     def reverse(self, action, stands):
         before, action["stands"] = list(self.names), stands
-        words = self.annotations()
+        words = self.annotation_matrix()
         for column, (own, _) in action["names"].items():
             told = [a["names"][column] for a in self.actions if a["stands"] and column in a["names"]]
             first = (TAGS[column], True) if column < len(TAGS) else (own, False)
@@ -175,13 +175,13 @@ taking_back = [st.tuples(st.sampled_from(("undo", "redo")), st.none() | somebody
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory):
     path = tmp_path_factory.mktemp("tags") / "empty"
-    Collection.create(path, [Item(name) for name in IDS], TAGS).close()
+    CollectionStore.create(path, [Item(name) for name in IDS], TAGS).close()
     return path
 
 
 @pytest.fixture
 def letters(tmp_path):
-    with Collection.create(tmp_path / "letters", [Item(name) for name in IDS], TAGS) as collection:
+    with CollectionStore.create(tmp_path / "letters", [Item(name) for name in IDS], TAGS) as collection:
         yield collection
 
 
@@ -197,7 +197,7 @@ def perform(collection, what, *arguments):
 
 def state(collection):
     """Names of tags in use and words, by column."""
-    G, ids, names, _, retired = collection.annotations()
+    G, ids, names, _, retired = collection.annotation_matrix()
     used = {column: name for column, name in enumerate(names) if column not in retired}
     assert len(set(names)) == len(names)
     said = {(ids[n], int(k)): G[n, k] for n, k in zip(*G.nonzero(), strict=True)}
@@ -210,15 +210,15 @@ def state(collection):
 def test_any_sequence_of_actions(empty, sequence):
     with (
         tempfile.TemporaryDirectory() as folder,
-        Collection(shutil.copytree(empty, f"{folder}/c")) as first,
-        Collection(f"{folder}/c") as second,
+        CollectionStore(shutil.copytree(empty, f"{folder}/c")) as first,
+        CollectionStore(f"{folder}/c") as second,
     ):
         for collection in (first, second):  # here the disk proves nothing
             collection._database._connection.execute("PRAGMA synchronous = OFF")
         model = Model()
         for turn, (what, *arguments) in enumerate(sequence):
             collection, other = (first, second) if turn % 2 else (second, first)
-            before = other.revision(), other.history(limit=10**4), other.namings(10**4), state(other)
+            before = other.revision(), other.history(limit=10**4), other.tag_changes(10**4), state(other)
             try:
                 getattr(model, what)(*arguments)
             except ValueError:
@@ -230,7 +230,7 @@ def test_any_sequence_of_actions(empty, sequence):
             done = perform(collection, what, *arguments)
             used, said = state(other)
             assert {name: column for column, name in used.items()} == model.used()
-            assert said == model.annotations()
+            assert said == model.annotation_matrix()
             assert other.revision() >= before[0]
             since = other.changed_since(before[0])
             assert (since.rows != [] or since.tags) == (other.revision() > before[0])
@@ -240,13 +240,13 @@ def test_any_sequence_of_actions(empty, sequence):
             assert since.tags or used == before[-1][0]
             if what in ("undo", "redo"):
                 assert done == list(range(before[0] + 1, other.revision() + 1))
-            written = [line.number for line in (*other.history(limit=10**4), *other.namings(10**4))]
+            written = [line.number for line in (*other.history(limit=10**4), *other.tag_changes(10**4))]
             assert sorted(written) == list(range(1, other.revision() + 1))
         assert first.check() == []
         final = first.moments()
-        tagged = len({item for (item, _), value in model.annotations().items() if value > 0})
+        tagged = len({item for (item, _), value in model.annotation_matrix().items() if value > 0})
         assert [(last.words, last.tagged) for last in final[-1:]] == (
-            [(len(model.annotations()), tagged)] if first.history() else []
+            [(len(model.annotation_matrix()), tagged)] if first.history() else []
         )
 
 
@@ -256,7 +256,7 @@ def test_all_can_be_taken_back_and_brought_back_in_order(empty, sequence):
     """Whoever undoes what anybody did last is never refused."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        Collection(shutil.copytree(empty, f"{folder}/c")) as collection,
+        CollectionStore(shutil.copytree(empty, f"{folder}/c")) as collection,
     ):
         collection._database._connection.execute("PRAGMA synchronous = OFF")
         states = [state(collection)]
@@ -285,7 +285,7 @@ def test_words_move_to_the_other_tag_where_it_has_none(letters):
     assert letters.names() == ["x (retired 0)", "y"]
     assert letters.retired() == {0}
     assert numbers == [4, 5, 6, 7]
-    assert [str(line) for line in letters.namings()] == ["tag x merged into y"]
+    assert [str(line) for line in letters.tag_changes()] == ["tag x merged into y"]
     with pytest.raises(ValueError, match="tag 'x' is retired; it is brought back with new=True"):
         letters.annotate("a", {"x": 1})
     with pytest.raises(ValueError, match=r"there is no tag 'x .retired 0.'"):
@@ -327,10 +327,10 @@ def test_a_tag_made_for_a_word_goes_with_it_unless_others_use_it(letters):
 def test_what_stands_in_the_way_of_an_undo_is_told(letters):
     letters.rename_tag("x", "z", who="ann")
     letters.add_tag("x", who="bob")
-    before = letters.namings(), letters.names(), letters.revision()
+    before = letters.tag_changes(), letters.names(), letters.revision()
     with pytest.raises(ValueError, match="would be called 'x' again, as another is by now"):
         letters.undo("ann")
-    assert (letters.namings(), letters.names(), letters.revision()) == before
+    assert (letters.tag_changes(), letters.names(), letters.revision()) == before
     letters.rename_tag("x", "v", who="bob")
     letters.undo("ann")
     assert letters.names() == ["x", "y", "v"]
@@ -349,7 +349,7 @@ def test_namings_tell_the_story(letters):
     letters.rename_tag("z", "w", who="bob")
     letters.undo()
     letters.undo()
-    story = letters.namings()
+    story = letters.tag_changes()
     assert [str(line) for line in story] == [
         "tag z retired",
         "tag w renamed to z",
@@ -360,7 +360,7 @@ def test_namings_tell_the_story(letters):
     assert [line.undone for line in story] == [False, False, True, True]
     assert [line.undoes for line in story] == [1, 2, None, None]
     assert {line.column for line in story} == {2}
-    assert letters.namings(1) == story[:1]
+    assert letters.tag_changes(1) == story[:1]
 
 
 def test_imports_are_never_undone(letters):
@@ -378,7 +378,7 @@ def test_a_name_alone_makes_no_assignments_stale(letters):
     letters.annotate("a", {"x": 1})
     letters.save_features(np.eye(2))
     letters.save_graph(np.eye(2))
-    letters.save_assignments(np.full((2, 2), 0.5), letters.annotations().number)
+    letters.save_assignments(np.full((2, 2), 0.5), letters.annotation_matrix().number)
 
     def why():
         return letters.stale().get("assignments")
@@ -397,7 +397,7 @@ def test_a_name_alone_makes_no_assignments_stale(letters):
     letters.merge_tags("z", "y")
     assert "made after change 1, now 6" in why()
     assert letters.changed_since(revision) == ([0], True)
-    letters.save_assignments(np.full((2, 2), 0.5), letters.annotations().number)
+    letters.save_assignments(np.full((2, 2), 0.5), letters.annotation_matrix().number)
     assert why() is None
     letters.add_tag("v")
     assert why() == "made for 2 categories, now 3"
@@ -426,11 +426,11 @@ def test_files_of_the_first_format_are_brought_up_to_date(letters, tmp_path):
     connection.executescript(FIRST_FORMAT)
     connection.close()
     for _ in range(2):
-        with Collection.open(old) as collection, Collection.open(old) as other:
+        with CollectionStore.open(old) as collection, CollectionStore.open(old) as other:
             assert other.check() == []
             assert other.names() == TAGS
-            assert other.namings() == []
-            assert other.annotations().G.toarray().tolist() == [[1, 0], [1, 0]]
+            assert other.tag_changes() == []
+            assert other.annotation_matrix().G.toarray().tolist() == [[1, 0], [1, 0]]
             assert other.revision() == 4
             assert [(moment.words, moment.tagged) for moment in other.moments()] == [
                 (1, 1), (2, 1), (1, 1), (2, 2),
@@ -458,7 +458,7 @@ def test_two_programs_that_bring_one_file_up_to_date(letters, tmp_path):
     found = []
 
     def work():
-        with Collection.open(old) as collection:
+        with CollectionStore.open(old) as collection:
             found.append(collection.check())
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -3,9 +3,9 @@
 Importing this takes no time: NumPy and SciPy are loaded when arrays are first asked for.
 """
 
-from lass.collection.collection import Collection
-from lass.collection.folder import Annotations
-from lass.collection.records import Change, Item, Moment, Naming, Since
+from lass.collection.collection import CollectionStore
+from lass.collection.folder import AnnotationMatrix
+from lass.collection.records import Change, Item, Moment, TagChange, Since
 from lass.collection.settings import Settings
 
-__all__ = ["Annotations", "Change", "Collection", "Item", "Moment", "Naming", "Settings", "Since"]
+__all__ = ["AnnotationMatrix", "Change", "CollectionStore", "Item", "Moment", "TagChange", "Settings", "Since"]

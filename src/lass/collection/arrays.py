@@ -39,15 +39,15 @@ class Stamp:
 
 
 @dataclass(frozen=True)
-class Stored:
+class SavedArray:
     """An array, its stamp, and whatever was saved beside it."""
 
     matrix: Any
     stamp: Stamp
-    beside: dict[str, Any]
+    extras: dict[str, Any]
 
 
-def save(path: Path, matrix: Any, stamp: Stamp, beside: dict[str, Any]) -> None:
+def save(path: Path, matrix: Any, stamp: Stamp, extras: dict[str, Any]) -> None:
     """Write an array, dense or sparse or :class:`lass.solvers.sparse.Assignments`, whole or not at all."""
     import numpy as np
     import scipy.sparse as sp
@@ -58,7 +58,7 @@ def save(path: Path, matrix: Any, stamp: Stamp, beside: dict[str, Any]) -> None:
     arrays: dict[str, Any] = {}
     if isinstance(matrix, Assignments):
         arrays["background"], matrix = matrix.background, matrix.to_csr()
-    for name, value in (("matrix", matrix), *((f"beside_{name}", value) for name, value in beside.items())):
+    for name, value in (("matrix", matrix), *((f"beside_{name}", value) for name, value in extras.items())):
         pack_matrix(arrays, name, sp.csr_array(value) if sp.issparse(value) else value)
     for name, value in arrays.items():
         if value.dtype.kind not in "biufU":
@@ -66,12 +66,12 @@ def save(path: Path, matrix: Any, stamp: Stamp, beside: dict[str, Any]) -> None:
     if not _is_finite(matrix) or not _is_finite(arrays.get("background", 0.0)):
         raise ValueError("an array of a collection must be finite; found NaN or infinity")
     arrays["stamp"] = np.asarray(json.dumps(asdict(stamp)))
-    arrays["names"] = np.asarray(json.dumps(list(beside)))
+    arrays["names"] = np.asarray(json.dumps(list(extras)))
     path.parent.mkdir(exist_ok=True)
     write(path, arrays)
 
 
-def load(path: Path) -> Stored | None:
+def load(path: Path) -> SavedArray | None:
     """What :func:`save` wrote, or None if there is no file; any other file is a ``ValueError``."""
     return _guarded(path, lambda: _whole(path))
 
@@ -93,13 +93,13 @@ def _guarded(path: Path, reading: Callable[[], Thing]) -> Thing | None:
         ) from None
 
 
-def _whole(path: Path) -> Stored:
+def _whole(path: Path) -> SavedArray:
     from lass.model.files import read
 
     return read(path, _stored, "array")
 
 
-def _stored(data: dict[str, Any]) -> Stored:
+def _stored(data: dict[str, Any]) -> SavedArray:
     from lass.model.files import unpack_matrix
 
     stamp, matrix = _stamp(data), unpack_matrix(data, "matrix")
@@ -109,8 +109,8 @@ def _stored(data: dict[str, Any]) -> Stored:
         raise ValueError("the array is not finite")
     if "background" in data:
         matrix = _assignments(matrix, data["background"])
-    beside = {name: unpack_matrix(data, f"beside_{name}") for name in json.loads(str(data["names"]))}
-    return Stored(matrix, stamp, beside)
+    extras = {name: unpack_matrix(data, f"beside_{name}") for name in json.loads(str(data["names"]))}
+    return SavedArray(matrix, stamp, extras)
 
 
 def _assignments(stored: Any, background: Any) -> Any:

@@ -16,7 +16,7 @@ from lass.collection.settings import Settings
 from lass.collection.shelf import Shelf
 
 
-class Collection(Shelf):
+class CollectionStore(Shelf):
     """Items and what people say of them, in a folder that several programs may have open at once.
 
     Made by :meth:`create` or :meth:`open`. Every method that changes something returns
@@ -25,13 +25,13 @@ class Collection(Shelf):
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from lass.collection import Collection, Item
+    >>> from lass.collection import CollectionStore, Item
     >>> with TemporaryDirectory() as folder:
-    ...     songs = Collection.create(f"{folder}/songs", [Item("a"), Item("b")], ["jazz", "loud"])
+    ...     songs = CollectionStore.create(f"{folder}/songs", [Item("a"), Item("b")], ["jazz", "loud"])
     ...     songs.annotate("a", {"jazz": 1, "loud": -1}, who="ann")
     ...     songs.undo()
     ...     songs.redo()
-    ...     print(songs.annotations().G.toarray())
+    ...     print(songs.annotation_matrix().G.toarray())
     ...     songs.close()
     [1, 2]
     [3, 4]
@@ -41,7 +41,7 @@ class Collection(Shelf):
     """
 
     @classmethod
-    def open(cls, path: str | Path) -> Collection:
+    def open(cls, path: str | Path) -> CollectionStore:
         """The collection in a folder, brought to the present format if it is older."""
         return cls(path)
 
@@ -51,12 +51,12 @@ class Collection(Shelf):
         path: str | Path,
         items: Iterable[Item],
         categories: Iterable[str] = (),
-        words: Iterable[tuple[str, str, float]] = (),
+        annotations: Iterable[tuple[str, str, float]] = (),
         *,
         settings: Settings | None = None,
         features: Any = None,
         graph: Any = None,
-    ) -> Collection:
+    ) -> CollectionStore:
         """Make a new folder, whole or not at all.
 
         Parameters
@@ -80,7 +80,7 @@ class Collection(Shelf):
                 if graph is not None:
                     collection.save_graph(graph)
 
-        build(Path(path), items, categories, words, Settings() if settings is None else settings, finish)
+        build(Path(path), items, categories, annotations, Settings() if settings is None else settings, finish)
         return cls(path)
 
     def annotate(
@@ -148,13 +148,13 @@ class Collection(Shelf):
     def add_items(
         self,
         items: Iterable[Item],
-        words: Iterable[tuple[str, str, float]] = (),
+        annotations: Iterable[tuple[str, str, float]] = (),
         *,
         who: str = "",
         new: bool = False,
     ) -> int:
         """Put items behind those that are there, with words on them or others; how many there are then."""
-        items, words = list(items), list(words)
+        items, words = list(items), list(annotations)
         with self._database.writing() as connection:
             count = store.add_items(connection, items)
             action = log.Action(connection, who, log.IMPORT)

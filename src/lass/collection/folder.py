@@ -11,14 +11,14 @@ from lass.collection import checking, log, store, tags
 from lass.collection import history as past
 from lass.collection.creation import SETTINGS, TAGS
 from lass.collection.database import Database
-from lass.collection.records import Change, Item, Moment, Naming, Since
+from lass.collection.records import Change, Item, Moment, TagChange, Since
 from lass.collection.settings import Settings
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
 
-class Annotations(NamedTuple):
+class AnnotationMatrix(NamedTuple):
     """What is said: signed affinities with the names of rows and columns, as of a change of the log.
 
     The columns of retired tags are empty.
@@ -78,12 +78,12 @@ class Folder:
         with self._database.reading() as connection:
             return tags.retired(connection)
 
-    def items(self, ids: Iterable[str] | None = None) -> list[Item]:
+    def get_items(self, ids: Iterable[str] | None = None) -> list[Item]:
         """All items by row, or those with these ids in this order."""
         with self._database.reading() as connection:
             return store.items(connection, ids)
 
-    def annotations(self) -> Annotations:
+    def annotation_matrix(self) -> AnnotationMatrix:
         """Everything that is said, as a signed matrix; all parts are of the same moment."""
         import numpy as np
         import scipy.sparse as sp
@@ -99,7 +99,7 @@ class Folder:
                 raise DatabaseError("words on items or categories that are not there")
         places = item.astype(np.int32), category.astype(np.int32)
         G = sp.csr_array((value, places), shape=(len(ids), len(names)))
-        return Annotations(G, ids, names, number, retired)
+        return AnnotationMatrix(G, ids, names, number, retired)
 
     def annotations_of(self, item: str) -> Mapping[str, int]:
         """What is said of one item, by tag."""
@@ -112,7 +112,7 @@ class Folder:
         with self._database.reading() as connection:
             return past.history(connection, item, limit)
 
-    def namings(self, limit: int = 100) -> list[Naming]:
+    def tag_changes(self, limit: int = 100) -> list[TagChange]:
         """The last changes of tags (made, renamed, merged, retired), the latest first."""
         _check_limit(limit)
         with self._database.reading() as connection:

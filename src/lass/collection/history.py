@@ -7,7 +7,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from lass.collection.log import stands
-from lass.collection.records import Change, Moment, Naming, Since
+from lass.collection.records import Change, Moment, TagChange, Since
 from lass.collection.store import find_item
 
 
@@ -26,7 +26,7 @@ def history(connection: Connection, item: Any, limit: int) -> list[Change]:
     ]
 
 
-def namings(connection: Connection, limit: int) -> list[Naming]:
+def namings(connection: Connection, limit: int) -> list[TagChange]:
     """The last changes of tags, the latest first; the names that all began with are no changes."""
     found = connection.execute(
         "SELECT c.number, c.batch, c.at, c.who, c.category,"
@@ -38,7 +38,7 @@ def namings(connection: Connection, limit: int) -> list[Naming]:
         (limit,),
     )
     return [
-        Naming(number, batch, at, by, column, before, name, into, undoes, bool(undone))
+        TagChange(number, batch, at, by, column, before, name, into, undoes, bool(undone))
         for number, batch, at, by, column, before, name, into, undoes, undone in found
     ]
 

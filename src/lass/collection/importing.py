@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lass.collection import Item, Settings
-    from lass.collection.reading import Items, Problem, Word
+    from lass.collection.reading import Items, BadRow, Annotation
 
 
 @dataclass
@@ -18,8 +18,8 @@ class Imported:
     """Items and words as a collection takes them, and what was left out."""
 
     items: list[Item] = field(default_factory=list)
-    words: list[Word] = field(default_factory=list)
-    skipped: list[Problem] = field(default_factory=list)
+    annotations: list[Annotation] = field(default_factory=list)
+    skipped: list[BadRow] = field(default_factory=list)
     found: Items | None = None
 
     @property
@@ -42,13 +42,13 @@ def read(
             items, id=id, title=title, text=tuple(text) or None, numeric=numeric, tags_column=tag_column,
             separator=separator, encoding=encoding, skip_bad=skip_bad,
         )  # fmt: skip
-        result.items, result.words, result.skipped = _items(found), found.words, list(found.skipped)
+        result.items, result.annotations, result.skipped = _items(found), found.annotations, list(found.skipped)
     if tags is not None:
         said = read_tags(
             tags, ids={*known, *result.ids}, layout=layout, value=value, separator=separator,
             encoding=encoding, skip_bad=skip_bad,
         )  # fmt: skip
-        result.words = result.words + said.words
+        result.annotations = result.annotations + said.annotations
         result.skipped += said.skipped
     _check_values(result, tags or items, skip_bad)
     return result
@@ -73,26 +73,26 @@ def _is_known(value: Any) -> bool:
 
 def _check_values(result: Imported, file: Path | None, skip_bad: bool) -> None:
     """A collection keeps +1 and -1; other numbers are bad rows."""
-    from lass.collection.reading import BadInput, Problem
+    from lass.collection.reading import BadInput, BadRow
 
     kept = []
-    for word in result.words:
+    for word in result.annotations:
         if abs(word.value) == 1:
             kept.append(word)
             continue
         message = f"a word must be +1 or -1; found {word.value:g} for item {word.item!r} and tag {word.tag!r}"
         if not skip_bad:
             raise BadInput(str(file), None, message + ". Round it, or leave it out with --skip-bad")
-        result.skipped.append(Problem(str(file), None, message))
-    result.words = kept
+        result.skipped.append(BadRow(str(file), None, message))
+    result.annotations = kept
 
 
-def names_of(words: Iterable[Word]) -> list[str]:
+def names_of(words: Iterable[Annotation]) -> list[str]:
     """The tags that are spoken of, sorted."""
     return sorted({word.tag for word in words})
 
 
-def told(skipped: list[Problem]) -> str:
+def told(skipped: list[BadRow]) -> str:
     """What was left out, in a line."""
     return f"{len(skipped):,} bad rows left out; the first: {skipped[0]}" if skipped else ""
 

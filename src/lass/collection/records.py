@@ -61,7 +61,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Naming:
+class TagChange:
     """One line of the log of tags: one was made, renamed, merged or retired, or that was taken back.
 
     Attributes

@@ -17,19 +17,19 @@ ARRAYS = "arrays"
 class Shelf(Folder):
     """A folder with features, graph, assignments and map, each in a file of its own or not there yet."""
 
-    def stored(self, name: str) -> arrays.Stored | None:
+    def saved_array(self, name: str) -> arrays.SavedArray | None:
         """One of the arrays with its stamp and whatever was saved beside; None if not there."""
         return arrays.load(self._file(name))
 
     @property
     def features(self) -> Any:
         """The features of the items, dense or CSR, one row an item; None if not there."""
-        return _matrix(self.stored("features"))
+        return _matrix(self.saved_array("features"))
 
     @property
     def graph(self) -> Any:
         """The weights of the ties between items, CSR; None if not there."""
-        return _matrix(self.stored("graph"))
+        return _matrix(self.saved_array("graph"))
 
     @property
     def assignments(self) -> Any:
@@ -37,28 +37,28 @@ class Shelf(Folder):
 
         An array, or :class:`lass.solvers.sparse.Assignments` where all numbers did not fit into the memory.
         """
-        return _matrix(self.stored("assignments"))
+        return _matrix(self.saved_array("assignments"))
 
     @property
     def map(self) -> Any:
         """A point from -1 to 1 for each item, similar ones side by side; None if not there."""
-        return _matrix(self.stored("map"))
+        return _matrix(self.saved_array("map"))
 
-    def save_features(self, X: Any, **beside: Any) -> None:
+    def save_features(self, X: Any, **extras: Any) -> None:
         """Keep features made under the present settings, with anything that belongs to them."""
-        self._save("features", X, 0, beside)
+        self._save("features", X, 0, extras)
 
-    def save_graph(self, W: Any, **beside: Any) -> None:
+    def save_graph(self, W: Any, **extras: Any) -> None:
         """Keep a graph made from the saved features under the present settings."""
-        self._save("graph", W, 0, beside)
+        self._save("graph", W, 0, extras)
 
-    def save_assignments(self, Z: Any, number: int, **beside: Any) -> None:
+    def save_assignments(self, Z: Any, number: int, **extras: Any) -> None:
         """Keep assignments made from the saved graph and the words as of change ``number``."""
-        self._save("assignments", Z, number, beside)
+        self._save("assignments", Z, number, extras)
 
-    def save_map(self, points: Any, **beside: Any) -> None:
+    def save_map(self, points: Any, **extras: Any) -> None:
         """Keep points drawn from the saved graph."""
-        self._save("map", points, 0, beside)
+        self._save("map", points, 0, extras)
 
     def stale(self) -> dict[str, str]:
         """The arrays that must be made anew, each with the reason in words; empty if all are fresh.
@@ -88,7 +88,7 @@ class Shelf(Folder):
             raise ValueError(f"name must be one of {', '.join(map(repr, CHAIN))}; found {name!r}")
         return self.path / ARRAYS / f"{name}.npz"
 
-    def _save(self, name: str, matrix: Any, number: int, beside: dict[str, Any]) -> None:
+    def _save(self, name: str, matrix: Any, number: int, extras: dict[str, Any]) -> None:
         shape: tuple[int, ...] = getattr(matrix, "shape", ())
         with self._database.reading() as connection:
             items, latest = store.count_items(connection), log.last(connection)
@@ -111,8 +111,8 @@ class Shelf(Folder):
             settings=relevant(name, self.settings),
             source=source.token if source else "",
         )
-        arrays.save(self._file(name), matrix, stamp, beside)
+        arrays.save(self._file(name), matrix, stamp, extras)
 
 
-def _matrix(stored: arrays.Stored | None) -> Any:
+def _matrix(stored: arrays.SavedArray | None) -> Any:
     return None if stored is None else stored.matrix

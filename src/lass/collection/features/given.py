@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection.reading.cells import BadCell, number_of, text_of, value_of
-from lass.collection.reading.errors import Problem, Watch, shown
+from lass.collection.reading.errors import BadRow, BadRowLog, shown
 from lass.collection.reading.tables import open_table
 
 Vectors = NDArray[np.float32]
@@ -42,34 +42,34 @@ def read_vectors(path: str | Path, ids: Sequence[str]) -> Vectors:
            [1., 0.]], dtype=float32)
     """
     path = Path(path)
-    watch = Watch(path)
+    bad_rows = BadRowLog(path)
     vectors, names = (
-        _arrays(path, watch) if path.suffix.lower() in (".npy", ".npz") else _columns(path, watch)
+        _arrays(path, bad_rows) if path.suffix.lower() in (".npy", ".npz") else _columns(path, bad_rows)
     )
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiub" or not vectors.shape[1]:
-        raise watch.stop(f"needs a table of numbers, one row an item; found {vectors.dtype} {vectors.shape}")
+        raise bad_rows.error(f"needs a table of numbers, one row an item; found {vectors.dtype} {vectors.shape}")
     if names is not None and len(names) != len(vectors):
-        raise watch.stop(f"has {len(vectors)} vectors but {len(names)} ids")
+        raise bad_rows.error(f"has {len(vectors)} vectors but {len(names)} ids")
     with np.errstate(over="ignore"):
         vectors = vectors.astype(np.float32)
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         row = int(np.flatnonzero(~finite)[0]) + 1
-        raise watch.stop("NaN, infinity or a number beyond single precision; repair that vector", row)
+        raise bad_rows.error("NaN, infinity or a number beyond single precision; repair that vector", row)
     if names is None:
         if len(vectors) != len(ids):
-            raise watch.stop(f"has {len(vectors)} rows for {len(ids)} items; give it ids, or one row an item")
+            raise bad_rows.error(f"has {len(vectors)} rows for {len(ids)} items; give it ids, or one row an item")
         return vectors
     where = {name: row for row, name in enumerate(names)}
     if len(where) < len(names):
-        raise watch.stop("names an item twice; keep one vector an item")
+        raise bad_rows.error("names an item twice; keep one vector an item")
     missing = [item for item in ids if item not in where]
     if missing:
-        raise watch.stop(f"has no vector for {len(missing)} of {len(ids)} items, such as {shown(missing[0])}")
+        raise bad_rows.error(f"has no vector for {len(missing)} of {len(ids)} items, such as {shown(missing[0])}")
     return vectors[[where[item] for item in ids]]
 
 
-def _arrays(path: Path, watch: Watch) -> tuple[NDArray[Any], list[str] | None]:
+def _arrays(path: Path, bad_rows: BadRowLog) -> tuple[NDArray[Any], list[str] | None]:
     try:
         with path.open("rb") as raw:
             loaded = np.load(raw, allow_pickle=False)
@@ -79,16 +79,16 @@ def _arrays(path: Path, watch: Watch) -> tuple[NDArray[Any], list[str] | None]:
                 data = {name: np.asarray(file[name]) for name in file.files}
     except Exception as error:  # a decoder of damaged bytes may raise anything
         reason = ascii(str(error).split("\n")[0])[1:-1][:120]
-        raise watch.stop(f"not a sound NumPy file of plain numbers ({reason}); write it again") from None
+        raise bad_rows.error(f"not a sound NumPy file of plain numbers ({reason}); write it again") from None
     names = data.pop("ids", None)
     vectors = data.get("vectors", next(iter(data.values())) if len(data) == 1 else None)
     if vectors is None:
-        raise watch.stop(f"needs an array called vectors; found {', '.join(map(shown, data)) or 'none'}")
+        raise bad_rows.error(f"needs an array called vectors; found {', '.join(map(shown, data)) or 'none'}")
     return vectors, None if names is None else [str(name) for name in names.ravel().tolist()]
 
 
-def _columns(path: Path, watch: Watch) -> tuple[NDArray[Any], list[str] | None]:
-    table = open_table(path, watch)
+def _columns(path: Path, bad_rows: BadRowLog) -> tuple[NDArray[Any], list[str] | None]:
+    table = open_table(path, bad_rows)
     name = table.find("id", "item", "item_id", "key")
     at = None if name is None else table.position(name)
     others = [(i, column) for i, column in enumerate(table.columns) if i != at]
@@ -98,7 +98,7 @@ def _columns(path: Path, watch: Watch) -> tuple[NDArray[Any], list[str] | None]:
             names.append("" if at is None else text_of(cells[at]).strip())
             rows.append([_entry(cells[i], column) for i, column in others])
         except BadCell as error:
-            watch.bad_row(line, str(error))
+            bad_rows.add(line, str(error))
     return np.array(rows, np.float64).reshape(len(rows), -1), None if at is None else names
 
 
@@ -111,7 +111,7 @@ def _entry(cell: Any, name: str) -> float:
 
 def read_edges(
     path: str | Path, ids: Sequence[str], *, encoding: str | None = None, skip_bad: bool = False
-) -> tuple[sp.csr_array, list[Problem]]:
+) -> tuple[sp.csr_array, list[BadRow]]:
     r"""A graph from a table of ties: two items and, where given, a weight > 0 a row.
 
     The two columns with items come first, the weight third (one without it). A tie holds
@@ -137,10 +137,10 @@ def read_edges(
     array([[0. , 0.5],
            [0.5, 0. ]])
     """
-    watch = Watch(path, skip_bad)
-    table = open_table(path, watch, encoding)
+    bad_rows = BadRowLog(path, skip_bad)
+    table = open_table(path, bad_rows, encoding)
     if len(table.columns) not in (2, 3):
-        raise watch.stop(f"needs columns a, b and, if you like, weight; found {len(table.columns)} columns")
+        raise bad_rows.error(f"needs columns a, b and, if you like, weight; found {len(table.columns)} columns")
     where = {item: n for n, item in enumerate(ids)}
     ties: dict[tuple[int, int], float] = {}
     for line, cells in table.rows:
@@ -153,18 +153,18 @@ def read_edges(
             if weight < 0:
                 raise BadCell(f"a weight must be >= 0; found {weight:g}")
         except BadCell as error:
-            watch.bad_row(line, str(error))
+            bad_rows.add(line, str(error))
             continue
         low, high = sorted((where[ends[0]], where[ends[1]]))
         if low != high and weight:
             ties[low, high] = max(weight, ties.get((low, high), 0.0))
-    if not ties and watch.skipped:
-        raise watch.nothing_left("ties")
+    if not ties and bad_rows.skipped:
+        raise bad_rows.nothing_left("ties")
     pairs = np.array(list(ties), np.intp).reshape(-1, 2)
     half = sp.csr_array(
         (np.array(list(ties.values()), float), (pairs[:, 0], pairs[:, 1])), shape=(len(ids),) * 2
     )
-    return sp.csr_array(half + half.T), watch.skipped
+    return sp.csr_array(half + half.T), bad_rows.skipped
 
 
 def embed_texts(texts: Sequence[str], model: str = "sentence-transformers/all-MiniLM-L6-v2") -> Vectors:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.collection.reading.errors import BadInput, Problem
+from lass.collection.reading.errors import BadInput, BadRow
 from lass.collection.reading.folders import no_image, open_image
 
 #: a picture is looked at in this size
@@ -19,7 +19,7 @@ COLUMNS = LEVELS**3 + CELLS**2 * DIRECTIONS
 
 
 def image_features(
-    paths: Sequence[str | Path], *, skipped: list[Problem] | None = None
+    paths: Sequence[str | Path], *, skipped: list[BadRow] | None = None
 ) -> NDArray[np.float32]:
     """Colour and texture of pictures, one row each of length one; compare by cosine.
 
@@ -52,7 +52,7 @@ def image_features(
         except BadInput as error:
             if skipped is None:
                 raise
-            skipped.append(error.problem)
+            skipped.append(error.bad_row)
     return rows
 
 

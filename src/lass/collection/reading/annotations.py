@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from lass.collection.reading.cells import BadCell, separator_of, tags_of, text_of
-from lass.collection.reading.errors import Watch, shown
+from lass.collection.reading.errors import BadRowLog, shown
 
 
-class Word(NamedTuple):
+class Annotation(NamedTuple):
     """One thing said: the item is about the tag (+1), is not (-1), or something between."""
 
     item: str
@@ -17,21 +17,21 @@ class Word(NamedTuple):
     value: float
 
 
-class Ledger:
+class AnnotationCollector:
     """Collects words, each (item, tag) once, and finds those that contradict one another."""
 
-    def __init__(self, watch: Watch, ids: Collection[str] | None = None) -> None:
-        self.watch = watch
+    def __init__(self, bad_rows: BadRowLog, ids: Collection[str] | None = None) -> None:
+        self.bad_rows = bad_rows
         self.ids = None if ids is None else ids if isinstance(ids, set | frozenset | dict) else set(ids)
         self.said: dict[tuple[str, str], tuple[float, int]] = {}
 
     def add(self, line: int, item: str, pairs: Iterable[tuple[str, float]]) -> None:
         """Take the words of one row."""
         if not item:
-            self.watch.bad_row(line, "no item is named here; give each row the id of an item")
+            self.bad_rows.add(line, "no item is named here; give each row the id of an item")
             return
         if self.ids is not None and item not in self.ids:
-            self.watch.bad_row(
+            self.bad_rows.add(
                 line,
                 f"item {shown(item)} is not in the collection; add it to the items, or leave this row out",
             )
@@ -39,22 +39,22 @@ class Ledger:
         for tag, value in pairs:
             before = self.said.setdefault((item, tag), (value, line))
             if before[0] != value:
-                self.watch.bad_row(
+                self.bad_rows.add(
                     line, f"item {shown(item)} has {value:g} for tag {shown(tag)}, but {before[0]:g} in line "
                     f"{before[1]}; keep one of them",
                 )  # fmt: skip
 
     @property
-    def words(self) -> list[Word]:
+    def annotations(self) -> list[Annotation]:
         """The words so far; a value of zero says nothing and is none."""
-        return [Word(item, tag, value) for (item, tag), (value, _) in self.said.items() if value]
+        return [Annotation(item, tag, value) for (item, tag), (value, _) in self.said.items() if value]
 
 
-def add_cells(taken: list[tuple[int, Any, Any]], separator: str | None, ledger: Ledger) -> None:
+def add_cells(taken: list[tuple[int, Any, Any]], separator: str | None, collector: AnnotationCollector) -> None:
     """Words from (line, item, cell with its tags); the separator is found in all cells together."""
     separator = separator or separator_of([cell for _, _, cell in taken])
     for line, item, cell in taken:
         try:
-            ledger.add(line, text_of(item).strip(), tags_of(cell, separator))
+            collector.add(line, text_of(item).strip(), tags_of(cell, separator))
         except BadCell as error:
-            ledger.watch.bad_row(line, str(error))
+            collector.bad_rows.add(line, str(error))

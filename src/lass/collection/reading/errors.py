@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Problem(NamedTuple):
+class BadRow(NamedTuple):
     """What is wrong in one place of a file; ``line`` is a row number in Parquet, None for a whole file."""
 
     file: str
@@ -30,44 +30,44 @@ class BadInput(ValueError):  # noqa: N818
     """
 
     def __init__(self, file: str | Path, line: int | None, message: str) -> None:
-        self.problem = Problem(str(file), line, message)
-        super().__init__(str(self.problem))
+        self.bad_row = BadRow(str(file), line, message)
+        super().__init__(str(self.bad_row))
 
     @property
     def file(self) -> str:
         """The file as it was named."""
-        return self.problem.file
+        return self.bad_row.file
 
     @property
     def line(self) -> int | None:
         """Where in the file, from 1; None where it is about the whole file."""
-        return self.problem.line
+        return self.bad_row.line
 
 
-class Watch:
+class BadRowLog:
     """Stops at the first bad row of a file, or takes notes and goes on where ``skip_bad`` says so."""
 
     def __init__(self, file: str | Path, skip_bad: bool = False) -> None:
         self.file = str(file)
         self.skip_bad = skip_bad
-        self.skipped: list[Problem] = []
+        self.skipped: list[BadRow] = []
 
-    def stop(self, message: str, line: int | None = None) -> BadInput:
+    def error(self, message: str, line: int | None = None) -> BadInput:
         """The exception for trouble that no skipping of rows can mend."""
         return BadInput(self.file, line, message)
 
-    def bad_row(self, line: int | None, message: str) -> None:
+    def add(self, line: int | None, message: str) -> None:
         """A row that cannot be used."""
         if not self.skip_bad:
-            raise self.stop(message, line)
-        self.skipped.append(Problem(self.file, line, message))
+            raise self.error(message, line)
+        self.skipped.append(BadRow(self.file, line, message))
 
     def nothing_left(self, what: str) -> BadInput:
         """The exception for a file without a single good row."""
         if not self.skipped:
-            return self.stop(f"no {what} in it; it has a header at most. Is it the right file?")
+            return self.error(f"no {what} in it; it has a header at most. Is it the right file?")
         first = self.skipped[0]
-        return self.stop(
+        return self.error(
             f"none of its rows can be used; the first of {len(self.skipped)} problems: {first.message}",
             first.line,
         )

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from lass.collection.reading.errors import BadInput, Watch
+from lass.collection.reading.errors import BadInput, BadRowLog
 from lass.collection.reading.items import Items
 from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, text_lines
 
@@ -19,15 +19,15 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 MOST_PIXELS = 64_000_000
 
 
-def read_folder(folder: Path, watch: Watch, encoding: str | None = None) -> Items:
+def read_folder(folder: Path, bad_rows: BadRowLog, encoding: str | None = None) -> Items:
     """Texts or pictures, whichever there are more of; hidden files are not looked at."""
     found: dict[str, list[Path]] = {"texts": [], "images": [], "": []}
-    for path in _files(folder, watch):
+    for path in _files(folder, bad_rows):
         kind = path.suffix.lower()
         found["texts" if kind in TEXTS else "images" if kind in IMAGES else ""].append(path)
     kind = "images" if len(found["images"]) > len(found["texts"]) else "texts"
     if not found[kind]:
-        raise watch.stop(
+        raise bad_rows.error(
             f"no texts ({', '.join(TEXTS)}) and no pictures ({', '.join(IMAGES)}) in this folder"
         )
     items = Items(kind="images" if kind == "images" else "texts")
@@ -38,10 +38,10 @@ def read_folder(folder: Path, watch: Watch, encoding: str | None = None) -> Item
         items.columns = {"width": [], "height": []}
     for path in found[kind]:
         name = path.relative_to(folder).as_posix()
-        own = Watch(path)
+        own = BadRowLog(path)
         try:
             if message := fault(name):
-                raise own.stop(f"the name of the file cannot be an id: {message}")
+                raise own.error(f"the name of the file cannot be an id: {message}")
             title, text = path.stem, ""
             if kind == "images":
                 with open_image(path) as image:
@@ -53,23 +53,23 @@ def read_folder(folder: Path, watch: Watch, encoding: str | None = None) -> Item
                 first = (line.strip(" \t#*=-") for line in text.splitlines())
                 title = next(filter(None, first), title)[:200]
         except BadInput as error:
-            watch.file = error.file
-            watch.bad_row(error.line, error.problem.message)
+            bad_rows.file = error.file
+            bad_rows.add(error.line, error.bad_row.message)
             continue
         items.ids.append(name)
         items.titles.append(title)
         items.texts.append(text)
         items.paths.append(path)
-    watch.file = str(folder)
+    bad_rows.file = str(folder)
     if not items.ids:
-        raise watch.nothing_left("items")
-    items.skipped = watch.skipped
+        raise bad_rows.nothing_left("items")
+    items.skipped = bad_rows.skipped
     return items
 
 
-def _files(folder: Path, watch: Watch) -> list[Path]:
+def _files(folder: Path, bad_rows: BadRowLog) -> list[Path]:
     def stop(error: OSError) -> None:
-        raise watch.stop(f"cannot be read ({error.strerror})")
+        raise bad_rows.error(f"cannot be read ({error.strerror})")
 
     paths = []
     for place, folders, names in os.walk(folder, onerror=stop):
@@ -78,24 +78,24 @@ def _files(folder: Path, watch: Watch) -> list[Path]:
     return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
 
 
-def read_text(path: Path, watch: Watch, encoding: str | None = None) -> str:
+def read_text(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -> str:
     """The whole text of one file; line ends become newlines."""
     parts, size = [], 0
-    for _, line in text_lines(path, watch, encoding):
+    for _, line in text_lines(path, bad_rows, encoding):
         size += len(line)
         if size > LIMIT:
-            raise watch.stop(f"a text {TOO_LONG}")
+            raise bad_rows.error(f"a text {TOO_LONG}")
         parts.append(line)
     return "".join(parts).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def open_image(path: Path) -> Any:
     """A picture, its header read and its size bounded, its pixels not yet."""
-    watch = Watch(path)
+    bad_rows = BadRowLog(path)
     try:
         pillow = import_module("PIL.Image")
     except ImportError:
-        raise watch.stop("pictures need the package Pillow: pip install pillow") from None
+        raise bad_rows.error("pictures need the package Pillow: pip install pillow") from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -105,7 +105,7 @@ def open_image(path: Path) -> Any:
         raise no_image(path, error) from None
     if width * height > MOST_PIXELS:
         image.close()
-        raise watch.stop(
+        raise bad_rows.error(
             f"{width} x {height} pixels are more than {MOST_PIXELS:,}, the most read; make it smaller"
         )
     return image

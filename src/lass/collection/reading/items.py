@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from lass.collection.reading.annotations import Ledger, Word, add_cells
+from lass.collection.reading.annotations import AnnotationCollector, Annotation, add_cells
 from lass.collection.reading.cells import BadCell, number_of, plain_of, text_of
-from lass.collection.reading.errors import Problem, Watch, shown
+from lass.collection.reading.errors import BadRow, BadRowLog, shown
 from lass.collection.reading.tables import Table, open_table
 
 ID = ("id", "item", "item_id", "key")
@@ -30,8 +30,8 @@ class Items:
     titles: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     columns: dict[str, list[Any]] = field(default_factory=dict)
-    words: list[Word] = field(default_factory=list)
-    skipped: list[Problem] = field(default_factory=list)
+    annotations: list[Annotation] = field(default_factory=list)
+    skipped: list[BadRow] = field(default_factory=list)
     kind: Literal["table", "texts", "images"] = "table"
     text_columns: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
@@ -101,16 +101,16 @@ def read_items(
     ...     items = read_items(path, id="package", text="summary", tags_column="tags")
     >>> items.ids, items.texts
     (['mutt', 'nethack'], ['reads mail', 'a game'])
-    >>> items.words[1]
-    Word(item='mutt', tag='game', value=-1.0)
+    >>> items.annotations[1]
+    Annotation(item='mutt', tag='game', value=-1.0)
     """
     path = Path(path)
-    watch = Watch(path, skip_bad)
+    bad_rows = BadRowLog(path, skip_bad)
     if path.is_dir():
         from lass.collection.reading.folders import read_folder
 
-        return read_folder(path, watch, encoding)
-    table = open_table(path, watch, encoding)
+        return read_folder(path, bad_rows, encoding)
+    table = open_table(path, bad_rows, encoding)
     names = (text,) if isinstance(text, str) else None if text is None else tuple(text)
     return _read_table(table, id, title, names, tuple(numeric), tags_column, separator)
 
@@ -119,7 +119,7 @@ def _read_table(
     table: Table, id: str | None, title: str | None, text: tuple[str, ...] | None, numeric: tuple[str, ...],
     tags_column: str | None, separator: str | None,
 ) -> Items:  # fmt: skip
-    watch = table.watch
+    bad_rows = table.bad_rows
     id = id or table.find(*ID) or table.columns[0]
     title = title or table.find(*TITLE) or id
     if text is None:
@@ -155,7 +155,7 @@ def _read_table(
                 for i, column in extra_at.items()
             ]
         except BadCell as error:
-            watch.bad_row(line, str(error))
+            bad_rows.add(line, str(error))
             continue
         lines[item] = line
         items.ids.append(item)
@@ -166,9 +166,9 @@ def _read_table(
         if tags_at is not None:
             tags.append((line, item, cells[tags_at]))
     if not items.ids:
-        raise watch.nothing_left("items")
-    ledger = Ledger(watch)
-    add_cells(tags, separator, ledger)
-    items.words = ledger.words
-    items.skipped = watch.skipped
+        raise bad_rows.nothing_left("items")
+    collector = AnnotationCollector(bad_rows)
+    add_cells(tags, separator, collector)
+    items.annotations = collector.annotations
+    items.skipped = bad_rows.skipped
     return items

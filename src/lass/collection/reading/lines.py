@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from lass.collection.reading.errors import BadInput, Watch, shown
+from lass.collection.reading.errors import BadInput, BadRowLog, shown
 
 #: longest line, cell or text that is read, in characters
 LIMIT = 10_000_000
@@ -29,7 +29,7 @@ MARKS = (
 OTHER = "pass encoding= (--encoding on the command line): cp1252 is common in the West, gb18030 in China"
 
 
-def text_lines(path: Path, watch: Watch, encoding: str | None = None) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -> Iterator[tuple[int, str]]:
     """Number and text of each line, line ends kept; bad lines go to ``watch``.
 
     A file that ends in .gz is unpacked. UTF-8, or what the byte-order mark says, unless
@@ -41,7 +41,7 @@ def text_lines(path: Path, watch: Watch, encoding: str | None = None) -> Iterato
         try:
             codecs.lookup(encoding)
         except (LookupError, ValueError):  # ValueError: a NUL in the name
-            raise unknown_encoding(watch, encoding) from None
+            raise unknown_encoding(bad_rows, encoding) from None
     try:
         # bytes that are not text become lone surrogates, so that one bad line does not end the reading
         form = {"encoding": encoding or _encoding(path), "errors": "surrogateescape", "newline": ""}
@@ -50,7 +50,7 @@ def text_lines(path: Path, watch: Watch, encoding: str | None = None) -> Iterato
                 number += 1
                 size += len(line)
                 if size > UNPACKED and is_packed(path):
-                    raise watch.stop(
+                    raise bad_rows.error(
                         f"more than {UNPACKED:,} characters unpacked; unpack it yourself", number
                     )
                 if number == 1:
@@ -58,21 +58,21 @@ def text_lines(path: Path, watch: Watch, encoding: str | None = None) -> Iterato
                 if len(line) > LIMIT and line[-1] not in "\r\n":
                     while (rest := file.readline(LIMIT)) and rest[-1] not in "\r\n":
                         pass
-                    watch.bad_row(number, f"a line {TOO_LONG}")
+                    bad_rows.add(number, f"a line {TOO_LONG}")
                 elif message := fault(line):
-                    watch.bad_row(number, message)
+                    bad_rows.add(number, message)
                 else:
                     yield number, line
     except UnicodeError as error:
         reason = getattr(error, "reason", str(error))
         name = getattr(error, "encoding", None) or encoding or "utf-8"
-        raise watch.stop(f"not {name} from here on ({reason}); {OTHER}", number + 1) from None
+        raise bad_rows.error(f"not {name} from here on ({reason}); {OTHER}", number + 1) from None
     except LookupError:
-        raise unknown_encoding(watch, encoding) from None
+        raise unknown_encoding(bad_rows, encoding) from None
     except (EOFError, zlib.error) as error:
-        raise watch.stop(f"a damaged compressed file ({error}); pack it again", number + 1) from None
+        raise bad_rows.error(f"a damaged compressed file ({error}); pack it again", number + 1) from None
     except OSError as error:
-        raise watch.stop(f"cannot be read ({error.strerror or error})") from None
+        raise bad_rows.error(f"cannot be read ({error.strerror or error})") from None
 
 
 def is_packed(path: Path) -> bool:
@@ -90,9 +90,9 @@ def _opened(path: Path, mode: str, **form: Any) -> IO[Any]:
     return opened(path, mode, **form)
 
 
-def unknown_encoding(watch: Watch, encoding: str | None) -> BadInput:
+def unknown_encoding(bad_rows: BadRowLog, encoding: str | None) -> BadInput:
     """The exception for an encoding that is none, or none of texts."""
-    return watch.stop(f"encoding {shown(encoding)} is not known; try utf-8, cp1252 or utf-16")
+    return bad_rows.error(f"encoding {shown(encoding)} is not known; try utf-8, cp1252 or utf-16")
 
 
 def _encoding(path: Path) -> str:

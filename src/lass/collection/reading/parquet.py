@@ -6,23 +6,23 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from lass.collection.reading.errors import Watch
+from lass.collection.reading.errors import BadRowLog
 from lass.collection.reading.tables import Rows, Table
 
 BATCH = 4096
 
 
-def open_parquet(path: Path, watch: Watch, encoding: str | None = None) -> Table:
+def open_parquet(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -> Table:
     """Columns of texts, numbers, truth values, dates and lists of them; others are left out, by name."""
-    file = parquet_file(path, watch)
+    file = parquet_file(path, bad_rows)
     try:
         schema = file.schema_arrow
         fields = [(field.name, field.type) for field in schema]
     except Exception as error:
-        raise damaged(watch, error) from None
+        raise damaged(bad_rows, error) from None
     names = [name for name, kind in fields if _plain(kind)]
     if len(set(names)) < len(names) or not names:
-        raise watch.stop("needs columns of text or numbers, each with a name of its own")
+        raise bad_rows.error("needs columns of text or numbers, each with a name of its own")
     left_out = [name for name, kind in fields if not _plain(kind)]
 
     def rows() -> Rows:
@@ -33,34 +33,34 @@ def open_parquet(path: Path, watch: Watch, encoding: str | None = None) -> Table
                 batch = next(batches, None)
                 cells = [] if batch is None else [batch.column(name).to_pylist() for name in names]
             except Exception as error:
-                raise damaged(watch, error, number + 1) from None
+                raise damaged(bad_rows, error, number + 1) from None
             if batch is None:
                 return
             for row in zip(*cells, strict=True):
                 number += 1
                 yield number, list(row)
 
-    return Table(names, rows(), watch, left_out)
+    return Table(names, rows(), bad_rows, left_out)
 
 
-def parquet_file(path: Path, watch: Watch) -> Any:
+def parquet_file(path: Path, bad_rows: BadRowLog) -> Any:
     """The file, opened."""
     try:
         reader = import_module("pyarrow.parquet")
     except ImportError:
-        raise watch.stop(
+        raise bad_rows.error(
             "Parquet needs the package pyarrow: pip install pyarrow; or save it as .csv"
         ) from None
     try:
         return reader.ParquetFile(path)
     except Exception as error:  # a decoder of damaged bytes may raise anything
-        raise damaged(watch, error) from None
+        raise damaged(bad_rows, error) from None
 
 
-def damaged(watch: Watch, error: Exception, row: int | None = None) -> Exception:
+def damaged(bad_rows: BadRowLog, error: Exception, row: int | None = None) -> Exception:
     """The exception for what pyarrow could not read."""
     reason = ascii(str(error).split("\n")[0])[1:-1][:160]
-    return watch.stop(f"not a sound Parquet file ({type(error).__name__}: {reason}); write it again", row)
+    return bad_rows.error(f"not a sound Parquet file ({type(error).__name__}: {reason}); write it again", row)
 
 
 def _plain(kind: Any) -> bool:

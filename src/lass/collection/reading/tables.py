@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lass.collection.reading.errors import Watch, missing_column, shown
+from lass.collection.reading.errors import BadRowLog, missing_column, shown
 from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, is_packed, kind_of, text_lines
 
 Rows = Iterator[tuple[int, list[Any]]]
@@ -27,13 +27,13 @@ class Table:
 
     columns: list[str]
     rows: Rows
-    watch: Watch
+    bad_rows: BadRowLog
     left_out: list[str] = field(default_factory=list)
 
     def position(self, name: str) -> int:
         """Where a column is."""
         if name not in self.columns:
-            raise self.watch.stop(missing_column(name, self.columns))
+            raise self.bad_rows.error(missing_column(name, self.columns))
         return self.columns.index(name)
 
     def find(self, *names: str) -> str | None:
@@ -42,7 +42,7 @@ class Table:
         return next((self.columns[lowered.index(name)] for name in names if name in lowered), None)
 
 
-def open_table(path: str | Path, watch: Watch, encoding: str | None = None) -> Table:
+def open_table(path: str | Path, bad_rows: BadRowLog, encoding: str | None = None) -> Table:
     """A table by the ending of its name: .csv, .tsv, .jsonl or .ndjson (with .gz behind it too), .parquet."""
     path = Path(path)
     kind = kind_of(path)
@@ -51,65 +51,65 @@ def open_table(path: str | Path, watch: Watch, encoding: str | None = None) -> T
         ".jsonl": open_json_lines, ".ndjson": open_json_lines,
     }.get(kind)  # fmt: skip
     if path.is_dir():
-        raise watch.stop("is a folder; name a file")
+        raise bad_rows.error("is a folder; name a file")
     try:
         size = path.stat().st_size
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise watch.stop(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
+        raise bad_rows.error(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
     if not size:
-        raise watch.stop("is empty")
+        raise bad_rows.error("is empty")
     if kind in (".parquet", ".pq") and not is_packed(path):
         from lass.collection.reading.parquet import open_parquet
 
         opened = open_parquet
     if opened is None:
-        raise watch.stop(f"a file that ends in {shown(kind)}; save it as .csv, .tsv, .jsonl or .parquet")
-    table = opened(path, watch, encoding)
+        raise bad_rows.error(f"a file that ends in {shown(kind)}; save it as .csv, .tsv, .jsonl or .parquet")
+    table = opened(path, bad_rows, encoding)
     for name in table.columns:
         if message := fault(name):
-            raise watch.stop(f"the name of a column cannot be used: {message}")
+            raise bad_rows.error(f"the name of a column cannot be used: {message}")
     return table
 
 
-def open_delimited(path: Path, watch: Watch, encoding: str | None) -> Table:
+def open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Table:
     """CSV or TSV with a header; a CSV without a comma in its header may use ; or | or tabs."""
     csv.field_size_limit(max(csv.field_size_limit(), LIMIT))
     # with a watch of its own: whatever is wrong with the header, the next row must not take its place
-    first = next((text for _, text in text_lines(path, Watch(path), encoding) if text.strip()), None)
+    first = next((text for _, text in text_lines(path, BadRowLog(path), encoding) if text.strip()), None)
     if first is None:
-        raise watch.stop("is empty")
+        raise bad_rows.error("is empty")
     signs = ",\t;|" if kind_of(path) == ".csv" else "\t"
     delimiter = next((sign for sign in signs if sign in first), signs[0])
-    records = _records(path, watch, encoding, delimiter)
+    records = _records(path, bad_rows, encoding, delimiter)
     header = next(records, None)
-    if not watch.skipped and header is None:
-        raise watch.stop("has no header; the first line must name the columns")
-    if watch.skipped or header is None:
-        raise watch.stop(f"the header cannot be read: {watch.skipped[0].message}", watch.skipped[0].line)
+    if not bad_rows.skipped and header is None:
+        raise bad_rows.error("has no header; the first line must name the columns")
+    if bad_rows.skipped or header is None:
+        raise bad_rows.error(f"the header cannot be read: {watch.skipped[0].message}", bad_rows.skipped[0].line)
     line, names = header
     names = [name.strip() or f"column {i}" for i, name in enumerate(names, 1)]
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
-        raise watch.stop(f"two columns are called {shown(twice)}; rename one", line)
+        raise bad_rows.error(f"two columns are called {shown(twice)}; rename one", line)
 
     def rows() -> Rows:
         for line, cells in records:
             if len(cells) == len(names):
                 yield line, cells
             else:
-                watch.bad_row(
+                bad_rows.add(
                     line, f"{len(cells)} cells where the header has {len(names)}; a cell that holds "
                     f"{shown(delimiter)} must stand in double quotes",
                 )  # fmt: skip
 
-    return Table(names, rows(), watch)
+    return Table(names, rows(), bad_rows)
 
 
 def _records(
-    path: Path, watch: Watch, encoding: str | None, delimiter: str = ","
+    path: Path, bad_rows: BadRowLog, encoding: str | None, delimiter: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
     """Records with the line each begins in; after a quotation gone wrong, on from the line behind it."""
-    source = text_lines(path, watch, encoding)
+    source = text_lines(path, bad_rows, encoding)
     waiting: deque[tuple[int, str]] = deque()
     taken: list[tuple[int, str]] = []
     reread = 0
@@ -123,19 +123,19 @@ def _records(
         try:
             for record in csv.reader(feed(), delimiter=delimiter, strict=True):
                 if taken[-1][0] - taken[0][0] >= len(taken):
-                    watch.bad_row(taken[0][0], "a line within this row was left out; repair that one")
+                    bad_rows.add(taken[0][0], "a line within this row was left out; repair that one")
                 elif len(record) > 1 or (record and record[0].strip()):
                     yield taken[0][0], record
                 taken.clear()
             return
         except csv.Error as error:
             start = taken[0][0] if taken else None
-            watch.bad_row(start, _quotation(str(error), taken))
+            bad_rows.add(start, _quotation(str(error), taken))
         waiting.extendleft(reversed(taken[1:]))
         reread += len(taken)
         taken.clear()
         if reread > MOST_REREAD:
-            raise watch.stop("quotation marks are unbalanced in too many places; repair the file", start)
+            raise bad_rows.error("quotation marks are unbalanced in too many places; repair the file", start)
 
 
 def _quotation(reason: str, taken: list[tuple[int, str]]) -> str:
@@ -149,34 +149,34 @@ def _quotation(reason: str, taken: list[tuple[int, str]]) -> str:
     return f'quotation marks do not fit{where}: {reason}. Double a quote that is meant ("")'
 
 
-def open_json_lines(path: Path, watch: Watch, encoding: str | None) -> Table:
+def open_json_lines(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Table:
     """One JSON object a line. Read twice, first for its keys: any line may bring a new one."""
     names: dict[str, None] = {}
-    for _, record in _objects(path, Watch(watch.file, skip_bad=True), encoding):
+    for _, record in _objects(path, BadRowLog(bad_rows.file, skip_bad=True), encoding):
         names.update(dict.fromkeys(record))
         if len(names) > MOST_KEYS:
-            raise watch.stop(f"more than {MOST_KEYS:,} different keys; write tags as a list under one key")
-    rows = ((line, [record.get(name) for name in names]) for line, record in _objects(path, watch, encoding))
+            raise bad_rows.error(f"more than {MOST_KEYS:,} different keys; write tags as a list under one key")
+    rows = ((line, [record.get(name) for name in names]) for line, record in _objects(path, bad_rows, encoding))
     if not names:
         for _ in rows:  # the trouble, where there is some, says more than that nothing is there
             pass
-        raise watch.nothing_left("objects")
-    return Table(list(names), rows, watch)
+        raise bad_rows.nothing_left("objects")
+    return Table(list(names), rows, bad_rows)
 
 
-def _objects(path: Path, watch: Watch, encoding: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, text in text_lines(path, watch, encoding):
+def _objects(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in text_lines(path, bad_rows, encoding):
         if text.isspace():
             continue
         try:
             record = json.loads(text, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
-            watch.bad_row(line, f"not JSON ({str(error)[:120]}); each line must be one whole object")
+            bad_rows.add(line, f"not JSON ({str(error)[:120]}); each line must be one whole object")
             continue
         if isinstance(record, dict):
             yield line, record
         else:
-            watch.bad_row(line, f'not a JSON object but {shown(record)}; write {{"id": ...}} on each line')
+            bad_rows.add(line, f'not a JSON object but {shown(record)}; write {{"id": ...}} on each line')
 
 
 def _no_constant(name: str) -> Any:

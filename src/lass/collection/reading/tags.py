@@ -8,9 +8,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from lass.collection.reading.annotations import Ledger, Word, add_cells
+from lass.collection.reading.annotations import AnnotationCollector, Annotation, add_cells
 from lass.collection.reading.cells import BadCell, separator_of, signed_tag, text_of, value_of
-from lass.collection.reading.errors import Problem, Watch, shown
+from lass.collection.reading.errors import BadRow, BadRowLog, shown
 from lass.collection.reading.tables import Rows, Table, open_table
 
 Layout = Literal["auto", "long", "column", "wide"]
@@ -26,14 +26,14 @@ PEEK = 200
 class Tags:
     """Words of a table, each (item, tag) once, in the order of the file."""
 
-    words: list[Word] = field(default_factory=list)
-    skipped: list[Problem] = field(default_factory=list)
+    annotations: list[Annotation] = field(default_factory=list)
+    skipped: list[BadRow] = field(default_factory=list)
     layout: str = ""
 
     @property
     def names(self) -> list[str]:
         """The different tags, sorted."""
-        return sorted({word.tag for word in self.words})
+        return sorted({word.tag for word in self.annotations})
 
 
 def read_tags(
@@ -85,32 +85,32 @@ def read_tags(
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "tags.csv"
     ...     _ = path.write_text("item,tag,value\nmutt,mail,1\nmutt,game,-1\n")
-    ...     read_tags(path).words
-    [Word(item='mutt', tag='mail', value=1.0), Word(item='mutt', tag='game', value=-1.0)]
+    ...     read_tags(path).annotations
+    [Annotation(item='mutt', tag='mail', value=1.0), Annotation(item='mutt', tag='game', value=-1.0)]
     """
     if layout not in ("auto", "long", "column", "wide"):
         raise ValueError(f"layout must be auto, long, column or wide; found {layout!r}")
     if separator is not None and not separator:
         raise ValueError("separator must be one or more characters; found none")
-    watch = Watch(path, skip_bad)
-    table = open_table(path, watch, encoding)
-    ledger = Ledger(watch, ids)
+    bad_rows = BadRowLog(path, skip_bad)
+    table = open_table(path, bad_rows, encoding)
+    collector = AnnotationCollector(bad_rows, ids)
     item = item or table.find(*ITEM) or table.columns[0]
     at = table.position(item)
-    if ledger.ids is not None and item in ledger.ids and item.lower() not in ITEM:
-        raise watch.stop(
+    if collector.ids is not None and item in collector.ids and item.lower() not in ITEM:
+        raise bad_rows.error(
             f"the first line names item {shown(item)}; put a header before it: item,tag,value", 1
         )
     found, rows = _layout(table, layout, at, tag, value)
     if found == "long":
-        _read_long(table, rows, at, tag, value, ledger)
+        _read_long(table, rows, at, tag, value, collector)
     elif found == "column":
-        _read_column(table, rows, at, tag, separator, ledger)
+        _read_column(table, rows, at, tag, separator, collector)
     else:
-        _read_wide(table, rows, at, ledger)
-    if not ledger.said and watch.skipped:
-        raise watch.nothing_left("words")
-    return Tags(ledger.words, watch.skipped, found)
+        _read_wide(table, rows, at, collector)
+    if not collector.said and bad_rows.skipped:
+        raise bad_rows.nothing_left("words")
+    return Tags(collector.annotations, bad_rows.skipped, found)
 
 
 def _layout(table: Table, layout: Layout, at: int, tag: str | None, value: str | None) -> tuple[str, Rows]:
@@ -135,7 +135,7 @@ def _layout(table: Table, layout: Layout, at: int, tag: str | None, value: str |
         return "column", rows
     if len(others) == 2 and marks[1]:
         return "long", rows
-    raise table.watch.stop(
+    raise table.bad_rows.error(
         f"cannot tell how tags are written from the columns {', '.join(map(shown, table.columns[:6]))}; pass "
         "layout= (--layout) long, column or wide, or call the columns item, tag and value"
     )
@@ -155,11 +155,11 @@ def _read_long(
     at: int,
     tag: str | None,
     value: str | None,
-    ledger: Ledger,
+    collector: AnnotationCollector,
 ) -> None:
     others = [name for i, name in enumerate(table.columns) if i != at]
     if not others:
-        raise table.watch.stop("has one column; a long table needs item and tag, and may have value")
+        raise table.bad_rows.error("has one column; a long table needs item and tag, and may have value")
     value = value or table.find(*VALUE)
     tag = tag or table.find(*TAG) or next((name for name in others if name != value), others[0])
     tag_at = table.position(tag)
@@ -175,9 +175,9 @@ def _read_long(
                 raise BadCell(
                     f"{shown('-' + name)} says no and {number:g} says yes; drop the minus or the value"
                 )
-            ledger.add(line, text_of(cells[at]).strip(), [(name, number)])
+            collector.add(line, text_of(cells[at]).strip(), [(name, number)])
         except BadCell as error:
-            table.watch.bad_row(line, str(error))
+            table.bad_rows.add(line, str(error))
 
 
 def _unnamed_value(table: Table, rows: Rows, name: str) -> tuple[Rows, str | None]:
@@ -187,7 +187,7 @@ def _unnamed_value(table: Table, rows: Rows, name: str) -> tuple[Rows, str | Non
     if not all(_is_mark(cells[at]) for _, cells in first):
         return chain(first, rows), None
     if any(abs(_wide(cells[at], name)) > 1 for _, cells in first):
-        raise table.watch.stop(
+        raise table.bad_rows.error(
             f"is {shown(name)} how far an item is about a tag? Then pass value= (--value); "
             "else remove the column"
         )
@@ -200,26 +200,26 @@ def _read_column(
     at: int,
     tag: str | None,
     separator: str | None,
-    ledger: Ledger,
+    collector: AnnotationCollector,
 ) -> None:
     others = [name for i, name in enumerate(table.columns) if i != at]
     if not others:
-        raise table.watch.stop("has one column; a table of tags needs the item and its tags")
+        raise table.bad_rows.error("has one column; a table of tags needs the item and its tags")
     tag_at = table.position(tag or table.find(*TAGS, *TAG) or others[0])
     taken = [(line, cells[at], cells[tag_at]) for line, cells in rows]
-    add_cells(taken, separator, ledger)
+    add_cells(taken, separator, collector)
 
 
-def _read_wide(table: Table, rows: Rows, at: int, ledger: Ledger) -> None:
+def _read_wide(table: Table, rows: Rows, at: int, collector: AnnotationCollector) -> None:
     others = [(i, name.strip()) for i, name in enumerate(table.columns) if i != at]
     if not others:
-        raise table.watch.stop("has one column; a wide table needs the item and one column a tag")
+        raise table.bad_rows.error("has one column; a wide table needs the item and one column a tag")
     for line, cells in rows:
         try:
             numbers = [(name, _wide(cells[i], name)) for i, name in others if cells[i] not in ("", "0", None)]
-            ledger.add(line, text_of(cells[at]).strip(), [pair for pair in numbers if pair[1]])
+            collector.add(line, text_of(cells[at]).strip(), [pair for pair in numbers if pair[1]])
         except BadCell as error:
-            table.watch.bad_row(line, str(error))
+            table.bad_rows.add(line, str(error))
 
 
 def _wide(cell: Any, name: str) -> float:
