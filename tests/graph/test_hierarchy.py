@@ -31,7 +31,7 @@ def graph(rows=1200, seed=0, power=1.0):
 def matrix_of(levels, diagonal):
     """The approximate inverse as a dense matrix, from its answers to the unit vectors."""
     N = len(diagonal)
-    V, _ = levels.answer(np.eye(N))
+    V, _ = levels.coarse_correction(np.eye(N))
     full = np.diag(1.0 / diagonal)
     moving = levels.group >= 0
     full[moving] += V[levels.group[moving]]
@@ -61,7 +61,7 @@ def test_the_answer_is_symmetric_and_positive_and_its_product_is_told(seed, shar
     assert (levels.group[~fixed] >= 0).all()
     np.testing.assert_array_equal((M - np.diag(1.0 / diagonal))[fixed], 0.0)
     R = rng.normal(size=(N, 3))
-    _, squares = levels.answer(R)
+    _, squares = levels.coarse_correction(R)
     np.testing.assert_allclose(
         squares, np.einsum("nk,nk->k", R, (M - np.diag(1.0 / diagonal)) @ R), atol=1e-9 * scale * N
     )
@@ -113,7 +113,7 @@ def test_a_hierarchy_takes_far_less_memory_than_the_graph():
     tracemalloc.start()
     try:
         levels = Hierarchy(W, degree)
-        levels.answer(np.ones((N, 10)))
+        levels.coarse_correction(np.ones((N, 10)))
         kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

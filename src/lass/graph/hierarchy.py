@@ -75,7 +75,7 @@ class Hierarchy:
         """Whether it was made for these fixed rows or nearly so; others that are fixed must be held apart."""
         return bool((self.fixed != fixed).mean() <= CHANGED)
 
-    def answer(self, R: Array, former: Array | None = None) -> tuple[Array, Array]:
+    def coarse_correction(self, R: Array, former: Array | None = None) -> tuple[Array, Array]:
         """What the levels below the finest add, a row for each group, and <R, that> column by column.
 
         A ``former`` answer that is no longer needed is overwritten.

@@ -61,7 +61,7 @@ class Inverse(Protocol):
     useful: bool
     group: NDArray[np.int32]  # of each row; -1 for rows that get no answer
 
-    def answer(self, R: Array) -> tuple[Array, Array]:
+    def coarse_correction(self, R: Array) -> tuple[Array, Array]:
         """A row for each group, and its inner product with R column by column."""
         ...
 
@@ -125,7 +125,7 @@ class ConjugateGradients:
         """The next directions; completes ``square``, the inner product of R and the answer to it."""
         V, group = R, NO_GROUP
         if self.levels is not None:
-            V, more = self.levels.answer(R)
+            V, more = self.levels.coarse_correction(R)
             square += more
             group = self.levels.group
         _over(kernels("multilevel").turn, _ratio(square, before), self.inverse, group, V, R, P)

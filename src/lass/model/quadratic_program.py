@@ -67,7 +67,7 @@ class GraphOperator:
         numbers = np.random.default_rng(0).standard_normal(len(self.diagonal))
         return numbers, self.diagonal * numbers - self.W @ numbers
 
-    def coarser(self, fixed: NDArray[np.bool_]) -> Hierarchy:
+    def hierarchy(self, fixed: NDArray[np.bool_]) -> Hierarchy:
         """Coarser graphs for nearly these fixed rows, the former ones where they serve; O(nnz(W))."""
         if self.levels is None or not self.levels.serves(fixed):
             self.levels = Hierarchy(self.W, self.diagonal, fixed)
@@ -80,7 +80,7 @@ class GraphOperator:
         return out
 
 
-class TiedOperator:
+class RankOneOperator:
     """``A + sigma 1 1'``: all rows tied to each other, what an augmented Lagrangian of the masses adds."""
 
     def __init__(self, inner: Operator, sigma: float) -> None:

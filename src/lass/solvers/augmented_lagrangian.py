@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lass.model.category_totals import repair
-from lass.model.quadratic_program import Array, QuadraticProgram, TiedOperator
+from lass.model.quadratic_program import Array, QuadraticProgram, RankOneOperator
 from lass.solvers.base import Watch
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def with_category_totals(solver: Solver, qp: QuadraticProgram, Z: Array, watch: 
     size = min(float(np.median(qp.majorizer)), qp.stake / len(Z) or np.inf) / len(Z)
     sigma, b, wrong, goal = size, qp.shift, np.inf, np.inf
     while True:
-        tied = QuadraticProgram(TiedOperator(qp.operator, sigma), qp.H, qp.C, convex=qp.convex)
+        tied = QuadraticProgram(RankOneOperator(qp.operator, sigma), qp.H, qp.C, convex=qp.convex)
         tied.shift = b + sigma * category_totals
         inner = Watch(callback=lambda _: watch.stopping, max_iter=_left(watch))
         inner.begin(1.0, max(0.1 * watch.target, min(0.1 * goal, 1e-2 * qp.stake)), 0.0)

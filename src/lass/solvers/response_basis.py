@@ -27,7 +27,7 @@ def columns(
     One function a row of what is returned. O(nnz(W)) a step; no column takes more than ``most``.
     """
     out = np.empty((len(sources), len(held)))
-    levels = _parts(operator.coarser(held))
+    levels = _parts(operator.hierarchy(held))
     work = len(sources) * STEPS * (operator.W.nnz + 10 * len(held))
     arguments = (*operator.graph, held, *levels, sources.astype(np.int64), tol, most, out)
     steps = over_rows(

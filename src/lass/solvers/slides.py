@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lass.graph.hierarchy import Hierarchy
 from lass.kernels.threads import kernels
-from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, TiedOperator
+from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, RankOneOperator
 
 NONE = np.zeros(0)
 NO_GROUP, NO_ANSWER = np.zeros(0, np.int32), np.zeros((0, 0))
@@ -33,7 +33,7 @@ class Coarse:
         self.levels: Hierarchy | None = None
         self._answer: Array | None = None
         self.graph: GraphOperator | None = None  # of which coarser ones may help
-        graph = qp.operator.inner if isinstance(qp.operator, TiedOperator) else qp.operator
+        graph = qp.operator.inner if isinstance(qp.operator, RankOneOperator) else qp.operator
         if len(Z) < LARGE or qp.C is not None or not isinstance(graph, GraphOperator):
             return
         told = np.flatnonzero(~qp.harmonic)
@@ -49,7 +49,7 @@ class Coarse:
         """Make coarser graphs if that may help and there are none yet; whether there are new ones now."""
         if self.graph is None or self.levels is not None:
             return False
-        return self._take(self.graph.coarser(self.fixed))
+        return self._take(self.graph.hierarchy(self.fixed))
 
     def _take(self, levels: Hierarchy) -> bool:
         if levels.useful:
@@ -66,7 +66,7 @@ class Coarse:
         slide, extra = self.slides.response(force)
         if self.levels is None:
             return slide, NO_GROUP, NO_ANSWER, extra
-        self._answer, squares = self.levels.answer(R, self._answer)
+        self._answer, squares = self.levels.coarse_correction(R, self._answer)
         return slide, self.levels.group, self._answer, extra + float(squares.sum())
 
 
@@ -75,8 +75,8 @@ class Slides:
 
     def __init__(self, qp: QuadraticProgram, Z: Array) -> None:
         self.inverse: Array | None = None
-        K, tied = qp.shape[1], isinstance(qp.operator, TiedOperator)
-        graph = qp.operator.inner if isinstance(qp.operator, TiedOperator) else qp.operator
+        K, tied = qp.shape[1], isinstance(qp.operator, RankOneOperator)
+        graph = qp.operator.inner if isinstance(qp.operator, RankOneOperator) else qp.operator
         if not isinstance(graph, GraphOperator) or qp.C is not None or (qp.slides is None and not tied):
             return
         partial = np.flatnonzero(~qp.harmonic & ~Z.all(axis=1))
@@ -90,7 +90,7 @@ class Slides:
             return  # nothing resists, or so many rows do that slides are as stiff as anything else
         stiffness = np.zeros((K, K))
         kernels().face_stiffness(partial, pointers, columns, weights, qp.harmonic, Z, stiffness)
-        if isinstance(qp.operator, TiedOperator):
+        if isinstance(qp.operator, RankOneOperator):
             reach = _reach(Z)
             stiffness += qp.operator.sigma * reach @ reach
         values, vectors = np.linalg.eigh((stiffness + stiffness.T) / 2)
