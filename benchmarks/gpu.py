@@ -31,7 +31,7 @@ import lass
 import lass.solvers.distributed
 import lass.solvers.gpu
 from lass.graph.weights import symmetrised, weigh
-from lass.solvers import Watch
+from lass.solvers import Monitor
 from lass.solvers.gpu.arrays import Arrays, padded, upload
 from lass.solvers.gpu.descent import Stage, descend, loops
 from lass.solvers.gpu.search import _Search
@@ -76,7 +76,7 @@ def seconds(work: Callable[[], object], device: torch.device, repeat: int = REPE
 def iteration(arrays: Arrays, Z: torch.Tensor) -> dict[str, float]:
     """One iteration and cuSPARSE's product, on the assignments after some iterations."""
     single, layout, device = arrays.single(), arrays.layout, Z.device
-    stage = Stage(loops(device), arrays, single, Z.clone(), [Watch()])
+    stage = Stage(loops(device), arrays, single, Z.clone(), [Monitor()])
     Y, spare = Z.clone(), torch.empty_like(Z)
     for _ in range(4):
         Y, spare = stage.step(Y, spare)
@@ -95,7 +95,7 @@ def in_both_orders(problem: lass.Problem, device: torch.device) -> dict[str, Any
     qp = problem.qp()
     arrays = upload([qp], device)
     Z = padded(arrays.layout, [qp.vertex()], device, torch.float32)
-    Stage(loops(device), arrays, arrays.single(), Z, [Watch()]).run(final=False, rounds=1)
+    Stage(loops(device), arrays, arrays.single(), Z, [Monitor()]).run(final=False, rounds=1)
     order = Z[:, 0].argmax(dim=1).sort(stable=True).indices
     as_given = iteration(arrays, Z)
     by_category = iteration(arrays.reordered(order), Z[order])
@@ -110,10 +110,10 @@ def device_solve(problem: lass.Problem, device: torch.device, repeat: int) -> di
     last: dict[str, Any] = {}
 
     def work() -> None:
-        watch = Watch()
-        watch.begin(2.0 * LAM, TOLERANCE * qp.stake, 0.0)
-        descend(arrays, first.clone(), [watch])
-        last.update(iterations=watch.iterations, relative_gap=watch.gap / qp.stake)
+        monitor = Monitor()
+        monitor.begin(2.0 * LAM, TOLERANCE * qp.stake, 0.0)
+        descend(arrays, first.clone(), [monitor])
+        last.update(iterations=monitor.iterations, relative_gap=monitor.gap / qp.stake)
 
     return {"device_seconds": seconds(work, device, repeat), **last}
 
@@ -243,10 +243,10 @@ def at_once_or_in_turn(problems: list[lass.Problem], device: torch.device) -> di
         )
 
     def work(chosen: list[int], arrays: Arrays, Z: torch.Tensor) -> None:
-        watches = [Watch() for _ in chosen]
-        for i, watch in zip(chosen, watches, strict=True):
-            watch.begin(2.0 * problems[i].lam, TOLERANCE * cores[i].stake, 0.0)
-        descend(arrays, Z.clone(), watches)
+        monitors = [Monitor() for _ in chosen]
+        for i, monitor in zip(chosen, monitors, strict=True):
+            monitor.begin(2.0 * problems[i].lam, TOLERANCE * cores[i].stake, 0.0)
+        descend(arrays, Z.clone(), monitors)
 
     everything = list(range(len(problems)))
     whole, single = ready(everything), [ready([i]) for i in everything]

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 import lass
 from lass.cli import group
-from lass.collection import Collection, Item, Settings
+from lass import Collection
+from lass.collection import Item, Settings
 from lass.solvers.distributed import knn_parquet, solve, solve_parquet, write_features, write_parquet
 from lass.solvers.distributed.on_ray import OnRay
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import lass
 from lass.kernels.threads import kernels
-from lass.solvers.sparse import Assignments, certify
+from lass.solvers.sparse import SparseAssignments, certify
 from lass.solvers.sparse import solving as running
 from lass.solvers.sparse.row_buffers import Rows
 from oracle import cases, check_against_oracle, check_feasible
@@ -54,7 +54,7 @@ def topics(N, K, told=1.0, seed=0):
 def test_storage_is_the_dense_array_in_another_form(seed, N, K):
     rng = np.random.default_rng(seed)
     dense = draw_rows(rng, N, K)
-    Z = Assignments.of(dense)
+    Z = SparseAssignments.of(dense)
     np.testing.assert_array_equal(Z.to_dense(), dense)
     np.testing.assert_allclose(Z.sums(), dense.sum(axis=0), rtol=0, atol=1e-14 * N)
     some = rng.integers(N, size=3)
@@ -83,12 +83,12 @@ def test_storage_is_the_dense_array_in_another_form(seed, N, K):
 def test_a_stored_zero_is_not_the_background():
     """Where the background is above zero, zeros are entries of their own."""
     stored = sp.csr_array((np.array([0.0]), np.array([1]), np.array([0, 1])), shape=(1, 3))
-    Z = Assignments(stored, np.array([0.5]))
+    Z = SparseAssignments(stored, np.array([0.5]))
     np.testing.assert_array_equal(Z.to_dense(), [[0.5, 0.0, 0.5]])
     assert Z.feasible
     assert Z.top(3)[0].tolist() == [[0, 2, 1]]
-    assert not Assignments(stored, np.array([0.4])).feasible
-    assert not Assignments(stored, np.array([-0.5])).feasible
+    assert not SparseAssignments(stored, np.array([0.4])).feasible
+    assert not SparseAssignments(stored, np.array([-0.5])).feasible
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_a_stored_zero_is_not_the_background():
         (lambda Z: Z.rows([-1]), "items must be numbers"),
         (lambda Z: Z.rows([0.5]), "row numbers"),
         (lambda Z: Z[0:2], "row numbers"),
-        (lambda Z: Assignments(Z.to_csr(), np.ones(2)), "background"),
+        (lambda Z: SparseAssignments(Z.to_csr(), np.ones(2)), "background"),
     ],
 )
 def test_what_storage_refuses(call, words):
-    Z = Assignments.of(draw_rows(np.random.default_rng(0), 3, 4))
+    Z = SparseAssignments.of(draw_rows(np.random.default_rng(0), 3, 4))
     with pytest.raises(ValueError, match=words):
         call(Z)
 
@@ -119,7 +119,7 @@ def test_certificate_is_that_of_the_dense_assignments(seed, N, K, lam):
     fixed = {0: int(rng.integers(K))} if rng.random() < 0.3 else None
     problem = lass.Problem(draw_graph(rng, N), G, lam, fixed=fixed, ridge=float(rng.choice([0.0, 0.3])))
     Z = draw_rows(rng, N, K)
-    objective, gap = certify(problem, Assignments.of(Z))
+    objective, gap = certify(problem, SparseAssignments.of(Z))
     assert math.isclose(objective, problem.objective(Z), rel_tol=1e-11, abs_tol=1e-11 * (1 + lam))
     assert math.isclose(gap, problem.gap(Z), rel_tol=1e-11, abs_tol=1e-11 * (1 + lam))
 
@@ -141,7 +141,7 @@ def test_a_sweep_is_row_by_row_the_projection(seed, N, K, cut):
         kernels("sparse_rows").sweep, np.zeros(N, np.int64), 1,
         graph.indptr.astype(np.int64), graph.indices.astype(np.int32), graph.data, inverse,
         words.indptr.astype(np.int64), words.indices.astype(np.int32), words.data, K, np.full(N, cut),
-        *Assignments.of(Z).arrays,
+        *SparseAssignments.of(Z).arrays,
     )  # fmt: skip
     found = out.packed(K)
     assert found.feasible
@@ -165,7 +165,7 @@ def test_a_sweep_is_row_by_row_the_projection(seed, N, K, cut):
 @given(cases(extras=("fixed", "ridge", "normalized"), wide=False, decades=2))
 def test_against_the_oracle(case):
     sol = lass.solve(case.W, case.G, case.lam, tol=1e-8, output="sparse", **case.options)
-    assert isinstance(sol.Z, Assignments)
+    assert isinstance(sol.Z, SparseAssignments)
     dense = sol.dense()
     check_against_oracle(dense, case)
     assert math.isclose(sol.gap, dense.gap, rel_tol=1e-9, abs_tol=1e-10 * case.scale(sol.objective))
@@ -253,7 +253,7 @@ def test_auto_takes_it_where_dense_does_not_fit(monkeypatch):
     W, G = topics(60, 20)
     assert isinstance(lass.solve(W, G).Z, np.ndarray)
     monkeypatch.setattr(running, "_memory", lambda: 6 * 8 * 60 * 20 - 1)
-    assert isinstance(lass.solve(W, G).Z, Assignments)
+    assert isinstance(lass.solve(W, G).Z, SparseAssignments)
     assert isinstance(lass.solve(W, G, output="dense").Z, np.ndarray)
     assert isinstance(lass.solve(W, G, method="gradient").Z, np.ndarray)
     assert isinstance(lass.solve(W, G, prior=np.full(20, 0.05)).Z, np.ndarray)
@@ -267,7 +267,7 @@ def test_auto_takes_it_where_dense_does_not_fit(monkeypatch):
         ({"method": "gradient"}, "gradient"),
         ({"lam": math.inf, "fixed": {0: 1}}, "lam = inf"),
         ({"output": "csr"}, "output must be"),
-        ({"start": Assignments.of(np.full((3, 20), 0.05))}, "start must have shape"),
+        ({"start": SparseAssignments.of(np.full((3, 20), 0.05))}, "start must have shape"),
     ],
 )
 def test_what_sparse_output_refuses(given, words):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from test_sparse_assignments import topics
 
 import lass
-from lass.solvers.sparse import Assignments
+from lass.solvers.sparse import SparseAssignments
 
 N, K = 200, 40
 
@@ -21,7 +21,7 @@ def sparse():
 
 def test_update_stays_sparse_and_warm(sparse):
     changed = sparse.update(G={(3, 5): 1.0}, tol=1e-7)
-    assert isinstance(changed.Z, Assignments)
+    assert isinstance(changed.Z, SparseAssignments)
     assert changed.converged
     afresh = lass.solve(changed.problem, tol=1e-7, output="dense")
     assert abs(changed.objective - afresh.objective) <= 2e-7 * changed.problem.stake
@@ -30,7 +30,7 @@ def test_update_stays_sparse_and_warm(sparse):
     assert isinstance(dense.Z, np.ndarray)
     assert dense.converged
     again = dense.update(lam=0.5, output="sparse")
-    assert isinstance(again.Z, Assignments)
+    assert isinstance(again.Z, SparseAssignments)
     assert again.converged
 
 
@@ -69,7 +69,7 @@ def test_entries_are_found_without_their_rows(sparse):
     np.testing.assert_array_equal(sparse.Z[n, k], dense[n, k])
     np.testing.assert_array_equal(sparse.Z[np.arange(N)[:, None], np.arange(K)], dense)
     assert sparse.Z[3, 5] == dense[3, 5]
-    nothing = Assignments(sp.csr_array((3, 4)), np.full(3, 0.25))
+    nothing = SparseAssignments(sp.csr_array((3, 4)), np.full(3, 0.25))
     np.testing.assert_array_equal(nothing[[0, 2], [1, 3]], [0.25, 0.25])
     for pair in (([0], [K]), ([0], [-K - 1]), ([N], [0]), ([-1], [0])):
         with pytest.raises(ValueError, match="must be numbers from 0 to"):
@@ -88,7 +88,7 @@ def test_means_and_other_rows_as_of_dense_assignments(sparse):
 
 
 def test_more_categories_have_the_background():
-    Z = Assignments(sp.csr_array([[0.8, 0, 0], [0, 1.0, 0]]), np.array([0.1, 0.0])).widened(5)
+    Z = SparseAssignments(sp.csr_array([[0.8, 0, 0], [0, 1.0, 0]]), np.array([0.1, 0.0])).widened(5)
     np.testing.assert_allclose(
         Z.to_dense(), [[2 / 3, 1 / 12, 1 / 12, 1 / 12, 1 / 12], [0, 1, 0, 0, 0]], rtol=0, atol=1e-15
     )
@@ -116,7 +116,7 @@ def test_new_items_as_from_dense_assignments(sparse, lam):
     for words in (None, G, sp.csr_array(G.astype(float))):
         for known in (sparse, sparse.Z):
             found = lass.assign(W, known, words, lam)
-            assert isinstance(found, Assignments)
+            assert isinstance(found, SparseAssignments)
             assert found.feasible
             np.testing.assert_allclose(
                 found.to_dense(), lass.assign(W, dense, words, lam), rtol=0, atol=1e-12
@@ -166,7 +166,7 @@ def models():
 
 def test_estimator_with_sparse_assignments(models, tmp_path):
     sparse, dense = models
-    assert isinstance(sparse.assignments_, Assignments)
+    assert isinstance(sparse.assignments_, SparseAssignments)
     assert isinstance(dense.assignments_, np.ndarray)
     assert (sparse.transduction_ == sparse.assignments_.to_dense().argmax(axis=1)).all()
     assert (sparse.transduction_ == dense.transduction_).mean() > 0.95  # ties may go either way
@@ -181,7 +181,7 @@ def test_estimator_with_sparse_assignments(models, tmp_path):
     assert clone(back).output == "sparse"
     assert (back.predict(new) == sparse.predict(new)).all()
     assert isinstance(
-        clone(sparse).fit(sparse.graph_, sparse.affinities_).update({(0, 3): 1.0}).solution_.Z, Assignments
+        clone(sparse).fit(sparse.graph_, sparse.affinities_).update({(0, 3): 1.0}).solution_.Z, SparseAssignments
     )
 
 

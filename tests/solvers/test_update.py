@@ -80,8 +80,8 @@ def test_a_solver_that_leaves_a_wrong_product_is_not_believed():
     class Careless:
         name, supports_category_totals = "careless", False
 
-        def run(self, qp, Z, watch):
-            Z = Face().run(qp, Z, watch)
+        def run(self, qp, Z, monitor):
+            Z = Face().run(qp, Z, monitor)
             Z[3] = 1.0 / K
             return Z
 

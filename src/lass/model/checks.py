@@ -14,6 +14,21 @@ from scipy.sparse.linalg import eigsh
 
 from lass.model.quadratic_program import Array
 
+#: what this package is called where it is installed from
+DISTRIBUTION = "lass-tags"
+
+
+def install_hint(extra: str) -> str:
+    """How to install what an optional part needs.
+
+    Examples
+    --------
+    >>> from lass.model.checks import install_hint
+    >>> install_hint("gpu")
+    "pip install 'lass-tags[gpu]'"
+    """
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
+
 
 def check_semidefinite(W: sp.csr_array, diagonal: Array) -> None:
     """Make sure that diag(a) - W is positive semidefinite; at once if it is diagonally dominant."""

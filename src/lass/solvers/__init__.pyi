@@ -5,7 +5,7 @@ from .admm import ADMM as ADMM
 from .base import Callback as Callback
 from .base import Solver as Solver
 from .base import Step as Step
-from .base import Watch as Watch
+from .base import Monitor as Monitor
 from .face import Face as Face
 from .gradient import Gradient as Gradient
 from .local import Local as Local

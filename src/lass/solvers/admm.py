@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from lass.graph.laplacian import components, depth
 from lass.model.linear_systems import FACTOR_LIMIT, ConjugateGradients, Factor, fill
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
-from lass.solvers.base import Watch
+from lass.solvers.base import Monitor
 
 
 @dataclass(frozen=True)
@@ -66,15 +66,15 @@ class ADMM:
         if self.linear not in ("auto", "direct", "cg"):
             raise ValueError(f"linear must be 'auto', 'direct' or 'cg'; found {self.linear!r}")
 
-    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
         """Improve Z until the watch says stop."""
         if not qp.convex:
             raise ValueError("method 'admm' needs weights >= 0; use 'auto'")
-        rho = self._first_rho(qp, watch.scale)
+        rho = self._first_rho(qp, monitor.scale)
         system = _System(qp, rho, self.linear)
         K = qp.shape[1]
         Y = qp.duals.get("Y", Z).copy()
-        U = -qp.duals["M"] / (watch.scale * rho) if "M" in qp.duals else np.zeros_like(Y)
+        U = -qp.duals["M"] / (monitor.scale * rho) if "M" in qp.duals else np.zeros_like(Y)
         work = np.empty_like(Z)
         row_sums = qp.apply(np.ones_like(Z), work)[:, 0].copy()
         H_sums = np.asarray(qp.H.sum(axis=1)).ravel()
@@ -94,11 +94,11 @@ class ADMM:
             Y = np.maximum(mixed + U, 0.0)
             U = U + mixed - Y
             iterations += 1
-            stop = watch.count()
+            stop = monitor.count()
             if iterations % self.every == 0 or iterations == 1 or stop:
-                qp.duals, qp.shift = {"Y": Y, "M": -watch.scale * rho * U}, shift
+                qp.duals, qp.shift = {"Y": Y, "M": -monitor.scale * rho * U}, shift
                 point, gap = _feasible(qp, Z, work)
-                if watch.report(gap) or self._satisfied(Z, checked, rho, U, qp, nu, shift):
+                if monitor.report(gap) or self._satisfied(Z, checked, rho, U, qp, nu, shift):
                     return point
                 checked = Z
             if self.rho == "adaptive" and iterations % 50 == 0:

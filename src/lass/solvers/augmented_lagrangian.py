@@ -8,13 +8,13 @@ import numpy as np
 
 from lass.model.category_totals import repair
 from lass.model.quadratic_program import Array, QuadraticProgram, RankOneOperator
-from lass.solvers.base import Watch
+from lass.solvers.base import Monitor
 
 if TYPE_CHECKING:
     from lass.solvers.base import Solver
 
 
-def with_category_totals(solver: Solver, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
+def with_category_totals(solver: Solver, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
     """Solve with Z'1 = masses by solving without, several times, warm.
 
         minimise  1/2 <Z, A Z> - <H + 1 b', Z> + sigma/2 |Z'1 - masses|^2,    b <- b - sigma (Z'1 - masses)
@@ -29,8 +29,8 @@ def with_category_totals(solver: Solver, qp: QuadraticProgram, Z: Array, watch: 
     while True:
         tied = QuadraticProgram(RankOneOperator(qp.operator, sigma), qp.H, qp.C, convex=qp.convex)
         tied.shift = b + sigma * category_totals
-        inner = Watch(callback=lambda _: watch.stopping, max_iter=_left(watch))
-        inner.begin(1.0, max(0.1 * watch.target, min(0.1 * goal, 1e-2 * qp.stake)), 0.0)
+        inner = Monitor(callback=lambda _: monitor.stopping, max_iter=_left(monitor))
+        inner.begin(1.0, max(0.1 * monitor.target, min(0.1 * goal, 1e-2 * qp.stake)), 0.0)
         Z = solver.run(tied, Z, inner)
         over = Z.sum(axis=0) - category_totals
         b = b - sigma * over
@@ -38,8 +38,8 @@ def with_category_totals(solver: Solver, qp: QuadraticProgram, Z: Array, watch: 
         goal = qp.certify(exact, qp.apply(exact, np.empty_like(Z))).gap
         if goal < least:
             best, least, found = exact.copy(), goal, b
-        stop = watch.count(max(inner.iterations, 1))
-        if watch.report(goal) or stop or (sigma > 1e12 * size and goal > 0.5 * least):
+        stop = monitor.count(max(inner.iterations, 1))
+        if monitor.report(goal) or stop or (sigma > 1e12 * size and goal > 0.5 * least):
             qp.shift = found
             return best
         now = float(np.abs(over).sum())
@@ -48,5 +48,5 @@ def with_category_totals(solver: Solver, qp: QuadraticProgram, Z: Array, watch: 
         wrong = now
 
 
-def _left(watch: Watch) -> int | None:
-    return None if watch.max_iter is None else max(watch.max_iter - watch.iterations, 0)
+def _left(monitor: Monitor) -> int | None:
+    return None if monitor.max_iter is None else max(monitor.max_iter - monitor.iterations, 0)

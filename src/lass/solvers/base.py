@@ -27,7 +27,7 @@ Callback = Callable[[Step], object]
 
 
 @dataclass
-class Watch:
+class Monitor:
     """Keeps the history of a solve and says when to stop.
 
     Solvers call :meth:`report` with the gap of the quadratic program they work on. The watch
@@ -99,7 +99,7 @@ class Solver(Protocol):
     name: ClassVar[str]
     supports_category_totals: ClassVar[bool]  # can it hold Z'1 = masses?
 
-    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
         """Return a feasible Z, as good as the watch asked for; the given one may be overwritten."""
         ...
 

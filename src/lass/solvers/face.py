@@ -9,7 +9,7 @@ import numpy as np
 
 from lass.model.quadratic_program import Array, Certificate, QuadraticProgram
 from lass.solvers.augmented_lagrangian import with_category_totals
-from lass.solvers.base import Watch, empty_like
+from lass.solvers.base import Monitor, empty_like
 from lass.solvers.gradient import accelerate
 from lass.solvers.slides import Coarse, best_slide
 
@@ -43,39 +43,39 @@ class Face:
     name: ClassVar[str] = "face"
     supports_category_totals: ClassVar[bool] = True
 
-    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
         """Improve Z until the watch says stop."""
         if qp.category_totals is not None:
-            return with_category_totals(self, qp, Z, watch)
+            return with_category_totals(self, qp, Z, monitor)
         X, R, P, Q, T = empty_like(Z, 5)
         state = qp.certify(Z, qp.begin(Z, Q))
         qp.product = Q
         steps, stalled, patience = self.steps, 0, 8
-        while not watch.report(state.gap):
+        while not monitor.report(state.gap):
             best, before = state, Z
-            Z, T, state = _on_face(qp, Z, X, R, P, Q, T, state, watch, patience)
-            if state.gap <= watch.target or watch.stopping:
-                watch.report(state.gap)
+            Z, T, state = _on_face(qp, Z, X, R, P, Q, T, state, monitor, patience)
+            if state.gap <= monitor.target or monitor.stopping:
+                monitor.report(state.gap)
                 qp.product = Q if Z is not before else None  # what did not help is in Q otherwise
                 break
             T[:] = Z
-            accelerate(qp, Z, T, Q, steps, watch)
+            accelerate(qp, Z, T, Q, steps, monitor)
             state = qp.certify(Z, qp.apply(Z, Q))
-            watch.count()
+            monitor.count()
             lost = state.gap > 0.5 * best.gap
             steps = min(2 * steps, MOST_STEPS) if lost else max(self.steps, steps // 2)
             patience = min(2 * patience, MOST_PATIENCE) if lost else max(8, patience // 2)
             moved = best.objective - state.objective > 1e-15 * abs(best.objective)
             stalled = 0 if moved or not lost else stalled + 1
             if stalled > 8:
-                watch.report(state.gap)
+                monitor.report(state.gap)
                 break
         return Z
 
 
 def _on_face(
     qp: QuadraticProgram, Z: Array, X: Array, R: Array, P: Array, Q: Array, T: Array,
-    state: Certificate, watch: Watch, patience: int,
+    state: Certificate, monitor: Monitor, patience: int,
 ) -> tuple[Array, Array, Certificate]:  # fmt: skip
     """Minimise on the face of Z as far as that pays; returns the better point, a spare array, its proof.
 
@@ -98,14 +98,14 @@ def _on_face(
         before = square
         step = square / curvature
         square, spread, below, moved, force = qp.rows("face_advance", step, inverse, P, Q, Z, X, R)
-        stop = watch.count() or (done >= patience and below > OUTSIDE * moved)
+        stop = monitor.count() or (done >= patience and below > OUTSIDE * moved)
         done += 1
-        if done >= check or stop or (spread <= 2.0 * watch.target and done >= soonest):
+        if done >= check or stop or (spread <= 2.0 * monitor.target and done >= soonest):
             trial = _trial(qp, 1.0, X, Z, T, Q)
-            stop = watch.count() or stop
-            if trial.gap <= watch.target or stop or trial.gap > min(spread, FALL * last):
+            stop = monitor.count() or stop
+            if trial.gap <= monitor.target or stop or trial.gap > min(spread, FALL * last):
                 break
-            watch.report(trial.gap)
+            monitor.report(trial.gap)
             last = trial.gap
             check, soonest = 2 * done, done + 3
         anew = done == SOON and coarse.deepen()
@@ -113,14 +113,14 @@ def _on_face(
         square += extra
         qp.rows("face_turn", 0.0 if anew else square / before, *motions, inverse, free, Z, R, P)
     for step in (1.0, 0.25, 1.0 / 16.0, 0.0):
-        if not done or (watch.stopping and step < 1.0):
+        if not done or (monitor.stopping and step < 1.0):
             break
         step = step or _to_boundary(Z, X)
         trial = trial or _trial(qp, step, X, Z, T, Q)
-        if trial.objective <= state.objective or trial.gap <= watch.target:
+        if trial.objective <= state.objective or trial.gap <= monitor.target:
             return T, Z, trial
         trial = None
-        watch.count()
+        monitor.count()
     return Z, T, state
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from lass.model.quadratic_program import Array, QuadraticProgram
 from lass.solvers.augmented_lagrangian import with_category_totals
-from lass.solvers.base import Watch, empty_like
+from lass.solvers.base import Monitor, empty_like
 
 
 @dataclass(frozen=True)
@@ -22,21 +22,21 @@ class Gradient:
     name: ClassVar[str] = "gradient"
     supports_category_totals: ClassVar[bool] = True
 
-    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
         """Improve Z until the watch says stop."""
         if qp.category_totals is not None:
-            return with_category_totals(self, qp, Z, watch)
+            return with_category_totals(self, qp, Z, monitor)
         Y, AY = empty_like(Z, 2)
         Y[:] = Z
         t = 1.0
-        while not watch.report(qp.certify(Z, qp.apply(Z, AY)).gap):
-            t = accelerate(qp, Z, Y, AY, self.every, watch, t)
+        while not monitor.report(qp.certify(Z, qp.apply(Z, AY)).gap):
+            t = accelerate(qp, Z, Y, AY, self.every, monitor, t)
         qp.product = AY
         return Z
 
 
 def accelerate(
-    qp: QuadraticProgram, Z: Array, Y: Array, AY: Array, steps: int, watch: Watch, t: float = 1.0
+    qp: QuadraticProgram, Z: Array, Y: Array, AY: Array, steps: int, monitor: Monitor, t: float = 1.0
 ) -> float:
     """Take accelerated steps: Z and its extrapolation Y move in place; returns the momentum.
 
@@ -49,6 +49,6 @@ def accelerate(
         weight = (t - 1.0) / following if qp.convex else 0.0
         uphill: float = qp.rows("descend", *qp.linear, qp.shift, inverse, weight, AY, Y, Z)
         t = 1.0 if uphill > 0.0 else following
-        if watch.count():
+        if monitor.count():
             break
     return t

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lass.model.quadratic_program import Array, Certificate, GraphOperator, QuadraticProgram
-from lass.solvers.base import Watch
+from lass.solvers.base import Monitor
 from lass.solvers.face import Face
 from lass.solvers.response_basis import STEPS, Reaches
 
@@ -32,7 +32,7 @@ def labelled_rows(qp: QuadraticProgram) -> NDArray[np.intp] | None:
 
 
 def follow(
-    qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, state: Certificate, watch: Watch
+    qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, state: Certificate, monitor: Monitor
 ) -> Certificate:
     """Solve the problem that is left on the told rows, which is small, and extend its answer.
 
@@ -41,27 +41,27 @@ def follow(
     Z and A Z in place, or leaves them; returns the certificate.
     """
     told = labelled_rows(qp)
-    if told is None or state.gap <= watch.target or watch.max_iter is not None:
+    if told is None or state.gap <= monitor.target or monitor.max_iter is not None:
         return state
-    reaches = _reaches(operator, told, watch, qp.shape[1])
+    reaches = _reaches(operator, told, monitor, qp.shape[1])
     if reaches is None:
         return state
     rows = reaches.rows
     small = QuadraticProgram(GraphOperator(*reaches.graph()), qp.H[rows], harmonic=qp.harmonic[rows])
-    inner = Watch(callback=lambda _: watch.stopping)
-    inner.begin(1.0, KEPT * watch.target, 0.0)
+    inner = Monitor(callback=lambda _: monitor.stopping)
+    inner.begin(1.0, KEPT * monitor.target, 0.0)
     moved = reaches.extend(Face().run(small, Z[rows], inner))
     qp.rows("project", moved)
     product = qp.apply(moved, np.empty_like(AZ))
-    watch.count()
+    monitor.count()
     found = qp.certify(moved, product)
-    if found.gap > watch.target and found.objective >= state.objective:
+    if found.gap > monitor.target and found.objective >= state.objective:
         return state
     Z[:], AZ[:] = moved, product
     return found
 
 
-def _reaches(operator: GraphOperator, told: NDArray[np.intp], watch: Watch, K: int) -> Reaches | None:
+def _reaches(operator: GraphOperator, told: NDArray[np.intp], monitor: Monitor, K: int) -> Reaches | None:
     """The basis with these rows among its own: the one at hand, grown, or a new one if it is due."""
     reaches: Reaches | None = operator.reaches
     steps = 0
@@ -76,5 +76,5 @@ def _reaches(operator: GraphOperator, told: NDArray[np.intp], watch: Watch, K: i
             reaches, more = reaches.and_row(operator, int(row))
             steps += more
     operator.reaches = reaches
-    watch.count(-(-steps // K))
+    monitor.count(-(-steps // K))
     return reaches

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lass.kernels.threads import kernels
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
-from lass.solvers.base import Solver, Watch
+from lass.solvers.base import Solver, Monitor
 from lass.solvers.face import Face
 from lass.solvers.labelled_rows import follow, labelled_rows
 from lass.solvers.single_row import ripple
@@ -34,27 +34,27 @@ class Local:
     name: ClassVar[str] = "local"
     supports_category_totals: ClassVar[bool] = False
 
-    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
         """Improve Z until the watch says stop."""
         operator = qp.operator
         if qp.C is not None or not qp.convex or not isinstance(operator, GraphOperator):
-            return self.otherwise.run(qp, Z, watch)
+            return self.otherwise.run(qp, Z, monitor)
         AZ = qp.begin(Z, np.empty_like(Z))
         budget = int(self.sweeps * len(Z))
-        state = ripple(qp, operator, Z, AZ, watch)
-        state = follow(qp, operator, Z, AZ, state, watch)
-        everywhere = labelled_rows(qp) is not None and state.gap > FAR * watch.target
-        while not watch.report(state.gap):
-            todo = _without_the_least(state.rows, 0.8 * watch.target)
+        state = ripple(qp, operator, Z, AZ, monitor)
+        state = follow(qp, operator, Z, AZ, state, monitor)
+        everywhere = labelled_rows(qp) is not None and state.gap > FAR * monitor.target
+        while not monitor.report(state.gap):
+            todo = _without_the_least(state.rows, 0.8 * monitor.target)
             if everywhere or len(todo) > self.share * len(Z) or budget <= 0:
-                qp.known, before = AZ, watch.iterations
-                Z = self.otherwise.run(qp, Z, watch)
-                operator.spent += (watch.iterations - before) * qp.shape[1]
+                qp.known, before = AZ, monitor.iterations
+                Z = self.otherwise.run(qp, Z, monitor)
+                operator.spent += (monitor.iterations - before) * qp.shape[1]
                 return Z
-            least = 0.1 * watch.target / (len(todo) + 100)
+            least = 0.1 * monitor.target / (len(todo) + 100)
             visits = kernels().relax(todo, *operator.graph, *qp.linear, least, budget, Z, AZ)
             budget -= visits
-            watch.count()
+            monitor.count()
             if visits >= len(Z):
                 qp.apply(Z, AZ)  # as dear as the visits were, and free of their rounding
             state = qp.certify(Z, AZ)

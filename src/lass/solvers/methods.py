@@ -5,7 +5,7 @@ from __future__ import annotations
 from lass.model.linear_systems import fill
 from lass.model.quadratic_program import GraphOperator, QuadraticProgram
 from lass.solvers.admm import ADMM
-from lass.solvers.base import Callback, Solver, Step, Watch
+from lass.solvers.base import Callback, Solver, Step, Monitor
 from lass.solvers.face import Face
 from lass.solvers.gradient import Gradient
 from lass.solvers.local import Local
@@ -20,7 +20,7 @@ __all__ = [
     "Reduced",
     "Solver",
     "Step",
-    "Watch",
+    "Monitor",
     "named",
     "pick",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.model.reduction import Piece, reduce
-from lass.solvers import Solver, Watch, pick
+from lass.solvers import Solver, Monitor, pick
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Outcome:
 def run(
     problem: Problem,
     solver: Solver | None,
-    watch: Watch,
+    monitor: Monitor,
     tol: float,
     start: Array | None,
     duals: dict[str, Array],
@@ -47,18 +47,18 @@ def run(
     pieces = reduction.pieces
     points = [_first(piece, start, reduction.Z) for piece in pieces]
     gaps = [_gap(*pair) for pair in zip(pieces, points, strict=True)] if len(pieces) > 1 else [math.inf]
-    with gracefully(watch):
+    with gracefully(monitor):
         for i, piece in enumerate(pieces):
             qp = piece.qp
             chosen, why = (solver, "as asked") if solver else pick(qp, start is not None)
             outcome.notes.append(f"{chosen.name} ({why})")
-            watch.begin(scale, max(tol * qp.stake, qp.rounding), scale * sum(gaps[:i] + gaps[i + 1 :]))
+            monitor.begin(scale, max(tol * qp.stake, qp.rounding), scale * sum(gaps[:i] + gaps[i + 1 :]))
             qp.duals = {name: value[piece.rows] for name, value in duals.items()}
             everything = len(piece.rows) == problem.N
             if known is not None and problem.free.all():
                 qp.known = known if everything else known[piece.rows]
-            part = chosen.run(qp, points[i], watch)
-            points[i], gaps[i] = part[:0], watch.gap
+            part = chosen.run(qp, points[i], monitor)
+            points[i], gaps[i] = part[:0], monitor.gap
             for name, value in qp.duals.items():
                 outcome.duals.setdefault(name, np.zeros((problem.N, problem.K)))[piece.rows] = value
             if problem.category_totals is not None:
@@ -85,13 +85,13 @@ def _gap(piece: Piece, Z: Array) -> float:
 
 
 @contextmanager
-def gracefully(watch: Watch) -> Iterator[None]:
+def gracefully(monitor: Monitor) -> Iterator[None]:
     """Let Ctrl-C end the solve at the next iteration instead of tearing it up."""
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    signal.signal(signal.SIGINT, watch.interrupt)
+    signal.signal(signal.SIGINT, monitor.interrupt)
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lass.graph.laplacian import as_sparse, depth
 from lass.model.linear_systems import ConjugateGradients, Factor, solver_for
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
-from lass.solvers.base import Watch
+from lass.solvers.base import Monitor
 from lass.solvers.face import Face
 
 #: more informed rows than this, and the Schur complement is applied instead of formed
@@ -51,27 +51,27 @@ class Reduced:
     name: ClassVar[str] = "reduced"
     supports_category_totals: ClassVar[bool] = False
 
-    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
         """Improve Z until the watch says stop."""
         operator = qp.operator
         if qp.C is not None or not isinstance(operator, GraphOperator):
             raise ValueError("method 'reduced' cannot hold a category graph; use 'face' or 'auto'")
         silent, told = np.flatnonzero(qp.harmonic), np.flatnonzero(~qp.harmonic)
         if not len(silent):
-            return Face().run(qp, Z, watch)
+            return Face().run(qp, Z, monitor)
         uu, ul, ll = (
             as_sparse(operator.W[a][:, b], "W") if len(a) and len(b) else sp.csr_array((len(a), len(b)))
             for a, b in ((silent, silent), (silent, told), (told, told))
         )
-        if watch.report(qp.certify(Z, qp.begin(Z, np.empty_like(Z))).gap):
+        if monitor.report(qp.certify(Z, qp.begin(Z, np.empty_like(Z))).gap):
             return Z
         formed = len(told) <= EXPLICIT
-        close = CLOSE * watch.target / (qp.stake or 1.0) if formed else 0.0
+        close = CLOSE * monitor.target / (qp.stake or 1.0) if formed else 0.0
         solver = solver_for(uu, operator.diagonal[silent], depth(uu), tol=min(max(close, 1e-12), 1e-6))
         pull = self._pull(qp, silent)
         offset = solver.solve(pull) if pull.any() else pull
-        reach = _columns(solver, ul, qp.shape[1], watch) if formed and len(told) <= qp.shape[1] else None
-        if watch.stopping:
+        reach = _columns(solver, ul, qp.shape[1], monitor) if formed and len(told) <= qp.shape[1] else None
+        if monitor.stopping:
             return Z
 
         def extend() -> bool:
@@ -79,9 +79,9 @@ class Reduced:
             Z[silent] = solver.solve(ul @ Z[told]) if reach is None else reach @ Z[told]
             Z[silent] += offset
             qp.rows("project", Z)
-            watch.count()
+            monitor.count()
             qp.product = qp.known = qp.apply(Z, np.empty_like(Z))
-            return watch.report(qp.certify(Z, qp.product).gap)
+            return monitor.report(qp.certify(Z, qp.product).gap)
 
         if extend() or not len(told):  # words at their vertex are often the optimum: K solves, no program
             return Z
@@ -91,13 +91,13 @@ class Reduced:
         inner, ties = GraphOperator(ll, operator.diagonal[told]), sp.csr_array(ul.T)
         left: GraphOperator | SchurOperator = SchurOperator(inner, ties, solver)
         if formed:
-            taken = _columns(solver, ul, qp.shape[1], watch, ties) if reach is None else ties @ reach
-            if watch.stopping:
+            taken = _columns(solver, ul, qp.shape[1], monitor, ties) if reach is None else ties @ reach
+            if monitor.stopping:
                 return Z
             left = _formed(inner, taken, qp.slides is not None)
         small = QuadraticProgram(left, as_sparse(H, "G"))
-        Z[told] = Face().run(small, np.ascontiguousarray(Z[told]), watch)
-        return Z if extend() else Face().run(qp, Z, watch)  # rounding in the elimination
+        Z[told] = Face().run(small, np.ascontiguousarray(Z[told]), monitor)
+        return Z if extend() else Face().run(qp, Z, monitor)  # rounding in the elimination
 
     @staticmethod
     def _pull(qp: QuadraticProgram, silent: NDArray[np.intp]) -> Array:
@@ -114,14 +114,14 @@ def _columns(
     solver: Factor | ConjugateGradients,
     B: sp.csr_array,
     size: int,
-    watch: Watch,
+    monitor: Monitor,
     before: sp.csr_array | None = None,
 ) -> Array:
     """Solve for the columns of B, about ``size`` at a time, until told to stop; ``before`` times that."""
     X = np.empty((B.shape[0] if before is None else before.shape[0], B.shape[1]))
     step = min(AT_ONCE, max(size, LEAST))
     for low in range(0, B.shape[1], step):
-        if watch.count():
+        if monitor.count():
             break
         some = slice(low, low + step)
         part = solver.solve(B[:, some].toarray())

@@ -7,7 +7,7 @@ import numpy as np
 from lass.kernels.threads import kernels
 from lass.model.quadratic_program import Array, Certificate, GraphOperator, QuadraticProgram
 from lass.model.simplex import project_simplex
-from lass.solvers.base import Watch
+from lass.solvers.base import Monitor
 from lass.solvers.response_basis import columns
 
 #: rows from which on it pays to ask
@@ -20,7 +20,7 @@ HELD = 0.1
 CLOSE = 1e-5
 
 
-def ripple(qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, watch: Watch) -> Certificate:
+def ripple(qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, monitor: Monitor) -> Certificate:
     """Answer the change of one row by a motion of all: that row's, times how much it moves each.
 
     Rows at a vertex stay, the others are harmonic between them and the row, so the best motion is
@@ -30,7 +30,7 @@ def ripple(qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, w
     """
     state = qp.certify(Z, AZ)
     n = int(state.rows.argmax())
-    if len(Z) < LARGE or state.gap <= watch.target or state.rows[n] < ALONE * state.gap:
+    if len(Z) < LARGE or state.gap <= monitor.target or state.rows[n] < ALONE * state.gap:
         return state
     told = np.flatnonzero(~qp.harmonic)
     told = told[told != n]
@@ -42,9 +42,9 @@ def ripple(qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, w
     held = np.zeros(len(Z), bool)
     held[told[present == 1]] = True
     K = Z.shape[1]
-    left = 10_000 if watch.max_iter is None else (watch.max_iter - watch.iterations) * K
+    left = 10_000 if monitor.max_iter is None else (monitor.max_iter - monitor.iterations) * K
     (reach,), steps = columns(operator, held, np.array([n]), CLOSE, left)
-    watch.count(-(-steps // K))
+    monitor.count(-(-steps // K))
     through = operator.diagonal * reach - operator.W @ reach
     stiffness = float(through[n])
     if stiffness <= 1e-9 * operator.diagonal[n]:

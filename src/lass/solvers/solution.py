@@ -21,10 +21,10 @@ from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
 from lass.model.uniqueness import Uniqueness, examine
-from lass.solvers import Callback, Solver, Step, Watch, named
+from lass.solvers import Callback, Solver, Step, Monitor, named
 from lass.solvers.pieces import run
 from lass.solvers.placement import Engine, engine_of, from_tensors, on_device
-from lass.solvers.sparse import Assignments, certify, mapped, obstacle, too_large
+from lass.solvers.sparse import SparseAssignments, certify, mapped, obstacle, too_large
 from lass.solvers.sparse import run as run_sparse
 
 #: numbers up to which what the graph makes of Z is kept for updates
@@ -75,7 +75,7 @@ def solve(
     callback : callable, optional
         Called with a :class:`lass.solvers.Step` (iteration, seconds, gap); return True to stop.
     output : {"auto", "dense", "sparse"}
-        ``"sparse"`` is for very many categories: ``Z`` is then :class:`~lass.solvers.sparse.Assignments`,
+        ``"sparse"`` is for very many categories: ``Z`` is then :class:`~lass.solvers.sparse.SparseAssignments`,
         explicit entries and one background value a row, and memory goes with what is stored. ``"auto"``
         takes it where N x K numbers would not fit, or where ``start`` has that form.
     device : str, optional
@@ -123,15 +123,15 @@ def solve(
     if device is not None:
         method = on_device(device, method)
     solver = named(method)
-    watch = watching(tol, max_iter, callback, began)
+    monitor = checked_monitor(tol, max_iter, callback, began)
     if solver is not None and problem.category_totals is not None and not solver.supports_category_totals:
         raise ValueError(f"method {solver.name!r} cannot hold a prior; use 'auto', 'gradient' or 'admm'")
     if _wants_sparse(problem, output, solver, start):
-        sparse, note = run_sparse(problem, watch, tol, _sparse_start(start, problem))
+        sparse, note = run_sparse(problem, monitor, tol, _sparse_start(start, problem))
         found: dict[str, Any] = {"Z": sparse, "method": note}
     else:
         duals = start.duals if isinstance(start, Solution) else {}
-        outcome = run(problem, solver, watch, tol, feasible(start, problem), duals, _known(start, problem))
+        outcome = run(problem, solver, monitor, tol, feasible(start, problem), duals, _known(start, problem))
         found = {
             "Z": outcome.Z, "method": "; ".join(outcome.notes), "shift": outcome.shift,
             "duals": outcome.duals, "product": outcome.product,
@@ -139,22 +139,22 @@ def solve(
     return Solution(
         problem=problem,
         tol=tol,
-        n_iter=watch.iterations,
+        n_iter=monitor.iterations,
         seconds=time.perf_counter() - began,
-        history=watch.history,
-        interrupted=watch.interrupted,
+        history=monitor.history,
+        interrupted=monitor.interrupted,
         solver=method,
         **found,
     )._warn()
 
 
-def watching(tol: float, max_iter: int | None, callback: Callback | None, began: float) -> Watch:
+def checked_monitor(tol: float, max_iter: int | None, callback: Callback | None, began: float) -> Monitor:
     """What tells a solver when to stop; checks what people asked for."""
     if not (isinstance(tol, Real) and 0 <= tol < math.inf):
         raise ValueError(f"tol must be a number >= 0; found {tol!r}")
     if max_iter is not None and not (isinstance(max_iter, Integral) and max_iter >= 0):
         raise ValueError(f"max_iter must be a whole number >= 0 or None; found {max_iter!r}")
-    return Watch(callback=callback, max_iter=max_iter, began=began)
+    return Monitor(callback=callback, max_iter=max_iter, began=began)
 
 
 def _wants_sparse(problem: Problem, output: str, solver: Solver | None, start: Any) -> bool:
@@ -168,16 +168,16 @@ def _wants_sparse(problem: Problem, output: str, solver: Solver | None, start: A
         )
     if output == "auto" and not hindered:
         given = start.Z if isinstance(start, Solution) else start
-        return isinstance(given, Assignments) or too_large(problem)
+        return isinstance(given, SparseAssignments) or too_large(problem)
     return output == "sparse"
 
 
-def _sparse_start(start: Any, problem: Problem) -> Assignments | None:
+def _sparse_start(start: Any, problem: Problem) -> SparseAssignments | None:
     """A feasible start in sparse form."""
     given = start.Z if isinstance(start, Solution) else start
-    if not isinstance(given, Assignments):
+    if not isinstance(given, SparseAssignments):
         dense = feasible(start, problem)
-        return None if dense is None else Assignments.of(dense)
+        return None if dense is None else SparseAssignments.of(dense)
     if given.shape != (problem.N, problem.K):
         raise ValueError(f"start must have shape {(problem.N, problem.K)}; found {given.shape}")
     return given
@@ -188,7 +188,7 @@ def feasible(start: Any, problem: Problem) -> Array | None:
     if start is None:
         return None
     given = start.Z if isinstance(start, Solution) else start
-    if isinstance(given, Assignments):
+    if isinstance(given, SparseAssignments):
         return given.to_dense()
     if not isinstance(start, Solution):
         given = numbers(start, "start")
@@ -214,7 +214,7 @@ def _known(start: Any, problem: Problem) -> Array | None:
 class Solution:
     """Assignments with their certificate: ``objective - optimum <= gap``.
 
-    ``Z`` is an array, or :class:`lass.solvers.sparse.Assignments` where it is stored sparsely; its rows
+    ``Z`` is an array, or :class:`lass.solvers.sparse.SparseAssignments` where it is stored sparsely; its rows
     are >= 0 exactly and sum to one. ``relative_gap`` is the gap over the problem's stake;
     ``converged`` says whether it reached ``tol``. ``method`` tells in words what was done.
     ``history`` lists iteration, seconds and gap. With negative weights there is no certificate:
@@ -238,7 +238,7 @@ class Solution:
     def __post_init__(self) -> None:
         #: what :meth:`Problem.gap` certifies with; all that is known when weights are negative
         self.stationarity = 0.0
-        if isinstance(self.Z, Assignments):
+        if isinstance(self.Z, SparseAssignments):
             self.objective, self.stationarity = certify(self.problem, self.Z)
         elif math.isfinite(self.problem.lam):
             if self.product is None:
@@ -266,20 +266,20 @@ class Solution:
             )
         return self
 
-    def at(self, Z: Array | Assignments) -> Solution:
+    def at(self, Z: Array | SparseAssignments) -> Solution:
         """The same problem at other assignments, certified anew."""
         return replace(self, Z=Z, product=None)
 
     def dense(self) -> Solution:
         """The same solution with all N x K numbers, for what sparse assignments do not offer."""
-        return self.at(self.Z.to_dense()) if isinstance(self.Z, Assignments) else self
+        return self.at(self.Z.to_dense()) if isinstance(self.Z, SparseAssignments) else self
 
     def crowd(self) -> Any:
         """What the neighbours say of each item, its own words left out: (W Z)_n / d_n.
 
         Items without neighbours get the even assignment. In the form of ``Z``.
         """
-        if isinstance(self.Z, Assignments):
+        if isinstance(self.Z, SparseAssignments):
             return mapped(self.problem.W, self.Z, sp.csr_array(self.Z.shape), math.inf)
         degree = np.asarray(self.problem.W.sum(axis=1)).ravel()[:, None]
         even = np.full_like(self.Z, 1.0 / self.problem.K)
@@ -312,7 +312,7 @@ class Solution:
         return pi, M
 
     def _need_dense(self, what: str) -> None:
-        if isinstance(self.Z, Assignments):
+        if isinstance(self.Z, SparseAssignments):
             raise ValueError(f"{what} needs all N x K numbers; ask dense() of this sparse solution for them")
 
     def kkt(self) -> dict[str, float]:
@@ -393,7 +393,7 @@ def arrays_of(solution: Solution) -> dict[str, Any]:
     arrays = pack(solution.problem) | {f"dual_{name}": value for name, value in solution.duals.items()}
     if solution.shift is not None:
         arrays["shift"] = solution.shift
-    if isinstance(solution.Z, Assignments):
+    if isinstance(solution.Z, SparseAssignments):
         pack_matrix(arrays, "Z", solution.Z.to_csr())
         arrays["background"] = solution.Z.background
     else:
@@ -409,7 +409,7 @@ def restored(data: dict[str, Any]) -> Solution:
     """A solution from its arrays; the gap is computed anew."""
     Z = _restored_sparse(data) if "background" in data else np.ascontiguousarray(data["Z"], dtype=float)
     problem = unpack(data, Z.shape)
-    if isinstance(Z, Assignments):
+    if isinstance(Z, SparseAssignments):
         if obstacle(problem):
             raise ValueError(f"sparse assignments with {obstacle(problem)}")
         feasible = Z.feasible
@@ -439,9 +439,9 @@ def restored(data: dict[str, Any]) -> Solution:
     )
 
 
-def _restored_sparse(data: dict[str, Any]) -> Assignments:
+def _restored_sparse(data: dict[str, Any]) -> SparseAssignments:
     """Sparse assignments from their arrays."""
     stored = unpack_matrix(data, "Z")
     if not stored.has_canonical_format:
         raise ValueError("Z names a category twice")
-    return Assignments(stored, np.asarray(data["background"], float))
+    return SparseAssignments(stored, np.asarray(data["background"], float))

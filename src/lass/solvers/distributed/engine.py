@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from lass.solvers import Gradient, Watch
+from lass.solvers import Gradient, Monitor
 from lass.solvers.distributed.checkpoints import Checkpoint, State
 from lass.solvers.distributed.files import Stored
 from lass.solvers.distributed.parts import Part, check_borders
@@ -31,10 +31,10 @@ class Engine:
     """
 
     def __init__(
-        self, transport: Transport, watch: Watch, lam: float, tol: float, checkpoint: Checkpoint | None,
+        self, transport: Transport, monitor: Monitor, lam: float, tol: float, checkpoint: Checkpoint | None,
         checkpoint_every: int,
     ) -> None:  # fmt: skip
-        self.transport, self.watch, self.lam, self.tol = transport, watch, lam, tol
+        self.transport, self.monitor, self.lam, self.tol = transport, monitor, lam, tol
         self.checkpoint, self.checkpoint_every = checkpoint, checkpoint_every
         self.momentum = 1.0
         self.sums = Sums(0.0, 0.0, 0.0)
@@ -53,7 +53,7 @@ class Engine:
         self.stake = sum(outline.stake for outline in outlines)
         self.tied_stake = sum(outline.tied_stake for outline in outlines)
         rounding = 1e-16 * (2.0 * sum(outline.degrees for outline in outlines) + self.tied_stake / self._unit)
-        self.watch.begin(self._unit, max(self.tol * self.tied_stake / self._unit, rounding), 0.0)
+        self.monitor.begin(self._unit, max(self.tol * self.tied_stake / self._unit, rounding), 0.0)
         self.problem = {
             "lam": self.lam,
             "partitions": [
@@ -90,7 +90,7 @@ class Engine:
             return deliver()
 
         answer = self._patiently(attempt)
-        if self.checkpoint is not None and self.sums.gap <= self.watch.target:
+        if self.checkpoint is not None and self.sums.gap <= self.monitor.target:
             self.checkpoint.clear()
             folder = str(self.checkpoint.folder)
             self._patiently(lambda: self._forget(folder))
@@ -150,9 +150,9 @@ class Engine:
         if self.transport.together:
             self._introduce()
         iteration, self.momentum = self.saved
-        watch = self.watch
-        watch.iterations, watch.found = iteration, min(watch.found, iteration)
-        watch.history[:] = [step for step in watch.history if step.iteration < iteration]
+        monitor = self.monitor
+        monitor.iterations, monitor.found = iteration, min(monitor.found, iteration)
+        monitor.history[:] = [step for step in monitor.history if step.iteration < iteration]
         if iteration and self.checkpoint is not None:
             self.Y = self._rows("restore", str(self.checkpoint.folder), iteration)
         else:
@@ -175,11 +175,11 @@ class Engine:
         ]
         self.sums = Sums(*map(sum, zip(*self.transport.get(called), strict=True)))
         self.rounds += 1
-        enough = self.watch.report(self.sums.gap)
+        enough = self.monitor.report(self.sums.gap)
         return enough or self.tied_stake == 0.0
 
     def _save_if_due(self) -> None:
-        iteration = self.watch.iterations
+        iteration = self.monitor.iterations
         if self.checkpoint is None or iteration < self.saved.iteration + self.checkpoint_every:
             return
         folder, state = str(self.checkpoint.folder), State(iteration, self.momentum)
@@ -203,7 +203,7 @@ class Engine:
             uphill = sum(self.transport.get([results[0] for results in called]))
             self.momentum = 1.0 if uphill > 0.0 else following
             self.rounds += 1
-            if self.watch.count():
+            if self.monitor.count():
                 break
 
     def _ahead(self) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from lass.model import checks
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, GraphOperator
-from lass.solvers import Callback, Step, Watch
+from lass.solvers import Callback, Step, Monitor
 from lass.solvers.distributed.checkpoints import Checkpoint
 from lass.solvers.distributed.engine import Engine
 from lass.solvers.distributed.files import Stored, read_description
@@ -25,7 +25,7 @@ from lass.solvers.distributed.partitioning import Labels, as_labels, partition
 from lass.solvers.distributed.parts import Part, assemble, split
 from lass.solvers.distributed.transport import Local, Transport
 from lass.solvers.pieces import gracefully
-from lass.solvers.solution import ConvergenceWarning, Solution, feasible, watching
+from lass.solvers.solution import ConvergenceWarning, Solution, feasible, checked_monitor
 from lass.solvers.sparse import obstacle
 
 Name = Literal["local", "ray"]
@@ -115,7 +115,7 @@ def solve(
     if obstacle(problem):
         raise ValueError(f"partitions do not go with {obstacle(problem)}; leave it out, or use lass.solve")
     labels, count = as_labels(partitions, problem.N, "partitions", lambda count: partition(problem.W, count))
-    watch = watching(tol, max_iter, callback, began)
+    monitor = checked_monitor(tol, max_iter, callback, began)
     sources = _sources(problem, labels, count, feasible(start, problem))
     chosen = chosen_transport(transport, address, count, device)
     free = np.flatnonzero(problem.free)
@@ -128,7 +128,7 @@ def solve(
             Z[free[items]] = rows
         return Z
 
-    engine, Z = _run(chosen, sources, watch, problem.lam, tol, checkpoint, checkpoint_every, deliver)
+    engine, Z = _run(chosen, sources, monitor, problem.lam, tol, checkpoint, checkpoint_every, deliver)
     told = (
         f"gradient on {count} partitions ({chosen.name}, {engine.rounds} rounds, {engine.lost} workers lost)"
     )
@@ -137,10 +137,10 @@ def solve(
         Z=Z,
         tol=tol,
         method=told,
-        n_iter=watch.iterations,
+        n_iter=monitor.iterations,
         seconds=time.perf_counter() - began,
-        history=watch.history,
-        interrupted=watch.interrupted,
+        history=monitor.history,
+        interrupted=monitor.interrupted,
     )._warn()
 
 
@@ -183,7 +183,7 @@ def solve_parquet(
     """
     began = time.perf_counter()
     lam = _positive(lam)
-    watch = watching(tol, max_iter, callback, began)
+    monitor = checked_monitor(tol, max_iter, callback, began)
     count, categories = read_description(folder_in)
     source, target = str(Path(folder_in).absolute()), Path(folder_out).absolute()
     chosen = chosen_transport(transport, address, count, device)
@@ -193,12 +193,12 @@ def solve_parquet(
         return sum(chosen.get(called))
 
     sources = [Stored(source, number, categories) for number in range(count)]
-    engine, entries = _run(chosen, sources, watch, lam, tol, checkpoint, checkpoint_every, deliver)
+    engine, entries = _run(chosen, sources, monitor, lam, tol, checkpoint, checkpoint_every, deliver)
     report = Report(
         target, engine.items, count, engine.objective, engine.gap,
         engine.gap / engine.stake if engine.stake > 0 else engine.gap,
         bool(engine.gap <= tol * engine.stake or engine.stake == 0.0), tol,
-        watch.iterations, time.perf_counter() - began, watch.history, watch.interrupted,
+        monitor.iterations, time.perf_counter() - began, monitor.history, monitor.interrupted,
         engine.rounds, engine.lost, entries,
     )  # fmt: skip
     if not report.converged:
@@ -212,15 +212,15 @@ def solve_parquet(
 
 
 def _run(
-    transport: Transport, sources: Sequence[Part | Stored], watch: Watch, lam: float, tol: float,
+    transport: Transport, sources: Sequence[Part | Stored], monitor: Monitor, lam: float, tol: float,
     checkpoint: str | Path | None, every: int, deliver: Any,
 ) -> tuple[Engine, Any]:  # fmt: skip
     try:
         if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
             raise ValueError(f"checkpoint_every must be a whole number >= 1; found {every!r}")
         folder = None if checkpoint is None else Checkpoint(checkpoint)
-        engine = Engine(transport, watch, lam, tol, folder, int(every))
-        with gracefully(watch):
+        engine = Engine(transport, monitor, lam, tol, folder, int(every))
+        with gracefully(monitor):
             engine.prepare(sources)
             return engine, engine.run(deliver)
     finally:

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import torch
 
-from lass.solvers import Watch
+from lass.solvers import Monitor
 from lass.solvers.gpu.arrays import Arrays
 
 #: iterations between two certificates
@@ -26,7 +26,7 @@ def loops(device: torch.device) -> ModuleType:
     )
 
 
-def descend(arrays: Arrays, Z: torch.Tensor, watches: list[Watch]) -> torch.Tensor:
+def descend(arrays: Arrays, Z: torch.Tensor, monitors: list[Monitor]) -> torch.Tensor:
     """Improve the points of all problems of a batch until their watches say stop.
 
     ``Z`` is in single precision, the result in double; rows are projected once more there, and the
@@ -34,14 +34,14 @@ def descend(arrays: Arrays, Z: torch.Tensor, watches: list[Watch]) -> torch.Tens
     of their categories, if they are too many for the cache: neighbours mostly share one.
     """
     work, order = loops(Z.device), None
-    Stage(work, arrays, arrays.single(), Z, watches).run(final=False, rounds=1)
+    Stage(work, arrays, arrays.single(), Z, monitors).run(final=False, rounds=1)
     if Z.numel() * Z.element_size() > CACHE:
         order = Z[:, 0].argmax(dim=1).sort(stable=True).indices
         arrays, Z = arrays.reordered(order), Z[order]
-    Stage(work, arrays, arrays.single(), Z, watches).run(final=False)
+    Stage(work, arrays, arrays.single(), Z, monitors).run(final=False)
     Z = Z.double()
     work.project(arrays.layout, Z)
-    Stage(work, arrays, arrays, Z, watches).run(final=True)
+    Stage(work, arrays, arrays, Z, monitors).run(final=True)
     if order is None:
         return Z
     back = torch.empty_like(Z)
@@ -53,9 +53,9 @@ class Stage:
     """Iterations in one precision: ``fine`` certifies, ``rough`` moves."""
 
     def __init__(
-        self, work: ModuleType, fine: Arrays, rough: Arrays, Z: torch.Tensor, watches: list[Watch]
+        self, work: ModuleType, fine: Arrays, rough: Arrays, Z: torch.Tensor, monitors: list[Monitor]
     ) -> None:
-        self.work, self.fine, self.rough, self.Z, self.watches = work, fine, rough, Z, watches
+        self.work, self.fine, self.rough, self.Z, self.monitors = work, fine, rough, Z, monitors
         batch, programs = fine.layout.batch, fine.layout.programs
         #: numbers of the problems that are not solved yet
         self.running = torch.arange(batch, dtype=torch.int32, device=Z.device)
@@ -66,9 +66,9 @@ class Stage:
 
     def run(self, final: bool, rounds: int | None = None) -> None:
         """Iterate, ``rounds`` times twenty at most; only the final stage may call a gap small enough."""
-        best = [float("inf")] * len(self.watches)
-        waited = [0] * len(self.watches)
-        running = list(range(len(self.watches)))
+        best = [float("inf")] * len(self.monitors)
+        waited = [0] * len(self.monitors)
+        running = list(range(len(self.monitors)))
         Y: torch.Tensor | None = None
         while running:
             gaps = self.certified()
@@ -76,9 +76,9 @@ class Stage:
             for b in running:
                 waited[b] = 0 if gaps[b] < FALL * best[b] else waited[b] + 1
                 best[b] = min(best[b], gaps[b])
-                if not final and (waited[b] >= STALLED or gaps[b] <= self.watches[b].target):
+                if not final and (waited[b] >= STALLED or gaps[b] <= self.monitors[b].target):
                     continue
-                if not self.watches[b].report(gaps[b]):
+                if not self.monitors[b].report(gaps[b]):
                     still.append(b)
             if not still or rounds == 0:
                 return
@@ -88,22 +88,22 @@ class Stage:
             rounds = None if rounds is None else rounds - 1
             if Y is None:
                 Y, following = self.Z.clone(), self.Z.clone()
-            limits = [watch.max_iter for watch in self.watches if watch.max_iter is not None]
-            steps = min([EVERY, *(limit - self.watches[running[0]].iterations for limit in limits)])
+            limits = [monitor.max_iter for monitor in self.monitors if monitor.max_iter is not None]
+            steps = min([EVERY, *(limit - self.monitors[running[0]].iterations for limit in limits)])
             for _ in range(steps):
                 Y, following = self.step(Y, following)
             for b in running:
-                self.watches[b].count(steps)
+                self.monitors[b].count(steps)
 
     def certified(self) -> list[float]:
         """The gaps of all problems."""
         self.work.certify(self.fine, self.running, self.Z, self.gaps)
-        gaps: list[float] = self.gaps.view(-1, len(self.watches)).sum(dim=0).tolist()
+        gaps: list[float] = self.gaps.view(-1, len(self.monitors)).sum(dim=0).tolist()
         return gaps
 
     def step(self, Y: torch.Tensor, following: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """One iteration; whether the momentum points uphill is found, and acted upon, on the device."""
         self.work.descend(self.rough, self.running, self.momentum, Y, following, self.Z, self.scores)
-        sums = self.scores.view(-1, len(self.watches)).sum(dim=0, dtype=torch.float64)
+        sums = self.scores.view(-1, len(self.monitors)).sum(dim=0, dtype=torch.float64)
         self.work.turn(sums, self.t, self.momentum)
         return following, Y

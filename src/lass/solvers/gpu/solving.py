@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, QuadraticProgram
 from lass.model.reduction import Reduction, reduce
-from lass.solvers import Callback, Watch
+from lass.solvers import Callback, Monitor
 from lass.solvers.gpu.arrays import layout_of, padded, unpadded, upload
 from lass.solvers.gpu.descent import descend
 from lass.solvers.gpu.memory import chosen, fitting, on_host
@@ -35,9 +35,9 @@ class Device:
     name: ClassVar[str] = "gpu"
     supports_category_totals: ClassVar[bool] = False
 
-    def run(self, qp: QuadraticProgram, Z: Array, watch: Watch) -> Array:
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
         """Improve Z until the watch says stop."""
-        return _run([qp], [Z], [watch], chosen(self.device))[0]
+        return _run([qp], [Z], [monitor], chosen(self.device))[0]
 
 
 def solve(
@@ -104,23 +104,23 @@ def solve_many(
     began, place = time.perf_counter(), chosen(device)
     problems = list(problems)
     _check_same_graph(problems)
-    watches = [Watch(max_iter=max_iter, began=began) for _ in problems]
+    monitors = [Monitor(max_iter=max_iter, began=began) for _ in problems]
     reductions = [reduce(problem) for problem in problems]
     groups: dict[tuple[bytes, ...], list[int]] = {}
     for i, reduction in enumerate(reductions):
         groups.setdefault(tuple(piece.rows.tobytes() for piece in reduction.pieces), []).append(i)
     for members in groups.values():
         _solve_alike(
-            [problems[i] for i in members], [reductions[i] for i in members], [watches[i] for i in members],
+            [problems[i] for i in members], [reductions[i] for i in members], [monitors[i] for i in members],
             tol, place,
         )  # fmt: skip
     return [
         Solution(
             problem=problem, Z=reduction.Z, tol=tol, method="; ".join(reduction.notes),
-            n_iter=watch.iterations, seconds=time.perf_counter() - began, history=watch.history,
+            n_iter=monitor.iterations, seconds=time.perf_counter() - began, history=monitor.history,
             solver=Device(str(place)),
         )._warn()
-        for problem, reduction, watch in zip(problems, reductions, watches, strict=True)
+        for problem, reduction, monitor in zip(problems, reductions, monitors, strict=True)
     ]  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def _check_same_graph(problems: list[Problem]) -> None:
 
 
 def _solve_alike(
-    problems: list[Problem], reductions: list[Reduction], watches: list[Watch], tol: float,
+    problems: list[Problem], reductions: list[Reduction], monitors: list[Monitor], tol: float,
     device: torch.device,
 ) -> None:  # fmt: skip
     """Solve problems whose reductions left the same rows, piece by piece."""
@@ -147,15 +147,15 @@ def _solve_alike(
     for number in range(len(reductions[0].pieces)):
         pieces = [reduction.pieces[number] for reduction in reductions]
         cores = [piece.qp for piece in pieces]
-        for i, (problem, qp, watch) in enumerate(zip(problems, cores, watches, strict=True)):
+        for i, (problem, qp, monitor) in enumerate(zip(problems, cores, monitors, strict=True)):
             scale = 2.0 * (problem.lam if math.isfinite(problem.lam) else 1.0)
             elsewhere = scale * (sum(gaps[i]) - gaps[i][number])
-            watch.begin(scale, max(tol * qp.stake, qp.rounding), elsewhere)
-        solved = _run(cores, [qp.vertex() for qp in cores], watches, device)
+            monitor.begin(scale, max(tol * qp.stake, qp.rounding), elsewhere)
+        solved = _run(cores, [qp.vertex() for qp in cores], monitors, device)
         for i, (reduction, piece, part) in enumerate(zip(reductions, pieces, solved, strict=True)):
             reduction.Z[piece.rows] = part
             reduction.notes.append(f"gpu ({len(problems)} problems together)")
-            gaps[i][number] = watches[i].gap
+            gaps[i][number] = monitors[i].gap
 
 
 def _gap(qp: QuadraticProgram) -> float:
@@ -165,7 +165,7 @@ def _gap(qp: QuadraticProgram) -> float:
 
 
 def _run(
-    cores: list[QuadraticProgram], points: list[Array], watches: list[Watch], device: torch.device
+    cores: list[QuadraticProgram], points: list[Array], monitors: list[Monitor], device: torch.device
 ) -> list[Array]:
     """Solve cores with one graph, as many at a time as fit."""
     for qp in cores:
@@ -177,5 +177,5 @@ def _run(
         part = slice(len(answers), len(answers) + len(batch))
         layout = layout_of(batch)
         Z = padded(layout, points[part], device, torch.float32)
-        answers += unpadded(layout, descend(upload(batch, device), Z, watches[part]))
+        answers += unpadded(layout, descend(upload(batch, device), Z, monitors[part]))
     return answers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lass.solvers.sparse.assignments import Assignments
+from lass.solvers.sparse.assignments import SparseAssignments
 from lass.solvers.sparse.certificate import certify
 from lass.solvers.sparse.solving import mapped, obstacle, run, too_large
 

@@ -13,7 +13,7 @@ from lass.kernels.threads import kernels, over_rows
 from lass.model.quadratic_program import Array
 
 
-class Assignments:
+class SparseAssignments:
     """Rows on the simplex: what an item is known for by name, and the same share of every other category.
 
     Parameters
@@ -60,7 +60,7 @@ class Assignments:
         self._values: Array = np.ascontiguousarray(stored.data, np.float64)
 
     @classmethod
-    def of(cls, Z: Array) -> Assignments:
+    def of(cls, Z: Array) -> SparseAssignments:
         """Dense assignments in this form: the least entry of each row is its background."""
         background = Z.min(axis=1)
         rows, columns = np.nonzero(background[:, None] < Z)
@@ -152,21 +152,21 @@ class Assignments:
             raise ValueError(f"sparse assignments have means over the items, axis=0; found axis={axis!r}")
         return self.sums() / len(self)
 
-    def widened(self, size: int) -> Assignments:
+    def widened(self, size: int) -> SparseAssignments:
         """The same rows over more categories: new ones have the background, and rows sum to one again."""
         totals = self._totals(size)
         values = self._values / np.repeat(totals, self.lengths)
         stored = sp.csr_array((values, self._names.copy(), self.pointers.copy()), shape=(len(self), size))
-        return Assignments(stored, self.background / totals)
+        return SparseAssignments(stored, self.background / totals)
 
-    def joined(self, more: Assignments) -> Assignments:
+    def joined(self, more: SparseAssignments) -> SparseAssignments:
         """These rows, and those of others below them."""
         stored = sp.vstack([self.to_csr(), more.to_csr()], format="csr")
-        return Assignments(stored, np.concatenate([self.background, more.background]))
+        return SparseAssignments(stored, np.concatenate([self.background, more.background]))
 
-    def taken(self, items: NDArray[np.intp]) -> Assignments:
+    def taken(self, items: NDArray[np.intp]) -> SparseAssignments:
         """The rows of some items, in this order and form."""
-        return Assignments(self.to_csr()[items], self.background[items])
+        return SparseAssignments(self.to_csr()[items], self.background[items])
 
     def to_csr(self) -> sp.csr_array:
         """A copy of the stored entries; every other entry of row n is ``background[n]``, often zero."""
@@ -207,4 +207,4 @@ class Assignments:
         return np.where((low < ends) & (self._names[at] == k), self._values[at], self.background[n])[()]
 
     def __repr__(self) -> str:
-        return f"Assignments({self.shape[0]} items, {self.shape[1]} categories, {self.stored} entries stored)"
+        return f"SparseAssignments({self.shape[0]} items, {self.shape[1]} categories, {self.stored} entries stored)"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lass.kernels.threads import over_rows
 from lass.model.quadratic_program import Array
-from lass.solvers.sparse.assignments import Assignments
+from lass.solvers.sparse.assignments import SparseAssignments
 
 #: how much longer than last time rows may come out before a kernel has to be run again
 SLACK = 1.25
@@ -56,11 +56,11 @@ class Rows:
                 return float(measured)
             slack *= 2.0
 
-    def packed(self, size: int) -> Assignments:
+    def packed(self, size: int) -> SparseAssignments:
         """The same rows without the gaps."""
         lengths = self.lengths
         pointers = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=pointers[1:])
         at = np.arange(pointers[-1]) + np.repeat(self.begins - pointers[:-1], lengths)
         stored = sp.csr_array((self.values[at], self.names[at], pointers), shape=(len(lengths), size))
-        return Assignments(stored, self.background.copy())
+        return SparseAssignments(stored, self.background.copy())

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from lass.graph.laplacian import as_sparse, components
 from lass.kernels.threads import kernels
 from lass.model.problem import Problem
-from lass.solvers import Watch
+from lass.solvers import Monitor
 from lass.solvers.pieces import gracefully
-from lass.solvers.sparse.assignments import Assignments
+from lass.solvers.sparse.assignments import SparseAssignments
 from lass.solvers.sparse.row_buffers import Rows
 from lass.solvers.sparse.sweeps import sweeps
 
@@ -48,7 +48,7 @@ def _memory() -> float:
         return math.inf
 
 
-def run(problem: Problem, watch: Watch, tol: float, start: Assignments | None) -> tuple[Assignments, str]:
+def run(problem: Problem, monitor: Monitor, tol: float, start: SparseAssignments | None) -> tuple[SparseAssignments, str]:
     """Solve in sparse form; returns the assignments, and what was done in words."""
     if math.isinf(problem.lam):
         return _crowd_alone(problem), "lam = inf, in sparse form"
@@ -57,15 +57,15 @@ def run(problem: Problem, watch: Watch, tol: float, start: Assignments | None) -
         return Z, "lam = 0: every item takes its largest affinity, in sparse form"
     scale = 2.0 * problem.lam
     rounding = 1e-16 * (float(problem.operator.majorizer.sum()) + problem.stake / scale)
-    watch.begin(scale, max(tol * problem.stake / scale, rounding), 0.0)
-    with gracefully(watch):
-        Z = sweeps(problem, Z, watch)
+    monitor.begin(scale, max(tol * problem.stake / scale, rounding), 0.0)
+    with gracefully(monitor):
+        Z = sweeps(problem, Z, monitor)
     return Z, f"sweeps in sparse form ({Z.stored / len(Z):.1f} entries a row)"
 
 
 def mapped(
-    weights: sp.csr_array, Z: Assignments, words: sp.csr_array, lam: float, cut: float = 0.0
-) -> Assignments:
+    weights: sp.csr_array, Z: SparseAssignments, words: sp.csr_array, lam: float, cut: float = 0.0
+) -> SparseAssignments:
     """New rows from neighbours in Z, each by itself: the rules of :func:`lass.assign`.
 
     Entries within ``cut`` of a row's background are merged into it.
@@ -82,25 +82,25 @@ def mapped(
     return out.packed(K)
 
 
-def _largest(G: sp.csr_array) -> Assignments:
+def _largest(G: sp.csr_array) -> SparseAssignments:
     """Each row at its largest affinity, ties shared; rows without a word even."""
-    nobody = Assignments(sp.csr_array((0, G.shape[1])), np.zeros(0))
+    nobody = SparseAssignments(sp.csr_array((0, G.shape[1])), np.zeros(0))
     return mapped(sp.csr_array((G.shape[0], 0)), nobody, G, 0.0)
 
 
-def _vertex(problem: Problem) -> Assignments:
+def _vertex(problem: Problem) -> SparseAssignments:
     """Where sweeps start: the largest affinity, and the fixed rows as they are."""
     Z = _largest(problem.G)
     if not len(problem.fixed_rows):
         return Z
-    given = Assignments.of(problem.fixed_Z)
+    given = SparseAssignments.of(problem.fixed_Z)
     order = np.arange(problem.N)
     order[problem.fixed_rows] = problem.N + np.arange(len(problem.fixed_rows))
     stored = sp.vstack([Z.to_csr(), given.to_csr()], format="csr")[order]
-    return Assignments(stored, np.concatenate([Z.background, given.background])[order])
+    return SparseAssignments(stored, np.concatenate([Z.background, given.background])[order])
 
 
-def _settled(start: Assignments, problem: Problem) -> Assignments:
+def _settled(start: SparseAssignments, problem: Problem) -> SparseAssignments:
     """The start with items without ties where they belong: no sweep would move them."""
     alone = np.flatnonzero(problem.diagonal == 0)
     order = np.arange(problem.N)
@@ -108,11 +108,11 @@ def _settled(start: Assignments, problem: Problem) -> Assignments:
     return start.joined(_vertex(problem).taken(alone)).taken(order) if len(alone) else start
 
 
-def _crowd_alone(problem: Problem) -> Assignments:
+def _crowd_alone(problem: Problem) -> SparseAssignments:
     """Lam = inf: a component takes its largest total affinity, ties shared; with a ridge all are even."""
     if problem.ridge > 0:
         return _largest(sp.csr_array(problem.G.shape))
     count, labels = components(problem.W)
     member: Any = sp.csr_array((np.ones(problem.N), (labels, np.arange(problem.N))), (count, problem.N))
     Z = _largest(as_sparse(member @ problem.G, "G"))
-    return Assignments(Z.to_csr()[labels], Z.background[labels])
+    return SparseAssignments(Z.to_csr()[labels], Z.background[labels])

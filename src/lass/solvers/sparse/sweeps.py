@@ -6,8 +6,8 @@ import numpy as np
 
 from lass.kernels.threads import kernels
 from lass.model.problem import Problem
-from lass.solvers import Watch
-from lass.solvers.sparse.assignments import Assignments
+from lass.solvers import Monitor
+from lass.solvers.sparse.assignments import SparseAssignments
 from lass.solvers.sparse.certificate import certify, work
 from lass.solvers.sparse.row_buffers import Rows
 
@@ -19,7 +19,7 @@ PRICE = 0.25
 FALL, PATIENCE = 0.8, 4
 
 
-def sweeps(problem: Problem, Z: Assignments, watch: Watch) -> Assignments:
+def sweeps(problem: Problem, Z: SparseAssignments, monitor: Monitor) -> SparseAssignments:
     """Improve Z until the watch says stop; needs 0 < lam < inf and a convex problem.
 
     Each sweep puts every row at its best given the others, ``Proj((sum_m w_nm z_m + h_n) / a_n)``,
@@ -42,15 +42,15 @@ def sweeps(problem: Problem, Z: Assignments, watch: Watch) -> Assignments:
     dearness = scale * problem.diagonal
     dearness[problem.free] += problem.ranges
     share = np.divide(1.0 / max(1, int(moving.sum())), dearness, out=np.zeros(N), where=moving)
-    now: Assignments | Rows = Z
-    ahead: Assignments | Rows = Z
+    now: SparseAssignments | Rows = Z
+    ahead: SparseAssignments | Rows = Z
     spare, spare_ahead = Rows(N), Rows(N)
     t, price, least, waited = 1.0, PRICE, np.inf, 0
     value, calm, penalty = np.inf, 0, 1
     while True:
         before, (value, gap) = value, certify(problem, now)
-        if watch.report(gap / scale):
-            return now if isinstance(now, Assignments) else now.packed(K)
+        if monitor.report(gap / scale):
+            return now if isinstance(now, SparseAssignments) else now.packed(K)
         waited = 0 if gap < FALL * least else waited + 1
         least = min(least, gap)
         if waited >= PATIENCE:
@@ -73,5 +73,5 @@ def sweeps(problem: Problem, Z: Assignments, watch: Watch) -> Assignments:
             calm -= 1
             now, spare = spare, now if isinstance(now, Rows) else Rows(N)
             ahead, spare_ahead = spare_ahead, ahead if isinstance(ahead, Rows) else Rows(N)
-            if watch.count():
+            if monitor.count():
                 break
