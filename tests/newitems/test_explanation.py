@@ -400,3 +400,38 @@ def test_sources_under_a_prior_are_the_neighbours():
 def test_sources_that_are_not_known(options, message):
     with pytest.raises(ValueError, match=message):
         sources(lass.solve(PATH, ENDS, **options), 0)
+
+
+# --- other affinities, neighbours held
+
+
+@given(cases(wide=False, decades=1, extras=("ridge", "prior")), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_what_if_is_the_best_row_for_other_affinities(case, seed):
+    solution = solved(case)
+    L, (N, K) = case.laplacian, case.shape
+    shift = 0.0 if solution.shift is None else solution.shift
+    for n in range(N):
+        g = np.random.default_rng(seed + n).normal(size=K)
+        found = explain(solution, n, categories=range(K), affinities=g)
+        assert found.residual <= 1e-9
+        if L[n, n] == 0:
+            assert found.assignment[np.argmax(g + shift)] == 1.0
+            continue
+        pull = (L[n, n] * solution.Z[n] - L[n] @ solution.Z) * 2 * case.lam + g + shift
+        wanted = lass.project_simplex(pull[None] / (2 * case.lam * L[n, n]))[0]
+        np.testing.assert_allclose(found.assignment, wanted, rtol=0, atol=1e-9)
+        order = np.argsort(-pull, kind="stable")
+        changes = flips(solution, n, affinities=g)
+        if K > 1:
+            assert (changes.top, changes.runner_up) == tuple(order[:2])
+            assert changes.smallest == pytest.approx(pull[order[0]] - pull[order[1]], abs=1e-9)
+
+
+def test_what_if_leaves_similar_categories_out():
+    solution = lass.solve(PATH, ENDS, lam=1.0, category_graph=np.array([[0.0, 1.0], [1.0, 0.0]]))
+    found = explain(solution, 0, affinities=[0.0, 1.0])
+    assert set(found.parts) == {"neighbours", "words"}
+    assert flips(solution, 0, affinities=[0.0, 1.0]).top == 1
+    with pytest.raises(ValueError, match="affinities must be 2 finite numbers"):
+        explain(solution, 0, affinities=[1.0])

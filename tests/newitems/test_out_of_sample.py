@@ -214,9 +214,9 @@ def test_threads_give_the_same_map(count, monkeypatch):
     Z, W = known_items(rng, 40, 5), new_weights(rng, 101, 40)
     G = rng.normal(size=(101, 5))
     expected = mapped(W, Z, G, 0.2)
-    monkeypatch.setattr(threads, "_team", threads._Team())
+    monkeypatch.setattr(threads, "_pool", threads._Pool())
     monkeypatch.setattr(threads, "thread_count", lambda: count)
-    monkeypatch.setattr(threads, "SMALL", 1)
+    monkeypatch.setattr(threads, "WORK_PER_THREAD", 1)
     np.testing.assert_allclose(assign(W, Z, G, 0.2), expected, rtol=0, atol=1e-12)
     W[77, 3] = np.nan
     with pytest.raises(ValueError, match="row 77, column 3"):
@@ -297,6 +297,9 @@ def test_path_is_the_projection_everywhere(item):
     np.testing.assert_allclose(way(lams), expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(way(np.inf), zbar, rtol=0, atol=1e-12)
     np.testing.assert_allclose(way.assignments[0], zbar, rtol=0, atol=1e-12)
+    pulls = way.gammas[:, None] * g
+    sums = np.maximum(zbar + pulls - way.thresholds[:, None], 0.0)
+    assert (np.abs(sums - way.assignments) <= 1e-9 * (1 + np.abs(pulls).max(axis=1, keepdims=True))).all()
 
 
 @given(items())

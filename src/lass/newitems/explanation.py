@@ -15,10 +15,14 @@ from operator import index as whole
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from lass.model.checks import numbers
 from lass.model.quadratic_program import Array
+from lass.model.simplex import project_simplex
 from lass.model.uniqueness import TOLERANCE
+from lass.newitems.out_of_sample import NewItem
 from lass.solvers.solution import Solution
 
 #: neighbours and categories named by the text of an explanation
@@ -80,7 +84,13 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(solution: Solution, item: int, categories: ArrayLike | None = None) -> Explanation:
+def explain(
+    solution: Solution,
+    item: int,
+    categories: ArrayLike | None = None,
+    *,
+    affinities: ArrayLike | None = None,
+) -> Explanation:
     """Take an assignment apart: what each neighbour and each word adds, less one threshold.
 
     Parameters
@@ -91,6 +101,9 @@ def explain(solution: Solution, item: int, categories: ArrayLike | None = None) 
     categories : sequence of int, optional
         Which to explain; by default those the item is assigned to (above 1e-9). Name others
         to see how far they are from being used.
+    affinities : array of shape (K,), optional
+        What if: the assignment the item would have with these in place of its row of G, all other
+        rows held as they are. Similar categories (``category_graph``) are left out then.
 
     Returns
     -------
@@ -111,19 +124,20 @@ def explain(solution: Solution, item: int, categories: ArrayLike | None = None) 
     """
     problem, Z = solution.problem, solution.Z
     n = item_number(item, problem.N)
-    z, a, lam = Z[n], float(problem.diagonal[n]), problem.lam
-    chosen = np.argsort(-z, kind="stable")[: np.count_nonzero(z > TOLERANCE)]
-    if categories is not None:
-        asked = np.atleast_1d(np.asarray(categories))
-        chosen = np.array([category_number(k, problem.K) for k in asked.tolist()], np.intp)
-    g = problem.G[[n]]
+    a, lam = float(problem.diagonal[n]), problem.lam
+    z = Z[n]
+    g = problem.G[[n]] if affinities is None else sp.csr_array(_row(affinities, problem.K)[None])
     nobody = np.zeros(0, np.intp)
+    rule = _rule(solution, n, flat=np.ptp(g.toarray()) == 0)
     if not problem.free[n] or lam == 0 or a == 0.0:
         source = "words" if problem.free[n] else "given"
+        if affinities is not None and problem.free[n]:
+            z = NewItem([0.0], Z[[n]]).at(g if solution.shift is None else g + solution.shift)
+        chosen = _chosen(z, categories)
         words = [Word(int(k), float(x), 0.0) for k, x in zip(g.indices, g.data, strict=True)]
         return Explanation(
             n, z, chosen, nobody, np.zeros(0), np.zeros((0, len(chosen))), words, {source: z[chosen]}, 0.0,
-            _rule(solution, n),
+            rule,
         )  # fmt: skip
     if a < 0:
         raise ValueError(f"item {n} has more negative than positive weights; its row is not a projection")
@@ -136,23 +150,40 @@ def explain(solution: Solution, item: int, categories: ArrayLike | None = None) 
     everything = {"neighbours": shares @ Z[neighbours], "words": said}
     if solution.shift is not None:
         everything["prior"] = gamma * solution.shift
-    if problem.C is not None:
+    if problem.C is not None and affinities is None:
         everything["similar categories"] = -(z @ problem.C) / a
     v = sum(everything.values(), np.zeros(problem.K))
+    if affinities is not None:
+        z = project_simplex(v[None])[0]
+    chosen = _chosen(z, categories)
     threshold = float(z @ (v - z))  # the same number wherever z is positive; rounding has no weight
     words = [Word(int(k), float(x), float(said[k])) for k, x in zip(g.indices, g.data, strict=True)]
     return Explanation(
         n, z, chosen, neighbours, shares, shares[:, None] * Z[neighbours][:, chosen], words,
-        {name: values[chosen] for name, values in everything.items()}, threshold, _rule(solution, n),
+        {name: values[chosen] for name, values in everything.items()}, threshold, rule,
     )  # fmt: skip
 
 
-def _rule(solution: Solution, n: int) -> str:
+def _chosen(z: Array, categories: ArrayLike | None) -> NDArray[np.intp]:
+    """The categories asked for; by default those in use, the largest first."""
+    if categories is None:
+        return np.argsort(-z, kind="stable")[: np.count_nonzero(z > TOLERANCE)]
+    asked = np.atleast_1d(np.asarray(categories)).tolist()
+    return np.array([category_number(k, len(z)) for k in asked], np.intp)
+
+
+def _row(affinities: ArrayLike, K: int) -> Array:
+    row = numbers(affinities, "affinities").ravel()
+    if row.shape != (K,) or not np.isfinite(row).all():
+        raise ValueError(f"affinities must be {K} finite numbers, one a category; found {affinities!r}")
+    return row
+
+
+def _rule(solution: Solution, n: int, *, flat: bool) -> str:
     """What decided the row of item n, where a sum does not say it; empty where it does."""
     problem = solution.problem
     if not problem.free[n]:
         return "its assignment was given"
-    silent = problem.ranges[np.count_nonzero(problem.free[:n])] == 0
     if math.isinf(problem.lam):
         return "lam = inf, the crowd alone: words count in the sum over all connected items only"
     if problem.lam > 0 and problem.diagonal[n] > 0:
@@ -162,7 +193,7 @@ def _rule(solution: Solution, n: int) -> str:
         return f"{why}: the prior has its say too"
     if problem.C is not None and problem.lam > 0:
         return f"{why}: similar categories have their say too"
-    if silent:
+    if flat:
         return f"{why} and no word that tells categories apart: the even assignment"
     return f"{why}: all to the largest affinity, ties shared"
 
@@ -187,7 +218,7 @@ class Flips:
         return float(self.changes[self.runner_up])
 
 
-def flips(solution: Solution, item: int) -> Flips:
+def flips(solution: Solution, item: int, *, affinities: ArrayLike | None = None) -> Flips:
     """What would have to be said about an item for its top category to change.
 
     One affinity changes at a time; the assignments of all neighbours, and the
@@ -201,6 +232,8 @@ def flips(solution: Solution, item: int) -> Flips:
     solution : Solution
     item : int
         An item that is not fixed.
+    affinities : array of shape (K,), optional
+        In place of its row of G, as in :func:`explain`.
 
     Returns
     -------
@@ -220,11 +253,11 @@ def flips(solution: Solution, item: int) -> Flips:
     n = item_number(item, problem.N)
     if not problem.free[n]:
         raise ValueError(f"item {n} is fixed; no word changes it. Solve without fixing it")
-    if problem.C is not None:
+    if problem.C is not None and affinities is None:
         raise ValueError("flips() is not known with a category_graph; try changes with update()")
     if problem.diagonal[n] < 0:
         raise ValueError(f"item {n} has more negative than positive weights; its row is not a projection")
-    scores = problem.G[[n]].toarray().ravel()
+    scores = problem.G[[n]].toarray().ravel() if affinities is None else _row(affinities, problem.K)
     if solution.shift is not None:
         scores = scores + solution.shift
     if problem.lam > 0:

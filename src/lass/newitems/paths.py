@@ -45,6 +45,11 @@ class Path:
         """(B, K) the assignments at the breakpoints; on the straight line in gamma between them."""
         return self._at(self.gammas)
 
+    @property
+    def thresholds(self) -> Array:
+        """(B,) what the projection subtracts at the breakpoints; linear in gamma between them."""
+        return self._offsets + self.gammas * (self.g.max() + self._slopes)
+
     @cached_property
     def tops(self) -> list[tuple[float, int]]:
         """Pairs (lam, category): from this lam down to the next, this category is the largest.
