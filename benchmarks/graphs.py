@@ -31,7 +31,7 @@ import sets
 from lass.graph.approximate import Approximate
 from lass.graph.dense_pairs import Space
 from lass.graph.exact import Exact
-from lass.graph.rotation import components
+from lass.graph.principal_components import principal_directions
 from lass.graph.sklearn_search import Found, ScikitLearn
 from lass.graph.sparse_products import Products
 from machine import facts, write_json
@@ -72,7 +72,7 @@ def all_columns(X: Any) -> Found:
 def all_pairs_of_components(X: Any) -> Found:
     """Compare all pairs in 64 leading components, measure the nearest in all columns."""
     space = Space(X, "euclidean")
-    basis = np.ascontiguousarray(components(space, np.random.default_rng(0))[:, :64])
+    basis = np.ascontiguousarray(principal_directions(space, np.random.default_rng(0))[:, :64])
     return space.near(X, np.arange(len(X)), K, basis, space.points(X, basis))[0]
 
 

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 import lass
-from lass.graph import KNNGraph, approximate, cells, rotation, search
+from lass.graph import KNNGraph, approximate, cells, principal_components, search
 from lass.graph import sparse_products as products
 from lass.graph.approximate import Approximate
 from lass.graph.exact import Exact
@@ -70,7 +70,7 @@ def test_exact(metric, kind):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_leading_components_prove_the_answer(metric, monkeypatch):
-    monkeypatch.setattr(rotation, "MANY", 100)
+    monkeypatch.setattr(principal_components, "MIN_ROWS", 100)
     X = curved(1500)
     exact = Exact(X, 6, metric)
     assert exact.basis.shape == (80, 32)
@@ -84,7 +84,7 @@ def test_leading_components_prove_the_answer(metric, monkeypatch):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_points_are_never_farther_apart_than_rows(metric, monkeypatch):
-    monkeypatch.setattr(rotation, "MANY", 100)
+    monkeypatch.setattr(principal_components, "MIN_ROWS", 100)
     X = curved(600)
     exact = Exact(X, 6, metric)
     P = exact.points.array.astype(np.float64)
@@ -184,7 +184,7 @@ def test_approximate(metric):
 
 
 def test_approximate_in_leading_components(monkeypatch):
-    monkeypatch.setattr(rotation, "MANY", 100)
+    monkeypatch.setattr(principal_components, "MIN_ROWS", 100)
     X = curved(2000)
     found = Approximate(X, 10, "euclidean")
     assert found.basis.shape == (80, 32)
@@ -207,8 +207,8 @@ def test_rows_are_not_copied_without_leading_components():
 @pytest.mark.parametrize("many", [100, 10**6], ids=["components", "rows"])
 def test_clusters_of_very_different_sizes(metric, many, monkeypatch):
     """A large wide one, small tight ones, three rows and a single one; the rows of each must be served."""
-    monkeypatch.setattr(rotation, "MANY", many)
-    monkeypatch.setattr(cells, "SMALLEST", 8)
+    monkeypatch.setattr(principal_components, "MIN_ROWS", many)
+    monkeypatch.setattr(cells, "MIN_CELL", 8)
     rng = np.random.default_rng(0)
     sizes, widths = [3000, 400, 60, 20, 3, 1], [1.0, 0.01, 0.1, 1e-3, 0.1, 0.1]
     kind = np.repeat(np.arange(6), sizes)
@@ -228,12 +228,12 @@ def test_clusters_of_very_different_sizes(metric, many, monkeypatch):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_cells_with_fewer_rows_than_neighbours(metric, monkeypatch):
-    monkeypatch.setattr(cells, "SMALLEST", 1)
+    monkeypatch.setattr(cells, "MIN_CELL", 1)
     monkeypatch.setattr(approximate, "FIRST", 1)
     monkeypatch.setattr(approximate, "ENOUGH", 0.0)
     X = np.random.default_rng(0).normal(size=(400, 10))
     found, own = Approximate(X, 30, metric), np.arange(400)
-    assert found.looked == 1
+    assert found.n_probes == 1
     assert np.diff(found.cells.starts).max() < 31
     assert agrees(found.nearest(X, own), X, X, metric, 30, own)
 
@@ -275,7 +275,7 @@ def test_short_numbers_are_close():
     points = np.random.default_rng(0).normal(size=(2000, 7)).astype(np.float32)
     points[3], points[4], points[5] = 0.0, 1e-20, 1e20
     order = np.random.default_rng(1).permutation(2000).astype(np.int32)
-    short, scale = approximate.shortened(points, order)
+    short, scale = approximate.quantised(points, order)
     error = np.abs(short * scale[:, None].astype(float) - points[order]).max(axis=1)
     assert (error <= 2e-5 * np.abs(points[order]).max(axis=1)).all()
 
@@ -293,14 +293,14 @@ def test_many_equal_rows_leave_the_others_reachable(metric):
 
 @pytest.mark.parametrize("many", [100, 10**6], ids=["components", "rows"])
 def test_the_same_seed_gives_the_same_graph_on_any_number_of_threads(many, monkeypatch):
-    monkeypatch.setattr(rotation, "MANY", many)
-    monkeypatch.setattr(threads, "SMALL", 1000)
+    monkeypatch.setattr(principal_components, "MIN_ROWS", many)
+    monkeypatch.setattr(threads, "WORK_PER_THREAD", 1000)
     X, own = curved(2500), np.arange(2500)
     found = []
     for count in (1, 2, 3):
         monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
         search = Approximate(X, 10, "euclidean", 3)
-        found.append((search.cells.order, search.looked, *search.nearest(X, own)))
+        found.append((search.cells.order, search.n_probes, *search.nearest(X, own)))
     for other in found[1:]:
         for one, same in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(one, same)

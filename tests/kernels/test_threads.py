@@ -18,11 +18,11 @@ METHODS = ["face", "gradient", "reduced", "admm", "local"]
 @pytest.fixture
 def several(monkeypatch):
     """Set the number of threads, and use them however small the work is; the helpers are new ones."""
-    monkeypatch.setattr(threads, "_team", threads._Team())
+    monkeypatch.setattr(threads, "_pool", threads._Pool())
 
     def use(count):
         monkeypatch.setattr(threads, "thread_count", lambda: count)
-        monkeypatch.setattr(threads, "SMALL", 1)
+        monkeypatch.setattr(threads, "WORK_PER_THREAD", 1)
 
     return use
 
@@ -170,19 +170,19 @@ def test_a_forked_child_can_solve(several, held):
     several(3)
     problem = example()
     mine = lass.solve(problem, method="gradient", tol=1e-8)
-    assert threads._team.helpers
+    assert threads._pool.workers
     fork = multiprocessing.get_context("fork")
     here, there = fork.Pipe(duplex=False)
     child = fork.Process(target=_child, args=(problem, there), daemon=True)
     if held:
-        threads._team.busy.acquire()
+        threads._pool.busy.acquire()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads, which is the point
             child.start()
     finally:
         if held:
-            threads._team.busy.release()
+            threads._pool.busy.release()
     answered = here.poll(60)
     if not answered:
         child.kill()

@@ -165,7 +165,7 @@ def test_a_motion_is_carried_to_all_rows_and_the_product_follows(length):
     x, change = rng.random(300), length * np.array([1.0, -0.25, -0.5, -0.25])
     through = operator.diagonal * x - W @ x
     expected = lass.project_simplex(Z + np.outer(x, change))
-    kernels("single_columns").carry(*operator.graph, x, through, change, Z, AZ)
+    kernels("single_columns").add_rank_one(*operator.graph, x, through, change, Z, AZ)
     np.testing.assert_allclose(Z, expected, atol=1e-12)
     assert Z.min() >= 0.0
     np.testing.assert_allclose(AZ, operator.apply(Z, np.empty_like(Z)), atol=1e-11)

@@ -286,7 +286,7 @@ def test_threads_agree(monkeypatch):
     from lass.kernels import threads
 
     W, G = topics(500, 100)
-    monkeypatch.setattr(threads, "SMALL", 1)
+    monkeypatch.setattr(threads, "WORK_PER_THREAD", 1)
     values = []
     for count in (1, 2, 5):
         monkeypatch.setattr(threads, "thread_count", lambda count=count: count)

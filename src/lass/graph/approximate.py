@@ -7,34 +7,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.graph.cells import TOGETHER, Cells
+from lass.graph.cells import BATCH, Cells
 from lass.graph.dense_pairs import SAMPLE, Points, Points32, Space
-from lass.graph.rotation import rotate, share_within
+from lass.graph.principal_components import project_points, share_within
 from lass.graph.sklearn_search import Found, Rows
 from lass.kernels.threads import over_rows
 
-#: share of the true neighbours of a sample at which the search does not try harder
+#: share of the true neighbours of a sample at which no more cells are searched
 ENOUGH = 0.995
-#: nor where a step more finds less than this share
+#: nor where a step more raises that share by less than this
 GAIN = 0.001
-#: cells looked through at first
+#: cells searched for a row at first
 FIRST = 16
 
 
 class Approximate:
     """Candidates from the cells nearest to a row, ranked by their exact distances.
 
-    Rows are compared as points of leading components, 2 bytes a component and row, or
-    as they are where no few components serve. Half as many cells more are looked
-    through, again and again, until 99.5 % of the neighbours of a sample are found, or
-    hardly more than before; an eighth of all (or 64) at most, since from there on
-    comparing all pairs is as fast. O(N sqrt(N)) distances where that does not happen.
+    Rows are compared as points of principal components, 2 bytes a component and row, or
+    as they are where no few components suffice. The number of cells searched for a row
+    grows by half until 99.5 % of the neighbours of a sample are found, or hardly more
+    than before; an eighth of all (or 64) at most, since from there on comparing all
+    pairs is as fast. O(N sqrt(N)) distances where that does not happen.
 
     Attributes
     ----------
     cells : Cells
-    looked : int
-        How many cells are looked through for each row.
+    n_probes : int
+        How many cells are searched for each row.
     P, scale : arrays of shape (N, m) and (N,)
         What is compared: ``scale_m p_m``.
     rows : array of shape (N,)
@@ -48,15 +48,15 @@ class Approximate:
         some = self.space.X[sample]
         truth = self.space.completed(*self.space.near(some, sample, k, None, None), some, sample)
         radius = truth[0][:, -1]
-        self.basis, points = rotate(self.space, k, rng, sample, radius)
+        self.basis, points = project_points(self.space, k, rng, sample, radius)
         self._divide(points, self._needed(rng), rng)
         most = min(max(4 * FIRST, len(self.cells) // 8), len(self.cells))
-        self.looked, self.recall = min(FIRST, most), -1.0
+        self.n_probes, self.recall = min(FIRST, most), -1.0
         while True:
             before, self.recall = self.recall, share_within(self.nearest(some, sample), radius)
-            if self.recall >= ENOUGH or self.recall < before + GAIN or self.looked == most:
+            if self.recall >= ENOUGH or self.recall < before + GAIN or self.n_probes == most:
                 break
-            self.looked = min(self.looked * 3 // 2, most)
+            self.n_probes = min(self.n_probes * 3 // 2, most)
 
     def _divide(self, points: Points | None, needed: Rows, rng: np.random.Generator) -> None:
         """Put rows into cells: their points, moved together, or themselves, which stay where they are."""
@@ -68,11 +68,11 @@ class Approximate:
             self.P, self.scale, self.rows = X, self.space.scale.astype(X.dtype), self.cells.order
         else:
             self.cells = Cells(lambda rows: points.array[rows], self.size, needed, rng)
-            self.P, self.scale = shortened(points.array, self.cells.order)
+            self.P, self.scale = quantised(points.array, self.cells.order)
             self.rows = np.arange(self.size, dtype=np.int32)
 
     def _needed(self, rng: np.random.Generator) -> Rows:
-        """The rows worth looking at.
+        """The rows to put into cells.
 
         Rows of zeros have no direction: under the cosine they are near to nothing. Of
         equal rows k + 1 are enough, and more of them would make their cell a large one.
@@ -92,54 +92,44 @@ class Approximate:
         """The nearest of the candidates; a row with too few of them is searched exactly."""
         count = min(self.k, self.size - (own is not None))
         distances, which = np.empty((len(X), count)), np.empty((len(X), count), np.int64)
-        # rows of one cell look through nearly the same cells, and find them in a cache
+        # rows of one cell search nearly the same cells, which then are in the processor's cache
         order = np.arange(len(X)) if own is None else np.argsort(self.cells.place[own])
-        for low in range(0, len(X), TOGETHER):
-            these = order[low : low + TOGETHER]
+        for low in range(0, len(X), BATCH):
+            these = order[low : low + BATCH]
             rows, mine = X[these], None if own is None else own[these]
             near = self._candidates(rows, mine)
             distances[these], which[these] = self.space.measured(rows, near, count, mine)
         return self.space.completed((distances, which), np.isfinite(distances[:, -1]), X, own)
 
     def _candidates(self, X: NDArray[Any], own: Rows | None) -> NDArray[np.int32]:
-        """The nearest rows in the cells that are looked through, in no order; -1 where there are few."""
-        from lass.kernels.neighbour_search import look_through
+        """The nearest rows in the cells that are searched, in no order; -1 where there are few."""
+        from lass.kernels.neighbour_search import search_cells
 
         if self.basis is None or own is None:
             Q = self.space.points(X, self.basis).array
         else:
             place = self.cells.place[own]
             Q = self.P[place] * self.scale[place, None]
-        # new rows may lie where no cell's rows are: there, near ones are in more cells
-        cells = self.cells.nearest(Q, min(2 * self.looked, len(self.cells)) if own is None else self.looked)
+        # new rows may lie where no cell's rows are: near ones are then in more cells
+        probes = min(2 * self.n_probes, len(self.cells)) if own is None else self.n_probes
+        cells = self.cells.nearest(Q, probes)
         if self.basis is None:
             Q = (X * self.space.scales(X)[:, None]).astype(self.P.dtype, copy=False)
         shape = len(X), self.space.candidates(self.k)
         least, which = np.full(shape, np.inf, Q.dtype), np.full(shape, -1, np.int32)
         work = Q.size * cells.shape[1] * self.size // len(self.cells)
-        over_rows(
-            look_through,
-            len(Q),
-            work,
-            Q,
-            cells,
-            self.cells.starts,
-            self.rows,
-            self.P,
-            self.scale,
-            least,
-            which,
-        )
+        arrays = (Q, cells, self.cells.starts, self.rows, self.P, self.scale, least, which)
+        over_rows(search_cells, len(Q), work, *arrays)
         return np.where(which < 0, which, self.cells.order[which])
 
 
-def shortened(points: Points32, order: NDArray[np.int32]) -> tuple[NDArray[np.int16], Points32]:
-    """Points in a new order as whole numbers of 2 bytes, and what each of them is multiplied by."""
+def quantised(points: Points32, order: NDArray[np.int32]) -> tuple[NDArray[np.int16], Points32]:
+    """Points in a new order as integers of 2 bytes, and the scale of each of them."""
     scale = np.empty(len(order), np.float32)
     short = np.empty((len(order), points.shape[1]), np.int16)
-    for low in range(0, len(order), TOGETHER):
-        part = points[order[low : low + TOGETHER]]
+    for low in range(0, len(order), BATCH):
+        part = points[order[low : low + BATCH]]
         most = np.abs(part).max(axis=1) / 32767
-        scale[low : low + TOGETHER] = most
-        short[low : low + TOGETHER] = np.rint(part / np.where(most > 0, most, 1.0)[:, None])
+        scale[low : low + BATCH] = most
+        short[low : low + BATCH] = np.rint(part / np.where(most > 0, most, 1.0)[:, None])
     return short, scale

@@ -1,4 +1,4 @@
-"""Rows in cells, each around a centre."""
+"""Rows partitioned into cells, each around a centre."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.graph.dense_pairs import Points32, one_blas_thread
+from lass.graph.dense_pairs import Points32
 from lass.graph.sklearn_search import Rows
-from lass.kernels.threads import over_rows
+from lass.kernels.threads import one_blas_thread, over_rows
 
 #: rows in a cell, on average, at least
-SMALLEST = 64
-#: rows that a centre is made from, on average, and how often it is moved to their mean
-LEARNED, STEPS = 16, 4
+MIN_CELL = 64
+#: rows of the k-means sample for each centre, and iterations
+SAMPLED, STEPS = 16, 4
 #: rows compared with all centres at a time; what BLAS rounds depends on it, but not on threads
-TOGETHER = 1024
+BATCH = 1024
 
 
 class Cells:
@@ -49,8 +49,8 @@ class Cells:
     def __init__(
         self, points: Callable[[Rows], Points32], size: int, rows: Rows, rng: np.random.Generator
     ) -> None:
-        count = max(1, min(int(4 * math.sqrt(len(rows))), len(rows) // SMALLEST))
-        sample = rng.permutation(rows)[: LEARNED * count]
+        count = max(1, min(int(4 * math.sqrt(len(rows))), len(rows) // MIN_CELL))
+        sample = rng.permutation(rows)[: SAMPLED * count]
         self.centres = points(sample[:count])
         for _ in range(STEPS if count > 1 else 0):
             cell = self._cells(points, sample)
@@ -69,7 +69,7 @@ class Cells:
 
     def _cells(self, points: Callable[[Rows], Points32], rows: Rows) -> NDArray[np.int32]:
         """The cell of each row."""
-        parts = [rows[low : low + TOGETHER] for low in range(0, len(rows), TOGETHER)]
+        parts = [rows[low : low + BATCH] for low in range(0, len(rows), BATCH)]
         return np.concatenate([self.nearest(points(part), 1)[:, 0] for part in parts])
 
     def nearest(self, Q: Points32, count: int) -> NDArray[np.int32]:

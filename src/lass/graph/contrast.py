@@ -1,4 +1,4 @@
-"""Weights raised to a power, so that the closest neighbours are trusted more or less."""
+"""Weights raised to a power: with a larger one the closest neighbours count for more."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Contrast:
 
     @staticmethod
     def of(W: sp.csr_array, power: float) -> Contrast:
-        """The one of a graph: sum_ij w_ij = sum_ij unit (w_ij / unit)^power."""
+        """That of a graph: sum_ij w_ij = sum_ij unit (w_ij / unit)^power."""
         largest = float(W.data.max(initial=0.0))
         if power == 1.0 or largest == 0.0:
             return Contrast(power, 1.0)
@@ -37,7 +37,7 @@ class Contrast:
         return Contrast(power, largest * ratio ** (1.0 / (power - 1.0)))
 
     def __call__(self, W: sp.csr_array) -> sp.csr_array:
-        """Other weights on the same ties; what underflows stays the smallest number, so that ties stay."""
+        """Other weights on the same edges; what underflows becomes the smallest number, not zero."""
         if self.power == 1.0:
             return W
         with np.errstate(over="ignore", under="ignore"):

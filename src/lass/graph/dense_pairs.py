@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from lass.graph.sklearn_search import Found, Rows, ScikitLearn, nearest_first
-from lass.kernels.threads import over_rows
+from lass.kernels.threads import one_blas_thread, over_rows
 
 Points32 = NDArray[np.float32]
 
@@ -21,26 +18,12 @@ Points32 = NDArray[np.float32]
 CHUNK = 1 << 20
 #: rows and columns of one block of products: large enough for BLAS, small enough for a cache
 BLOCK = (512, 2048)
-#: fewer rows than this do not pay for finding leading components
-MANY = 15_000
-#: how many leading components are tried
-LADDER = (32, 64, 128, 256)
-#: rows on which a rotation is tried
+#: rows on which searches are tried
 SAMPLE = 256
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """BLAS threads wait for each other at every small step; on a busy machine that takes seconds."""
-    return _blas().limit(limits=1, user_api="blas")
-
-
 class Points(NamedTuple):
-    """Rows in single precision, and their squared norms before any rotation."""
+    """Rows in single precision, and their squared norms before any projection."""
 
     array: Points32
     squares: Points32
@@ -51,7 +34,7 @@ class Space:
 
     A row becomes ``c = s (x - centre)``, with s a common power of two and a robust
     mean as centre (euclidean), or s = 1 / |x| and centre zero (cosine). With an orthonormal basis
-    V of a few leading components it becomes ``(V'c, |c - V V'c|)``, and distances
+    V of a few principal components it becomes ``(V'c, |c - V V'c|)``, and distances
     between such points are never larger than those between the rows.
     """
 
@@ -64,8 +47,8 @@ class Space:
         if not self.cosine:  # the middle half of a sample: the mean of all may lie far from most
             some = np.sort(self.X[:: max(1, self.size // 1000)], axis=0)
             self.centre = some[len(some) // 4 : len(some) - len(some) // 4].mean(axis=0)
-        reach = np.maximum(self.X.max(axis=0) - self.centre, self.centre - self.X.min(axis=0)).max()
-        self.unit = math.ldexp(1.0, -max(math.frexp(reach)[1], -1000)) if reach > 0 else 1.0
+        extent = np.maximum(self.X.max(axis=0) - self.centre, self.centre - self.X.min(axis=0)).max()
+        self.unit = math.ldexp(1.0, -max(math.frexp(extent)[1], -1000)) if extent > 0 else 1.0
         self.scale = self.scales(self.X)
 
     def scales(self, X: NDArray[Any]) -> NDArray[np.float64]:
@@ -79,7 +62,7 @@ class Space:
         return np.divide(self.unit, norms, out=np.zeros(len(X)), where=norms > 0)
 
     def points(self, X: NDArray[Any], basis: Points32 | None = None) -> Points:
-        """Rows as points, rotated if there is a basis; O(M D columns of the basis).
+        """Rows as points, projected if there is a basis; O(M D columns of the basis).
 
         With a basis, the norm of what it leaves out is one more column.
         """
@@ -189,8 +172,8 @@ class Space:
         square = np.ones(len(X)) if self.cosine else squares.astype(np.float64)
         last = 2.0 * found[0][:, -1] if self.cosine else (self.unit * found[0][:, -1]) ** 2
         # a row with a longer norm than this is farther than the last neighbour, however it is rounded
-        reach = np.sqrt(square) + np.sqrt(last)
-        slack = self.rounding * (2 * np.sqrt(square) * reach + reach**2 + square)
+        norm = np.sqrt(square) + np.sqrt(last)
+        slack = self.rounding * (2 * np.sqrt(square) * norm + norm**2 + square)
         bound = np.maximum(2.0 * least[:, 0] + square - slack, 0.0)
         return found, bound >= last
 

@@ -137,7 +137,7 @@ def _uneven(W: sp.csr_array, edges: NDArray[Any]) -> list[str]:
     hub, typical = int(edges.argmax()), float(np.median(edges[edges > 0]))
     if edges[hub] > max(50 * typical, 100):
         found.append(
-            f"item {hub} has {edges[hub]:,} edges, where {typical:.0f} are usual: it joins items that differ. "
+            f"item {hub} has {edges[hub]:,} edges, where {typical:.0f} are usual: unlike items are joined. "
             "Try metric='cosine' or symmetric='mutual'"
         )
     top, middle = float(W.data.max()), float(np.median(W.data))

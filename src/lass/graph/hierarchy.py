@@ -1,4 +1,4 @@
-"""Ever coarser copies of a graph, whose answers added up come close to those of the graph itself."""
+"""Coarser copies of a graph, whose corrections added up approximate the inverse of its Laplacian."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ Graph = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any], Array]
 
 #: rows of the coarsest graph, which is inverted
 COARSEST = 100
-#: how much of its own answer a level in between gives: neighbouring levels say much the same
+#: factor of the corrections of levels in between, which overlap with those of their neighbours
 BETWEEN = 0.5
-#: how often rows that found no partner may ask again
+#: how often rows that found no partner may choose again
 ROUNDS = 8
 #: the share of rows that must go for another level to be worth it
 SHRINK = 0.9
-#: the share of rows that may be fixed since, or no more, for it to serve all the same
+#: the share of rows that may have been fixed or freed since without a new hierarchy
 CHANGED = 0.02
 
 
 class Hierarchy:
     """An approximate inverse of ``A = diag(a) - W`` for conjugate gradients: additive, multilevel.
 
-    Rows that are each other's firmest neighbours make one row of the next graph, pairs of pairs of these
-    one of the next but one, and so on. The answer to a residual adds up that of every graph, the
-    diagonal of A at the finest. On graphs of neighbours this takes a fourth of the iterations of the
-    diagonal alone, or less, and each costs hardly more. Rows that are ``fixed`` take no part.
+    Rows joined by an edge that is the strongest of both make one row of the next graph, pairs of pairs
+    of these one of the next but one, and so on. The correction for a residual is the sum of those of all
+    graphs, the diagonal of A at the finest. On graphs of neighbours this takes a fourth of the iterations
+    of the diagonal alone, or less, and each costs hardly more. Rows that are ``fixed`` take no part.
 
-    About six products with the graph to build, O(N K) an answer. Coarser graphs keep a few ties a row
-    and are gone once built, so that it never holds more than a fraction of the graph and of N rows.
+    About six products with the graph to build, O(N K) a correction. Coarser graphs keep a few edges a row
+    and are freed once used, so that it never holds more than a fraction of the graph and of N rows.
 
     Examples
     --------
@@ -69,21 +69,21 @@ class Hierarchy:
         whole = self.group
         for group in groups[1:]:
             whole = np.where(whole >= 0, group[whole], np.int32(-1))
-        self.last = _inverse(kernels("multilevel").collapse(*fine, whole, counts[-1]))
+        self.last = _inverse(kernels("multilevel").coarse_matrix(*fine, whole, counts[-1]))
 
     def serves(self, fixed: NDArray[np.bool_]) -> bool:
-        """Whether it was made for these fixed rows or nearly so; others that are fixed must be held apart."""
+        """Whether it was made for these fixed rows or nearly so; others that are fixed must stay zero."""
         return bool((self.fixed != fixed).mean() <= CHANGED)
 
     def coarse_correction(self, R: Array, former: Array | None = None) -> tuple[Array, Array]:
         """What the levels below the finest add, a row for each group, and <R, that> column by column.
 
-        A ``former`` answer that is no longer needed is overwritten.
+        A ``former`` correction that is no longer needed is overwritten.
         """
         levels, size = kernels("multilevel"), R.shape[1]
         V, squares = np.empty((self.bounds[-1], size)) if former is None else former, np.zeros(size)
-        over_rows(levels.gather, len(self.starts) - 1, R.size, self.starts, self.rows, R, V)
-        levels.climb(self.bounds, self.parents, self.inverse, self.last, V, squares)
+        over_rows(levels.restrict, len(self.starts) - 1, R.size, self.starts, self.rows, R, V)
+        levels.multilevel_sum(self.bounds, self.parents, self.inverse, self.last, V, squares)
         return V, squares
 
 
@@ -99,7 +99,7 @@ def _groups(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[list[NDArray[np.int
         group, count = _paired(graph, np.zeros(len(graph[3]), bool) if rounds else fixed)
         if not 0 < count <= SHRINK * len(group):
             break
-        graph = _merged(graph, group, count)
+        graph = _coarsened(graph, group, count)
         if rounds and rounds % 2 == 0:
             former = groups[-1]
             groups[-1], diagonals[-1] = np.where(former >= 0, group[former], np.int32(-1)), graph[3]
@@ -113,35 +113,35 @@ def _groups(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[list[NDArray[np.int
 def _paired(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[NDArray[np.int32], int]:
     """The group that each row joins, -1 for those that are fixed, and how many groups there are.
 
-    Rows that are each other's firmest neighbours make a pair, in some rounds. O(nnz).
+    Rows joined by an edge that is the strongest of both make a pair, in some rounds. O(nnz).
     """
-    levels, ties = kernels("multilevel"), len(graph[1])
-    mate = np.where(fixed, np.int32(len(fixed)), np.int32(-1))  # taken, by nobody
+    levels, edges = kernels("multilevel"), len(graph[1])
+    partner = np.where(fixed, np.int32(len(fixed)), np.int32(-1))  # taken, by no row
     choice = np.full(len(fixed), -1, np.int32)
     left = np.flatnonzero(~fixed).astype(np.int32)
     count = len(left)
     for _ in range(ROUNDS):
-        over_rows(levels.choose, count, ties * count // len(fixed), left, *graph, mate, choice)
-        paired, count = levels.marry(left, count, choice, mate)
+        over_rows(levels.choose, count, edges * count // len(fixed), left, *graph, partner, choice)
+        paired, count = levels.match(left, count, choice, partner)
         if not paired or not count:
             break
-    return choice, levels.number(*graph[:3], mate, choice)
+    return choice, levels.number_groups(*graph[:3], partner, choice)
 
 
-def _merged(graph: Graph, group: NDArray[np.int32], count: int) -> Graph:
+def _coarsened(graph: Graph, group: NDArray[np.int32], count: int) -> Graph:
     """The graph and the diagonal between groups."""
-    levels, ties = kernels("multilevel"), len(graph[1])
+    levels, edges = kernels("multilevel"), len(graph[1])
     starts, rows = levels.members(group, count)
     sizes = np.empty(count)
-    over_rows(levels.gather_one, count, len(group), starts, rows, graph[3], sizes)
+    over_rows(levels.restrict_one, count, len(group), starts, rows, graph[3], sizes)
     total = sizes.copy()
-    names, values = np.empty(count * levels.TIES, np.int32), np.empty(count * levels.TIES, np.float32)
-    over_rows(levels.merge, count, ties, *graph[:3], group, starts, rows, sizes, total, names, values)
-    return np.arange(0, len(names) + 1, levels.TIES), names, values, total
+    names, values = np.empty(count * levels.EDGES, np.int32), np.empty(count * levels.EDGES, np.float32)
+    over_rows(levels.coarsen, count, edges, *graph[:3], group, starts, rows, sizes, total, names, values)
+    return np.arange(0, len(names) + 1, levels.EDGES), names, values, total
 
 
 def _inverse(matrix: Array) -> Array:
-    """The inverse of the coarsest matrix, with the constants of closed components taken out."""
+    """The inverse of the coarsest matrix, with the constants of closed components projected out."""
     size, diagonal = len(matrix), np.diagonal(matrix).copy()
     _, part = components(sp.csr_array(matrix))
     excess = np.bincount(part, matrix.sum(axis=1)) / np.bincount(part, diagonal)

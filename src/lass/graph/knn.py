@@ -1,4 +1,4 @@
-"""A nearest-neighbour graph that holds its search, so that new items can be tied to it."""
+"""A nearest-neighbour graph that keeps its search, so that new items can be connected to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lass.graph.laplacian import as_sparse
-from lass.graph.search import How, as_items, choose
+from lass.graph.search import SearchKind, as_items, choose
 from lass.graph.sklearn_search import Found, Search, nearest_first
 from lass.graph.weights import (
     Symmetric,
@@ -26,7 +26,7 @@ from lass.graph.weights import (
 
 @dataclass
 class KNNGraph:
-    """A nearest-neighbour graph that new items can be tied to; settings as in :func:`lass.knn_graph`.
+    """A nearest-neighbour graph that new items can be connected to; settings as in :func:`lass.knn_graph`.
 
     It keeps a reference to the rows and what the search needs beside them: a float32
     copy with up to 257 columns (exact, from 15,000 rows and 64 columns on), about 150
@@ -56,7 +56,7 @@ class KNNGraph:
     metric: str = "euclidean"
     weights: Weights = "self-tuning"
     symmetric: Symmetric = "mean"
-    search: How = "auto"
+    search: SearchKind = "auto"
     seed: int = 0
     bandwidth: float | None = None
     perplexity: float | None = None
@@ -71,7 +71,7 @@ class KNNGraph:
         self._prepare(X)
         distances, which = self._searches[0].nearest(X, np.arange(size))
         self._spread = typical_bandwidth(distances) if self.bandwidth is None else float(self.bandwidth)
-        self.directed = self._tied((distances, which), size)
+        self.directed = self._weighted((distances, which), size)
         self.__dict__.pop("graph", None)
         return self
 
@@ -109,12 +109,12 @@ class KNNGraph:
         if not (isinstance(self.seed, Integral) and self.seed >= 0):
             raise ValueError(f"seed must be a whole number >= 0; found {self.seed!r}")
         one_of(self.symmetric, "symmetric", Symmetric)
-        one_of(self.search, "search", How)
+        one_of(self.search, "search", SearchKind)
         check_weights(self.weights, self.metric, k, self.bandwidth, self.perplexity)
 
     @cached_property
     def graph(self) -> sp.csr_array:
-        """The ties of both directions as one."""
+        """The edges of both directions as one."""
         return symmetrised(self.directed, self.symmetric)
 
     @property
@@ -122,7 +122,7 @@ class KNNGraph:
         """Share of the true neighbours that the search finds."""
         return min(search.recall for search in self._searches)
 
-    def _tied(self, found: Found, size: int) -> sp.csr_array:
+    def _weighted(self, found: Found, size: int) -> sp.csr_array:
         """Weights of rows whose neighbours are found among ``size`` items."""
         distances, which = found
         if self.metric == "cosine":  # what rounding leaves between duplicates
@@ -134,7 +134,7 @@ class KNNGraph:
         return as_sparse(sp.csr_array((values.ravel(), columns, pointers), shape=(len(which), size)), "graph")
 
     def connect(self, X: Any) -> sp.csr_array:
-        """Ties of new rows to the items of the graph, (M, N); the graph stays as it is.
+        """Edges from new rows to the items of the graph, (M, N); the graph stays as it is.
 
         Row m holds the weights that the new row's own distances give it, as a row of
         ``directed`` does. A row equal to an item may well have that item as a neighbour.
@@ -144,21 +144,21 @@ class KNNGraph:
         if self.metric == "precomputed" and X.shape[1] != size:
             raise ValueError(f"X must hold distances to all {size} items; found {X.shape[1]} columns")
         found = [search.nearest(X) for search in self._searches]
-        return self._tied(self._merged(found), size)
+        return self._weighted(self._merged(found), size)
 
     def extend(self, X: Any) -> KNNGraph:
         """Add new rows to the graph without building it anew; returns self.
 
         New items find their neighbours among all items, old and new. Old items keep
-        theirs: they do not look for nearer ones among the new items, and are tied to
-        those only as their neighbours, so that ties between old items stay as they are.
+        theirs: they do not look for nearer ones among the new items, and have edges to
+        those only as their neighbours, so that edges between old items stay as they are.
         With ``metric="precomputed"``, X holds the (M, N) distances to the old items, or
         (M, N + M) with those among the new ones.
         """
         X, size = self._rows(X), self.directed.shape[0]
         if self.symmetric == "mutual":
             raise ValueError(
-                "extend needs symmetric='mean' or 'max': with 'mutual' no old item would be tied to a new one"
+                "extend needs symmetric='mean' or 'max': with 'mutual' no old item gets an edge to a new one"
             )
         count = X.shape[0]
         if self.metric == "precomputed":
@@ -171,7 +171,7 @@ class KNNGraph:
             found = self._searches[0].nearest(X, own)
         else:
             found = self._with_later(X)
-        rows = self._tied(found, size + count)
+        rows = self._weighted(found, size + count)
         old = self.directed
         old = sp.csr_array((old.data, old.indices, old.indptr), shape=(size, size + count))
         self.directed = as_sparse(sp.vstack([old, rows], format="csr"), "graph")
@@ -184,7 +184,7 @@ class KNNGraph:
         if self._later is not None:
             stack = sp.vstack if sp.issparse(X) else np.concatenate
             later = stack([self._later, X])
-        how: How = "exact" if self.search == "exact" else "auto"
+        how: SearchKind = "exact" if self.search == "exact" else "auto"
         search = choose(later, self.n_neighbors, self.metric, how, self.seed)
         own = np.arange(later.shape[0] - X.shape[0], later.shape[0])
         first = self._searches[0]

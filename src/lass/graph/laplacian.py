@@ -1,4 +1,4 @@
-"""A weight matrix made fit for use, its Laplacian, its components and its depth."""
+"""Checks of a weight matrix, its Laplacian, its components and its depth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def as_sparse(matrix: Any, name: str) -> sp.csr_array:
     bad = ~np.isfinite(result.data)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        row, column = _place(result, at)
+        row, column = _position(result, at)
         raise ValueError(
             f"{name} must be finite; found {result.data[at]} at row {row}, column {column}. "
             "Replace or drop it"
@@ -49,7 +49,7 @@ def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.c
     """``W`` as a symmetric CSR matrix of weights >= 0 with an empty diagonal.
 
     Raises ``ValueError`` for anything else, naming an entry at fault. Self-loops
-    say nothing about other items and are dropped. O(nnz).
+    carry no information about other items and are dropped. O(nnz).
     """
     W = as_sparse(W, name)
     if 0 in W.shape:
@@ -58,7 +58,7 @@ def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.c
         raise ValueError(f"{name} must be square, one row and column an item; found shape {W.shape}")
     if not allow_negative and W.nnz and W.data.min() < 0:
         at = int(W.data.argmin())
-        row, column = _place(W, at)
+        row, column = _position(W, at)
         hint = "Drop it"
         if name == "W":
             hint += ", or pass negative_weights=True for a stationary point without a certificate"
@@ -73,7 +73,7 @@ def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.c
     if worst == 0.0:
         return W
     if worst > 1e-10 * abs(W.data).max():
-        i, j = _place(W, int(at))
+        i, j = _position(W, int(at))
         raise ValueError(
             f"{name} must be symmetric; found {name}[{i}, {j}] = {W[i, j]:g} but "
             f"{name}[{j}, {i}] = {W[j, i]:g}. Symmetrise it, for example ({name} + {name}.T) / 2"
@@ -81,7 +81,7 @@ def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.c
     return as_sparse((W + W.T) / 2, name)
 
 
-def _place(matrix: sp.csr_array, at: int) -> tuple[int, int]:
+def _position(matrix: sp.csr_array, at: int) -> tuple[int, int]:
     """Row and column of the stored entry number ``at``."""
     return int(np.searchsorted(matrix.indptr, at, side="right")) - 1, int(matrix.indices[at])
 
@@ -118,7 +118,7 @@ def components(W: sp.csr_array) -> tuple[int, NDArray[np.int32]]:
 
 
 def depth(W: sp.csr_array, start: int = 0) -> int:
-    """Number of breadth-first levels from an item at the rim of the component of ``start``.
+    """Number of breadth-first levels from a peripheral item of the component of ``start``.
 
     Low-dimensional graphs (pixels, maps, curves) are deep, graphs of many
     dimensions are shallow. The mean level, N / depth, is the size of a vertex

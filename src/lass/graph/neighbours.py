@@ -7,7 +7,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from lass.graph.knn import KNNGraph
-from lass.graph.search import How
+from lass.graph.search import SearchKind
 from lass.graph.weights import Symmetric, Weights
 
 
@@ -18,12 +18,12 @@ def knn_graph(
     metric: str = "euclidean",
     weights: Weights = "self-tuning",
     symmetric: Symmetric = "mean",
-    search: How = "auto",
+    search: SearchKind = "auto",
     seed: int = 0,
     bandwidth: float | None = None,
     perplexity: float | None = None,
 ) -> sp.csr_array:
-    """The symmetric graph that ties each row of ``X`` to its nearest rows.
+    """The symmetric graph with edges from each row of ``X`` to its nearest rows.
 
     A row has exactly ``n_neighbors`` neighbours, never itself, duplicates
     included. With d their distances, d_k the one to the last of them, weights are
@@ -50,7 +50,7 @@ def knn_graph(
     weights : {"self-tuning", "gaussian", "binary", "cosine", "entropic"}
     symmetric : {"mean", "max", "mutual"}
         The mean of both directions, the larger of them, or the smaller: then only
-        neighbours of each other are tied.
+        neighbours of each other have an edge.
     search : {"auto", "exact", "approximate"}
         ``"auto"`` is exact for sparse rows, for up to 8 columns, and up to 30,000
         dense rows; beyond that approximate, where that finds 95 % of the neighbours
@@ -70,10 +70,10 @@ def knn_graph(
     Notes
     -----
     The exact search of dense rows takes O(N^2 m) time, m at most the number of
-    columns D: rows are compared in single precision, rotated to their m leading
+    columns D: rows are compared in single precision, projected on their m leading
     components where those suffice to prove the answer; the nearest are measured,
     and the few unproven rows searched again, in double precision. The approximate
-    search looks through the nearest of about 4 sqrt(N) cells (k-means of leading
+    search takes the nearest of about 4 sqrt(N) cells (k-means of leading
     components) and measures 4 n_neighbors + 10 candidates; it takes about
     O(N sqrt(N) m), and :class:`KNNGraph` reports its recall. Ten neighbours of the
     70,000 MNIST digits take 8 s of processor time and 36 MB beside the data with a

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from lass.graph.sklearn_search import FEW, Given, ScikitLearn, Search
+from lass.graph.sklearn_search import FEW, Precomputed, ScikitLearn, Search
 
-How = Literal["auto", "exact", "approximate"]
+SearchKind = Literal["auto", "exact", "approximate"]
 
 #: up to this many rows the exact search of dense rows is chosen, beyond it the approximate one
 EXACT = 30_000
@@ -69,38 +69,38 @@ def _check_finite(X: Any, name: str) -> None:
     )
 
 
-def choose(X: Any, k: int, metric: str, how: How, seed: int) -> Search:
+def choose(X: Any, k: int, metric: str, how: SearchKind, seed: int) -> Search:
     """The search for rows ``X``: exact up to some tens of thousands of dense rows, or any sparse ones."""
-    from lass.graph import sparse_products as products
     from lass.graph.approximate import Approximate
     from lass.graph.exact import Exact
+    from lass.graph.sparse_products import Products, installed
 
     size, columns = X.shape
     if metric == "precomputed":
-        return Given(size, k)
-    plain = metric not in OURS
+        return Precomputed(size, k)
+    foreign = metric not in OURS
     if how == "approximate":
-        if plain or sp.issparse(X):
-            found = "a sparse X" if sp.issparse(X) else f"metric={metric!r}"
+        if foreign or sp.issparse(X):
+            given = "a sparse X" if sp.issparse(X) else f"metric={metric!r}"
             raise ValueError(
                 "search='approximate' needs dense rows and the metric 'euclidean' or 'cosine'; "
-                f"found {found}. Use search='exact'"
+                f"found {given}. Use search='exact'"
             )
-        return _told(Approximate(X, k, metric, seed))
-    if plain or size < FEW:
+        return _warned(Approximate(X, k, metric, seed))
+    if foreign or size < FEW:
         return ScikitLearn(X, k, metric)
     if sp.issparse(X):
-        return products.Products(X, k, metric, seed) if products.installed() else ScikitLearn(X, k, metric)
+        return Products(X, k, metric, seed) if installed() else ScikitLearn(X, k, metric)
     if columns <= TREES and metric == "euclidean":
         return ScikitLearn(X, k, metric)
     if how == "auto" and size > EXACT:
-        nearly = Approximate(X, k, metric, seed)
-        if nearly.recall >= POOR or size > LONG:
-            return _told(nearly)
+        found = Approximate(X, k, metric, seed)
+        if found.recall >= POOR or size > LONG:
+            return _warned(found)
     return Exact(X, k, metric, seed)
 
 
-def _told(search: Search) -> Search:
+def _warned(search: Search) -> Search:
     """Warn where an approximate search misses many neighbours."""
     if search.recall < POOR:
         warnings.warn(

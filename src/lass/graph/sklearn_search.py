@@ -1,4 +1,4 @@
-"""Neighbours from scikit-learn, and from distances that are given."""
+"""Neighbours from scikit-learn, and from given distances."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Search(Protocol):
     recall: float
 
     def nearest(self, X: Any, own: Rows | None = None) -> Found:
-        """The nearest fitted rows of each row of X; ``own`` says which fitted row each one is itself."""
+        """The nearest fitted rows of each row of X; ``own``: the fitted row that each one is itself."""
         ...
 
 
 def nearest_first(distances: NDArray[Any], which: NDArray[Any], count: int, own: Rows | None) -> Found:
-    """The ``count`` nearest of each row's candidates, itself left out; ties by number."""
+    """The ``count`` nearest of each row's candidates, itself left out; equal distances by number."""
     distances = distances.astype(np.float64)
     if own is not None:
         distances[which == own[:, None]] = np.inf
@@ -65,7 +65,7 @@ class ScikitLearn:
         return distances[~itself].reshape(others).astype(np.float64), which[~itself].reshape(others)
 
 
-class Given:
+class Precomputed:
     """Neighbours from a matrix of distances; in a sparse one, what is not stored is far away."""
 
     recall = 1.0

@@ -1,4 +1,4 @@
-"""Weights of ties from distances to neighbours, and ties made symmetric."""
+"""Weights of edges from distances to neighbours, and edges made symmetric."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Array = NDArray[np.float64]
 
 
 def one_of(value: Any, name: str, kinds: Any) -> None:
-    """Make sure that ``value`` is one of the words of a ``Literal``."""
-    words = get_args(kinds)
-    if value not in words:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}; found {value!r}")
+    """Make sure that ``value`` is one of the values of a ``Literal``."""
+    values = get_args(kinds)
+    if value not in values:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, values))}; found {value!r}")
 
 
 def check_weights(
@@ -42,7 +42,7 @@ def check_weights(
 
 
 def weigh(distances: Array, weights: Weights, bandwidth: float, perplexity: float) -> Array:
-    """Weights of each row's ties from its distances, nearest first; see :func:`lass.knn_graph`."""
+    """Weights of each row's edges from its distances, nearest first; see :func:`lass.knn_graph`."""
     if weights == "self-tuning":
         return np.exp(-4.0 * _over_last(distances) ** 2)
     if weights == "gaussian":
@@ -70,8 +70,8 @@ def entropic(distances: Array, perplexity: float) -> Array:
     """Rows ``p_j ~ exp(-b d_j^2)`` that sum to one, with b such that the entropy is log(perplexity).
 
     The entropy falls from log(k) to log(number of nearest) as b grows, so that
-    bisection finds b; where ties at the least distance allow no entropy as low,
-    they share the row equally.
+    bisection finds b; where several neighbours at the least distance allow no entropy
+    as low, they share the row equally.
     """
     ratio = _over_last(distances)
     # the least distance and the mean square are taken out: b is then of order one
@@ -98,7 +98,7 @@ def symmetrised(directed: sp.csr_array, symmetric: Symmetric) -> sp.csr_array:
     """The mean of both directions, the larger of them, or the smaller (neighbours of each other alone)."""
     if symmetric == "mean":
         both = directed + sp.csr_array(directed.T)
-        both = both / 2  # a copy, without the places that sums are given in advance
+        both = both / 2  # a copy, without the space that SciPy reserves for sums
     else:
         back = sp.csr_array(directed.T)
         both = directed.maximum(back) if symmetric == "max" else directed.minimum(back)

@@ -1,8 +1,8 @@
 """The compiled loops that move categories until each is the largest of as many rows as it should be.
 
 What is minimised is the dual of a transport problem, sum_n max_k (z_nk + p_k) - counts'p: convex,
-with kinks. :func:`balance` comes near, :func:`settle` ends at the optimum, :func:`centre` goes to
-the middle of all optima, and :func:`nudge` deals with rows that are the same.
+with kinks. :func:`balance` comes near, :func:`settle` ends at the optimum, :func:`centre` moves to
+the middle of all optima, and :func:`nudge` treats rows that are equal.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def balance(Z, counts, p, sweeps):  # type: ignore[no-untyped-def]
     """Change ``p`` until ``Z + 1 p'`` is largest in category k for nearly ``counts[k]`` rows.
 
     Coordinate descent: given the others, p_k is the middle of the optima, between the counts[k]-th
-    smallest of what each row asks for to prefer k and the next. It can rest at a kink, so it stops
-    where a sweep does not help much. Returns the category of each row. The two largest
+    smallest of the p_k from which on each row prefers k and the next. It can stop at a kink, so it ends
+    where a sweep improves little. Returns the category of each row. The two largest
     values of each row are kept, and looked for again only where k was one of them: O(N K) a sweep.
     """
     rows, size = Z.shape
     columns = np.ascontiguousarray(Z.T)
-    first, best, after, asks = np.empty(rows, np.int64), np.empty(rows), np.empty(rows), np.empty(rows)
+    first, best, after, needed = np.empty(rows, np.int64), np.empty(rows), np.empty(rows), np.empty(rows)
     for n in range(rows):
         _leaders(Z, p, n, first, best, after)
     last = 2 * rows
@@ -48,8 +48,8 @@ def balance(Z, counts, p, sweeps):  # type: ignore[no-untyped-def]
         for k in range(size):
             column, count, old = columns[k], min(counts[k], rows - 1), p[k]
             for n in range(rows):
-                asks[n] = (after[n] if first[n] == k else best[n]) - column[n]
-            ordered = np.partition(asks, count)
+                needed[n] = (after[n] if first[n] == k else best[n]) - column[n]
+            ordered = np.partition(needed, count)
             p[k] = 0.5 * (ordered[:count].max() + ordered[count])
             for n in range(rows):
                 value = column[n] + p[k]
@@ -79,9 +79,9 @@ def _nearest(cost, p, sizes, counts, far, before):  # type: ignore[no-untyped-de
             return a
         done[a] = True
         for b in range(size):
-            reach = least + max(cost[a, b] + p[a] - p[b], 0.0)
-            if reach < far[b]:
-                far[b], before[b] = reach, a
+            length = least + max(cost[a, b] + p[a] - p[b], 0.0)
+            if length < far[b]:
+                far[b], before[b] = length, a
 
 
 @_signed("float64[:, ::1](float64[:, ::1], int64[::1], float64[::1], int64[::1], float64)")
@@ -99,9 +99,9 @@ def settle(Z, counts, p, held, rounding):  # type: ignore[no-untyped-def]
     far, loss = np.empty(size), np.empty(size)
     before, then = np.empty(size, np.int64), np.full(size, -1)
     left, stale = np.empty(size, np.int64), np.ones(size, np.bool_)
-    many = 0
+    moved = 0
     while True:
-        left[:] = many
+        left[:] = moved
         for n in range(rows):
             a, b = held[n], then[held[n]]
             if b >= 0 and left[a] > 0 and Z[n, a] - Z[n, b] <= loss[a]:
@@ -123,15 +123,15 @@ def settle(Z, counts, p, held, rounding):  # type: ignore[no-untyped-def]
             b = then[held[n]]
             if b >= 0 and Z[n, held[n]] - Z[n, b] <= loss[held[n]]:
                 left[held[n]] += 1
-        many = min(sizes[a] - counts[a], counts[end] - sizes[end])
+        moved = min(sizes[a] - counts[a], counts[end] - sizes[end])
         for k in range(size):
             if then[k] >= 0:
-                many = min(many, left[k])
-        if many == 0:  # only where there are NaN
+                moved = min(moved, left[k])
+        if moved == 0:  # only where there are NaN
             return cost
         cost[stale] = np.inf
-        sizes[a] -= many
-        sizes[end] += many
+        sizes[a] -= moved
+        sizes[end] += moved
 
 
 @_signed("void(float64[:, ::1], float64[::1])")
@@ -139,7 +139,7 @@ def centre(cost, p):  # type: ignore[no-untyped-def]
     """Move ``p`` to the middle of all p with cost[a, b] + p_a - p_b >= 0, given one of them.
 
     With D the shortest paths between categories, p + D[s] and p - D[:, s] are extreme ones for
-    every s; their mean leaves room at each bound that has any, and does not depend on the given one.
+    every s; their mean leaves slack at each bound that has any, and does not depend on the given one.
     O(K^3).
     """
     size = len(p)
@@ -170,20 +170,20 @@ def _missed(Z, counts, p):  # type: ignore[no-untyped-def]
 
 
 @_signed("void(float64[:, ::1], int64[::1], float64[::1], float64)")
-def nudge(Z, counts, p, hair):  # type: ignore[no-untyped-def]
-    """Change entries of ``p`` by about a ``hair``, one by one, while that lets fewer rows miss.
+def nudge(Z, counts, p, step):  # type: ignore[no-untyped-def]
+    """Change entries of ``p`` by about ``step``, one by one, while fewer rows miss by it.
 
-    Rows that are the same cannot be told apart by any ``p``: at the optimum they are level with
-    some other category, and rounding would send them anywhere. Steps grow from sweep to sweep, so
+    No ``p`` separates rows that are equal: at the optimum two categories are level in
+    them, and rounding would decide. Steps grow from sweep to sweep, so
     that each category can still go past all others. Of T such rows, O(T K) a try.
     """
     rows, size = Z.shape
     first, best, after = np.empty(rows, np.int64), np.empty(rows), np.empty(rows)
     for n in range(rows):
         _leaders(Z, p, n, first, best, after)
-    level = best - after <= 1000 * hair
+    level = best - after <= 1000 * step
     left, some = counts - np.bincount(first[~level], minlength=size), Z[level]
-    least, before, largest = _missed(some, left, p), -1, hair
+    least, before, largest = _missed(some, left, p), -1, step
     while least != before and least > 0:
         before = least
         for k in range(size):

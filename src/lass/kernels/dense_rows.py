@@ -1,4 +1,4 @@
-"""The few compiled loops that every solver calls, for dense rows on a CPU.
+"""The compiled loops that every solver calls, for dense rows on a CPU.
 
 Each kernel works on the rows ``low <= n < high`` and touches no other row of
 what it writes, so :func:`lass.kernels.threads.over_rows` can give slices to
@@ -82,15 +82,15 @@ def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
     """Largest |w_nm - w_mn| of a CSR matrix with sorted columns, and the position of such an entry.
 
     Rows are read in order, so the mirror images in any one row come up in order
-    too: a finger a row finds them all in O(nnz), without building the transpose.
+    too: one cursor a row finds them all in O(nnz), without building the transpose.
     """
     rows = pointers.shape[0] - 1
-    finger = pointers[:-1].copy()
+    cursor = pointers[:-1].copy()
     worst, at = 0.0, 0
     for n in range(rows):
         for j in range(pointers[n], pointers[n + 1]):
             m = columns[j]
-            i, end = finger[m], pointers[m + 1]
+            i, end = cursor[m], pointers[m + 1]
             while i < end and columns[i] < n:  # passed over: entries without a mirror image
                 if abs(weights[i]) > worst:
                     worst, at = abs(weights[i]), i
@@ -99,7 +99,7 @@ def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
             if i < end and columns[i] == n:
                 other = weights[i]
                 i += 1
-            finger[m] = i
+            cursor[m] = i
             if abs(weights[j] - other) > worst:
                 worst, at = abs(weights[j] - other), j
     return worst, float(at)
@@ -111,7 +111,7 @@ def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
 def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-untyped-def]
     """out_n = a_n z_n - sum_m w_nm z_m, two neighbours at a time.
 
-    Places are read as unsigned numbers: Numba need not ask each whether it counts from the end.
+    Indices are unsigned: Numba then need not test each for counting from the end.
     """
     size = np.uint64(Z.shape[1])
     one, two = np.uint64(1), np.uint64(2)
@@ -174,7 +174,7 @@ def weigh(low, high, numbers, Z):  # type: ignore[no-untyped-def]
     " int32[::1], float64[::1], float64, int64, float64[:, ::1], float64[:, ::1])"
 )
 def relax(todo, pointers, columns, weights, a, starts, where, values, least, budget, Z, AZ):  # type: ignore[no-untyped-def]
-    """Put rows at their best one after the other, and then the neighbours that noticed.
+    """Put rows at their best one after the other, and then the neighbours whose gradient moved.
 
     Row n becomes the projection of z_n + (h_n - (A Z)_n) / a_n, and A Z is kept up with it. A row
     is taken up (again) once its gradient has moved by more than ``least``. Returns how many rows
@@ -346,7 +346,7 @@ def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-un
     " float64[:, ::1], float64[:, ::1], float64[:, ::1])"
 )
 def face_turn(low, high, beta, slide, group, V, inverse, free, Z, R, P):  # type: ignore[no-untyped-def]
-    """P = inverse R + beta P, plus what coarser motions add, as far as the face allows.
+    """P = inverse R + beta P, plus coarser corrections, projected on the face.
 
     These are a slide (a number a category, or none) and the row of V of each row's group (if any).
     """
@@ -411,7 +411,7 @@ def shift(low, high, b, scale, V, out, category_totals, slope):  # type: ignore[
 
 
 @_compiled
-def _add_tie(weight, mine, count, theirs, other, stiffness):  # type: ignore[no-untyped-def]
+def _add_edge(weight, mine, count, theirs, other, stiffness):  # type: ignore[no-untyped-def]
     """Add weight (P - Q)^2, P and Q the projections onto two faces with ``count`` and ``other`` entries."""
     size = mine.shape[0]
     both = 0.0
@@ -433,8 +433,8 @@ def _add_tie(weight, mine, count, theirs, other, stiffness):  # type: ignore[no-
 def face_stiffness(partial, pointers, columns, weights, free, Z, stiffness):  # type: ignore[no-untyped-def]
     """Add up 1/2 sum_nm w_nm (P_n - P_m)^2, P_n the projection onto the face of z_n.
 
-    This K x K matrix is how stiffly the face resists when whole categories
-    slide; only ties of ``partial`` rows, those with a zero, count.
+    This K x K matrix is the stiffness of the face against slides of whole categories;
+    only edges of ``partial`` rows, those with a zero, count.
     """
     size = Z.shape[1]
     mine, theirs, full = np.empty(size), np.empty(size), np.ones(size)
@@ -453,5 +453,5 @@ def face_stiffness(partial, pointers, columns, weights, free, Z, stiffness):  # 
             if other == size:
                 whole += weights[j]
             else:
-                _add_tie(0.5 * weights[j], mine, count, theirs, other, stiffness)
-        _add_tie(whole, mine, count, full, float(size), stiffness)
+                _add_edge(0.5 * weights[j], mine, count, theirs, other, stiffness)
+        _add_edge(whole, mine, count, full, float(size), stiffness)

@@ -1,4 +1,4 @@
-"""Compiled loops of a hierarchy of ever coarser graphs, and of conjugate gradients that use it.
+"""Compiled loops of a hierarchy of coarser graphs, and of conjugate gradients preconditioned by it.
 
 Signatures are spelled out as in :mod:`lass.kernels.dense_rows`, whose letters are used.
 """
@@ -9,8 +9,8 @@ import numpy as np
 
 from lass.kernels.dense_rows import _signed
 
-#: ties that a row of a coarser graph keeps
-TIES = 12
+#: edges that a row of a coarser graph keeps
+EDGES = 12
 
 
 def _both(signature: str) -> list[str]:
@@ -24,66 +24,65 @@ def _both(signature: str) -> list[str]:
         " int32[::1])"
     )
 )
-def choose(low, high, left, pointers, columns, weights, diagonal, mate, choice):  # type: ignore[no-untyped-def]
-    """The neighbour without a mate that each row of ``left`` is tied to most firmly, -1 if there is none.
+def choose(low, high, left, pointers, columns, weights, diagonal, partner, choice):  # type: ignore[no-untyped-def]
+    """The neighbour without a partner at the strongest edge of each row of ``left``, -1 if there is none.
 
-    A tie is as firm as its share of the smaller of the two diagonals.
+    The strength of an edge is its weight over the smaller of the two diagonals.
     """
     for i in range(low, high):
         n = left[i]
-        best, firmest = -1, 0.0
+        best, largest = -1, 0.0
         for j in range(pointers[n], pointers[n + 1]):
             m = columns[j]
-            if mate[m] < 0 and m != n:
-                firm = weights[j] / min(diagonal[n], diagonal[m])
-                # of equally firm ties all rows must prefer the same, or nobody is anybody's firmest
-                if firm > firmest or (firm == firmest and best >= 0 and (m ^ n) < (best ^ n)):
-                    best, firmest = m, firm
+            if partner[m] < 0 and m != n:
+                strength = weights[j] / min(diagonal[n], diagonal[m])
+                # of equally strong edges all rows must prefer the same, or no two rows choose each other
+                if strength > largest or (strength == largest and best >= 0 and (m ^ n) < (best ^ n)):
+                    best, largest = m, strength
         choice[n] = best
 
 
 @_signed("UniTuple(int64, 2)(int32[::1], int64, int32[::1], int32[::1])")
-def marry(left, count, choice, mate):  # type: ignore[no-untyped-def]
-    """Rows that chose each other become mates; how many did, and how many of ``left`` may ask again.
+def match(left, count, choice, partner):  # type: ignore[no-untyped-def]
+    """Rows that chose each other become partners; how many did, and how many of ``left`` may choose again.
 
-    The first ``count`` of ``left`` are looked at, and those that may ask again moved to its front.
+    The first ``count`` of ``left`` are looked at, and those that may choose again moved to its front.
     """
     paired, still = 0, 0
     for i in range(count):
         n = left[i]
         m = choice[n]
         if m >= 0 and choice[m] == n:
-            mate[n] = m
+            partner[n] = m
             paired += 1
     for i in range(count):
         n = left[i]
-        if mate[n] < 0 and choice[n] >= 0:
+        if partner[n] < 0 and choice[n] >= 0:
             left[still] = n
             still += 1
     return paired, still
 
 
 @_signed(_both("int64(int64[::1], int32[::1], weights, int32[::1], int32[::1])"))
-def number(pointers, columns, weights, mate, group):  # type: ignore[no-untyped-def]
-    """Number the groups, and return how many there are; -1 for rows whose mate is no row.
+def number_groups(pointers, columns, weights, partner, group):  # type: ignore[no-untyped-def]
+    """Number the groups, and return how many there are; -1 for rows whose partner is no row.
 
-    Mates are a group. A row without one joins the group of the mates it is tied to most, or is a
-    group of its own.
+    Partners are a group. A row without one joins the group at its heaviest edge, or is a group of its own.
     """
-    rows = mate.shape[0]
+    rows = partner.shape[0]
     groups = 0
     for n in range(rows):
         group[n] = -1
     for n in range(rows):
-        if 0 <= mate[n] < rows and group[n] < 0:
+        if 0 <= partner[n] < rows and group[n] < 0:
             group[n] = groups
-            group[mate[n]] = groups
+            group[partner[n]] = groups
             groups += 1
     for n in range(rows):
-        if mate[n] < 0:
+        if partner[n] < 0:
             best, most = -1, 0.0
             for j in range(pointers[n], pointers[n + 1]):
-                if group[columns[j]] >= 0 and mate[columns[j]] >= 0 and weights[j] > most:
+                if group[columns[j]] >= 0 and partner[columns[j]] >= 0 and weights[j] > most:
                     best, most = columns[j], weights[j]
             if best >= 0:
                 group[n] = group[best]
@@ -112,7 +111,7 @@ def members(group, groups):  # type: ignore[no-untyped-def]
 
 
 @_signed("void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1])")
-def gather_one(low, high, starts, rows, numbers, sums):  # type: ignore[no-untyped-def]
+def restrict_one(low, high, starts, rows, numbers, sums):  # type: ignore[no-untyped-def]
     """sums_c = the sum of one number a row over the members of group c."""
     for c in range(low, high):
         total = 0.0
@@ -127,22 +126,22 @@ def gather_one(low, high, starts, rows, numbers, sums):  # type: ignore[no-untyp
         " float64[::1], float64[::1], int32[::1], float32[::1])"
     )
 )
-def merge(low, high, pointers, columns, weights, group, starts, rows, sizes, total, names, values):  # type: ignore[no-untyped-def]
-    """The firmest ties of each group to others; what ties its members to each other is taken off ``total``.
+def coarsen(low, high, pointers, columns, weights, group, starts, rows, sizes, total, names, values):  # type: ignore[no-untyped-def]
+    """The strongest edges of each group to others; weights within the group are subtracted from ``total``.
 
-    ``sizes`` and ``total`` are the sums of the diagonal. Ties that are passed over stay in it: they are too
+    ``sizes`` and ``total`` are the sums of the diagonal. Edges that are left out stay in it: they are too
     weak to make a pair, and with them the graph of groups would be as large as the graph itself.
-    Groups with fewer ties are tied to themselves by nothing.
+    Groups with fewer edges get edges of weight zero to themselves.
     """
     most = 0
     for c in range(low, high):
-        ties = 0
+        edges = 0
         for i in range(starts[c], starts[c + 1]):
-            ties += pointers[rows[i] + 1] - pointers[rows[i]]
-        most = max(most, ties)
+            edges += pointers[rows[i] + 1] - pointers[rows[i]]
+        most = max(most, edges)
     found = np.zeros(sizes.shape[0], np.int32)
     others, sums = np.empty(most, np.int32), np.empty(most)
-    firm, kept = np.empty(TIES), np.empty(TIES, np.int32)
+    strengths, kept = np.empty(EDGES), np.empty(EDGES, np.int32)
     for c in range(low, high):
         count = 0
         for i in range(starts[c], starts[c + 1]):
@@ -151,7 +150,7 @@ def merge(low, high, pointers, columns, weights, group, starts, rows, sizes, tot
                 other = group[columns[j]]
                 if other == c:
                     total[c] -= weights[j]
-                elif other >= 0:  # what is tied to rows that do not move, only the diagonal knows
+                elif other >= 0:  # weights to fixed rows are in the diagonal alone
                     at = found[other]
                     if at < count and others[at] == other:
                         sums[at] += weights[j]
@@ -164,28 +163,28 @@ def merge(low, high, pointers, columns, weights, group, starts, rows, sizes, tot
         for j in range(count):
             outside += sums[j]
             share = sums[j] / min(sizes[c], sizes[others[j]])
-            if used < TIES:
-                firm[used], kept[used] = share, j
+            if used < EDGES:
+                strengths[used], kept[used] = share, j
                 used += 1
-            elif share > firm[least]:
-                firm[least], kept[least] = share, j
+            elif share > strengths[least]:
+                strengths[least], kept[least] = share, j
             else:
                 continue
-            if used == TIES:
+            if used == EDGES:
                 least = 0
-                for i in range(1, TIES):
-                    if firm[i] < firm[least]:
+                for i in range(1, EDGES):
+                    if strengths[i] < strengths[least]:
                         least = i
-        total[c] = max(total[c], outside)  # rounding must not make it less than its ties
-        for i in range(TIES):
+        total[c] = max(total[c], outside)  # rounding must not make it less than its edges
+        for i in range(EDGES):
             if i < used:
-                names[TIES * c + i], values[TIES * c + i] = others[kept[i]], sums[kept[i]]
+                names[EDGES * c + i], values[EDGES * c + i] = others[kept[i]], sums[kept[i]]
             else:
-                names[TIES * c + i], values[TIES * c + i] = c, 0.0
+                names[EDGES * c + i], values[EDGES * c + i] = c, 0.0
 
 
 @_signed("float64[:, ::1](int64[::1], int32[::1], float64[::1], float64[::1], int32[::1], int64)")
-def collapse(pointers, columns, weights, diagonal, group, groups):  # type: ignore[no-untyped-def]
+def coarse_matrix(pointers, columns, weights, diagonal, group, groups):  # type: ignore[no-untyped-def]
     """The matrix diag(a) - W summed over groups, dense."""
     matrix = np.zeros((groups, groups))
     for n in range(group.shape[0]):
@@ -201,7 +200,7 @@ def collapse(pointers, columns, weights, diagonal, group, groups):  # type: igno
 
 
 @_signed("void(int64, int64, int64[::1], int32[::1], float64[:, ::1], float64[:, ::1])")
-def gather(low, high, starts, rows, R, V):  # type: ignore[no-untyped-def]
+def restrict(low, high, starts, rows, R, V):  # type: ignore[no-untyped-def]
     """V_c = the sum of R over the members of group c."""
     size = R.shape[1]
     for c in range(low, high):
@@ -214,11 +213,11 @@ def gather(low, high, starts, rows, R, V):  # type: ignore[no-untyped-def]
 
 
 @_signed("void(int64[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])")
-def climb(bounds, parents, inverse, last, V, squares):  # type: ignore[no-untyped-def]
-    """From residuals of the first groups in V to their answer: down to the last groups and up again.
+def multilevel_sum(bounds, parents, inverse, last, V, squares):  # type: ignore[no-untyped-def]
+    """From residuals of the finest groups in V to their corrections: down to the coarsest level and up again.
 
-    Every level answers with its own diagonal, the last with its inverse, and all are added up.
-    ``squares`` gets the inner product of residual and answer, column by column.
+    Every level divides by its own diagonal, the coarsest applies its inverse, and all corrections are added.
+    ``squares`` gets the inner product of residual and correction, column by column.
     """
     size, levels = V.shape[1], bounds.shape[0] - 1
     for c in range(bounds[1], bounds[levels]):
@@ -276,8 +275,8 @@ def advance(low, high, step, inverse, P, Q, X, R):  # type: ignore[no-untyped-de
     "void(int64, int64, float64[::1], float64[::1], int32[::1], float64[:, ::1], float64[:, ::1],"
     " float64[:, ::1])"
 )
-def turn(low, high, beta, inverse, group, V, R, P):  # type: ignore[no-untyped-def]
-    """P = inverse R + beta P, plus the answer V of a row's group where there are groups."""
+def direction(low, high, beta, inverse, group, V, R, P):  # type: ignore[no-untyped-def]
+    """P = inverse R + beta P, plus the correction V of a row's group where there are groups."""
     size = P.shape[1]
     grouped = group.shape[0] > 0
     for n in range(low, high):

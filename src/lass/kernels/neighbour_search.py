@@ -93,7 +93,7 @@ def square_distances(low, high, Q, mine, X, theirs, which, out):  # type: ignore
     ],
     **_options,
 )
-def look_through(low, high, Q, cells, starts, rows, P, theirs, least, which):  # type: ignore[no-untyped-def]
+def search_cells(low, high, Q, cells, starts, rows, P, theirs, least, which):  # type: ignore[no-untyped-def]
     """Keep the places with the least |q_i - theirs_m p_m|^2, m = rows[place], in the cells listed for row i.
 
     The places of cell c are starts[c] to starts[c + 1]; ``least`` and ``which`` are

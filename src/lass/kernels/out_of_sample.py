@@ -1,7 +1,7 @@
 """Compiled loops for new items: the map of many of them, and the path of one over lam.
 
-Same manners as :mod:`lass.kernels.dense_rows`. Numba's cache looks at this file alone:
-whoever changes ``_to_simplex`` there should save this file again too.
+Conventions of :mod:`lass.kernels.dense_rows`. Numba's cache checks this file alone: after
+a change of ``_to_simplex`` there, save this file again too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _read(kind: Any, dimensions: int) -> Any:
 
 
 @_compiled
-def _settle(n, degree, half, p, sliding, mean, out):  # type: ignore[no-untyped-def]
+def _assign_row(n, degree, half, p, sliding, mean, out):  # type: ignore[no-untyped-def]
     """Replace the affinities in row ``n`` of ``out`` by the assignment of an item.
 
     The projection of mean + p + (half / degree) g; without neighbours, or where
@@ -38,11 +38,11 @@ def _settle(n, degree, half, p, sliding, mean, out):  # type: ignore[no-untyped-
     for k in range(1, size):
         most, least = max(most, out[n, k]), min(least, out[n, k])
     if most > least and (degree == 0.0 or half == np.inf):
-        ties = 0.0
+        equal = 0.0
         for k in range(size):
-            ties += 1.0 if out[n, k] == most else 0.0
+            equal += 1.0 if out[n, k] == most else 0.0
         for k in range(size):
-            out[n, k] = 1.0 / ties if out[n, k] == most else 0.0
+            out[n, k] = 1.0 / equal if out[n, k] == most else 0.0
         return
     if not sliding and (most == least or half == 0.0):
         total = 0.0
@@ -108,7 +108,7 @@ def assign(low, high, pointers, columns, weights, Z, half, p, out):  # type: ign
                 continue
         else:
             mean[:] = 1.0 / size
-        _settle(n, degree, half, p, sliding, mean, out)
+        _assign_row(n, degree, half, p, sliding, mean, out)
     return odd_weights, odd_affinities, odd_neighbours
 
 
@@ -200,7 +200,7 @@ def _by_leaving(others, above, names, leaves, a, b):  # type: ignore[no-untyped-
             for i in range(left, right):
                 leaves[i] = gamma
                 staying, bending = staying + a[i], bending + b[i]
-            if left > low:  # put off: those that left earlier, while all others were there
+            if left > low:  # for later: those that left earlier, while all others were there
                 ranges[depth, 0], ranges[depth, 1], ranges[depth, 2] = low, left, later + high - left
                 sums[depth, 0], sums[depth, 1] = staying, bending
                 depth += 1

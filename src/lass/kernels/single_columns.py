@@ -2,7 +2,7 @@
 
 A column is short enough to stay in the cache, and a product with the graph takes about as long as
 starting a thread would: threads get columns, not rows. Letters are those of :mod:`lass.kernels.dense_rows`.
-Places in arrays are read as unsigned numbers: Numba need not ask each whether it counts from the end.
+Indices are unsigned: Numba then need not test each for counting from the end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lass.kernels.dense_rows import _compiled, _signed, _to_simplex
 
 
 @_compiled
-def _answer(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V):  # type: ignore[no-untyped-def]
+def _apply_inverse(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V):  # type: ignore[no-untyped-def]
     """Put the approximate inverse of a hierarchy times r into z, zero on fixed rows; returns <r, z>."""
     levels = bounds.shape[0] - 1
     for c in range(starts.shape[0] - 1):
@@ -51,13 +51,13 @@ def _answer(group, starts, rows, bounds, parents, between, last, inverse, fixed,
     " int64[::1], int32[::1], int64[::1], int32[::1], float64[::1], float64[:, ::1], int64[::1], float64,"
     " int64, float64[:, ::1])"
 )
-def reach(  # type: ignore[no-untyped-def]
+def unit_responses(  # type: ignore[no-untyped-def]
     low, high, pointers, columns, weights, a, held, group, starts, rows, bounds, parents, between, last,
-    sources, tol, most, out,
+    ones, tol, most, out,
 ):  # fmt: skip
-    """out_i = the function that is 1 at row sources_i, 0 at the other held rows and harmonic elsewhere.
+    """out_i = the function that is 1 at row ones_i, 0 at the other held rows and harmonic elsewhere.
 
-    Held rows and the source do not move; the relative residual is ``tol`` at most, after ``most``
+    Held rows and row ones_i do not move; the relative residual is ``tol`` at most, after ``most``
     steps at most. Returns how many steps were taken.
     """
     size = a.shape[0]
@@ -66,19 +66,19 @@ def reach(  # type: ignore[no-untyped-def]
     inverse, fixed = 1.0 / a, held.copy()
     taken = 0
     for i in range(low, high):
-        source = sources[i]
-        before = fixed[source]
-        fixed[source] = True
+        one = ones[i]
+        before = fixed[one]
+        fixed[one] = True
         x = out[i]
         x[:] = 0.0
         r[:] = 0.0
         goal = 0.0
-        for j in range(pointers[source], pointers[source + 1]):
+        for j in range(pointers[one], pointers[one + 1]):
             if not fixed[columns[j]]:
                 r[columns[j]] = weights[j]
                 goal += weights[j] ** 2
         goal *= tol**2
-        square = _answer(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V)
+        square = _apply_inverse(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V)
         p[:] = z
         for _ in range(most):
             curvature = 0.0
@@ -102,12 +102,14 @@ def reach(  # type: ignore[no-untyped-def]
             if norm <= goal:
                 break
             former = square
-            square = _answer(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V)
+            square = _apply_inverse(
+                group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V
+            )
             beta = square / former
             for n in range(size):
                 p[n] = z[n] + beta * p[n]
-        x[source] = 1.0
-        fixed[source] = before
+        x[one] = 1.0
+        fixed[one] = before
     return taken
 
 
@@ -115,10 +117,10 @@ def reach(  # type: ignore[no-untyped-def]
     "void(int64[::1], int32[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],"
     " float64[:, ::1], float64[:, ::1])"
 )
-def carry(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: ignore[no-untyped-def]
+def add_rank_one(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: ignore[no-untyped-def]
     """Z becomes the projection of Z + x change', row by row, and A Z follows; in place.
 
-    Few rows need to be projected where they are about right already: those are put right in A Z alone.
+    Where few rows leave the simplex, A Z is corrected for those alone.
     """
     size = Z.shape[1]
     before = np.empty(size)
@@ -144,7 +146,7 @@ def carry(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: ignore[
 
 
 @_signed("void(float64[:, ::1], float64[:, ::1])")
-def parts(seen, Z):  # type: ignore[no-untyped-def]
+def coefficients(seen, Z):  # type: ignore[no-untyped-def]
     """Z becomes the C with seen' C = Z, in place; ``seen`` is one on its diagonal and zero below it."""
     for j in range(1, Z.shape[0]):
         for i in range(j):

@@ -5,11 +5,11 @@ Row n holds ``values[begins[n]:ends[n]]`` at the categories ``names[...]`` and
 the projection onto the simplex, so no loop here ever touches K numbers a row:
 a row costs what it and its neighbours store.
 
-Same manners as :mod:`lass.kernels.dense_rows`: each kernel works on the rows from low to
+Conventions of :mod:`lass.kernels.dense_rows`: each kernel works on the rows from low to
 high; importing this module compiles everything once. Kernels that write rows
-pack those of one slice one after the other from ``room[low]`` on; when
-``room[high]`` is reached, the rest is left undone and counted, and the caller
-comes back with more room.
+pack those of one slice one after the other from ``slots[low]`` on; when
+``slots[high]`` is reached, the rest is not written but counted, and the caller
+repeats with more space.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def _gather(weight, n, begins, ends, names, values, background, place, found, su
 
 
 @_compiled
-def _say(weight, n, starts, where, words, place, found, sums, count):  # type: ignore[no-untyped-def]
-    """Add weight times the words of row n to the sums of what was found so far; returns how many."""
+def _add_linear(weight, n, starts, where, affinities, place, found, sums, count):  # type: ignore[no-untyped-def]
+    """Add weight times the affinities of row n to the sums of what was found so far; returns how many."""
     for i in range(starts[n], starts[n + 1]):
         k = where[i]
         at = place[k]
@@ -47,12 +47,12 @@ def _say(weight, n, starts, where, words, place, found, sums, count):  # type: i
             at = count
             place[k], found[at], sums[at] = at, k, 0.0
             count += 1
-        sums[at] += weight * words[i]
+        sums[at] += weight * affinities[i]
     return count
 
 
 @_compiled
-def _forget(place, found, count):  # type: ignore[no-untyped-def]
+def _clear(place, found, count):  # type: ignore[no-untyped-def]
     for i in range(count):
         place[found[i]] = -1
 
@@ -86,12 +86,12 @@ def _threshold(sums, count, base, rest):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _settle(found, sums, count, base, size, cut, place):  # type: ignore[no-untyped-def]
+def _project(found, sums, count, base, size, cut, place):  # type: ignore[no-untyped-def]
     """Project a row onto the simplex, entries within ``cut`` of its background merged into it.
 
     The best row of all with that background: merged entries take the mean of
     their class first, and are projected with it. Returns how many entries
-    are left, in order, at the start of found and sums, and the background. Forgets those merged.
+    are left, in order, at the start of found and sums, and the background. Clears those merged.
     """
     rest = size - count
     top, lower = _threshold(sums, count, base, rest)
@@ -124,7 +124,7 @@ def _settle(found, sums, count, base, size, cut, place):  # type: ignore[no-unty
 
 @_compiled
 def _write(n, at, end, found, sums, count, level, begins, ends, names, values, background):  # type: ignore[no-untyped-def]
-    """Put a row down from position ``at`` on; returns the next free one, or -1 without room."""
+    """Write a row from position ``at`` on; returns the next free one, or -1 without space."""
     if at + count > end:
         return -1
     begins[n] = at
@@ -142,18 +142,18 @@ def _write(n, at, end, found, sums, count, level, begins, ends, names, values, b
     f" {_ROWS}, int64[::1], {_ROWS})"
 )
 def sweep(  # type: ignore[no-untyped-def]
-    low, high, pointers, columns, weights, inverse, starts, where, words, size, cuts,
-    begins, ends, names, values, background, room, begins2, ends2, names2, values2, background2,
+    low, high, pointers, columns, weights, inverse, starts, where, affinities, size, cuts,
+    begins, ends, names, values, background, slots, begins2, ends2, names2, values2, background2,
 ):  # fmt: skip
-    """Put the rows of a slice at their best one after the other, each seeing what the ones before became.
+    """Put the rows of a slice at their best one after the other, each using what the ones before became.
 
     Row n becomes the projection of inverse_n (sum_m w_nm z_m + h_n), entries within cuts_n of
     the background merged into it; rows whose inverse is zero stay. Neighbours in other
     slices are read as they were: the objective still never rises. Returns how many rows found
-    no room, and nothing measured.
+    no space, and 0.
     """
     place, found, sums = np.full(size, -1, np.int32), np.empty(size, np.int32), np.empty(size)
-    at, end = room[low], room[high]
+    at, end = slots[low], slots[high]
     for n in range(low, high):
         count, base = 0, 0.0
         if inverse[n] == 0.0:
@@ -174,11 +174,11 @@ def sweep(  # type: ignore[no-untyped-def]
                     count = _gather(
                         weight, m, begins, ends, names, values, background, place, found, sums, count
                     )
-            count = _say(inverse[n], n, starts, where, words, place, found, sums, count)
+            count = _add_linear(inverse[n], n, starts, where, affinities, place, found, sums, count)
             for i in range(count):
                 sums[i] += base
-            count, level = _settle(found, sums, count, base, size, cuts[n], place)
-        _forget(place, found, count)
+            count, level = _project(found, sums, count, base, size, cuts[n], place)
+        _clear(place, found, count)
         at = _write(n, at, end, found, sums, count, level, begins2, ends2, names2, values2, background2)
         if at < 0:
             return high - n, 0.0
@@ -189,19 +189,19 @@ def sweep(  # type: ignore[no-untyped-def]
     f"Tuple((int64, float64))(int64, int64, int64, float64, float64[::1],"
     f" {_ROWS}, {_ROWS}, {_ROWS}, int64[::1], {_ROWS})"
 )
-def extend(  # type: ignore[no-untyped-def]
+def extrapolate(  # type: ignore[no-untyped-def]
     low, high, size, momentum, inverse, begins, ends, names, values, background,
     begins0, ends0, names0, values0, background0, begins1, ends1, names1, values1, background1,
-    room, begins2, ends2, names2, values2, background2,
+    slots, begins2, ends2, names2, values2, background2,
 ):  # fmt: skip
     """Y = Z + momentum (Z - Z0), not projected.
 
-    Returns how many rows found no room, and sum_n <y1_n - z_n, z_n - z0_n> / inverse_n for the last
+    Returns how many rows found no space, and sum_n <y1_n - z_n, z_n - z0_n> / inverse_n for the last
     Y1: positive means that the momentum points uphill and should be dropped.
     """
     place, found = np.full(size, -1, np.int32), np.empty(size, np.int32)
     sums, change, last = np.empty(size), np.empty(size), np.empty(size)
-    at, end, uphill = room[low], room[high], 0.0
+    at, end, uphill = slots[low], slots[high], 0.0
     for n in range(low, high):
         count = _gather(1.0, n, begins, ends, names, values, background, place, found, sums, 0)
         count = _gather(0.0, n, begins0, ends0, names0, values0, background0, place, found, sums, count)
@@ -220,7 +220,7 @@ def extend(  # type: ignore[no-untyped-def]
             sums[i] += momentum * change[i]
         if inverse[n] > 0.0:
             uphill += score / inverse[n]
-        _forget(place, found, count)
+        _clear(place, found, count)
         level = background[n] + momentum * step
         at = _write(n, at, end, found, sums, count, level, begins2, ends2, names2, values2, background2)
         if at < 0:
@@ -233,13 +233,13 @@ def extend(  # type: ignore[no-untyped-def]
     f" {_ROWS}, float64[::1])"
 )
 def certify(  # type: ignore[no-untyped-def]
-    low, high, pointers, columns, weights, a, starts, where, words, size, scale,
+    low, high, pointers, columns, weights, a, starts, where, affinities, size, scale,
     begins, ends, names, values, background, gaps,
 ):  # fmt: skip
     """gaps_n = <grad_n, z_n> - min_k grad_nk for grad = scale A Z - G, over all categories.
 
     Returns the sums of scale <z, A z> and of <g, z>. Categories that neither the row nor its
-    neighbours store, and that no word names, share one gradient.
+    neighbours store, and that no affinity names, share one gradient.
     """
     place, found = np.full(size, -1, np.int32), np.empty(size, np.int32)
     pull, own = np.empty(size), np.empty(size)
@@ -259,12 +259,12 @@ def certify(  # type: ignore[no-untyped-def]
         for i in range(count):
             quadratic += (pull[i] + base) * own[i]
         quadratic += (size - count) * base * level
-        words_from = count
-        count = _say(-1.0, n, starts, where, words, place, found, pull, count)
-        for i in range(words_from, count):
+        mentioned = count
+        count = _add_linear(-1.0, n, starts, where, affinities, place, found, pull, count)
+        for i in range(mentioned, count):
             own[i] = level
         for i in range(starts[n], starts[n + 1]):
-            linear += words[i] * own[place[where[i]]]
+            linear += affinities[i] * own[place[where[i]]]
         least = base if count < size else pull[0] + base
         for i in range(count):
             pull[i] += base
@@ -273,7 +273,7 @@ def certify(  # type: ignore[no-untyped-def]
         for i in range(count):
             gap += (pull[i] - least) * own[i]
         gaps[n] = gap
-        _forget(place, found, count)
+        _clear(place, found, count)
     return quadratic, linear
 
 
@@ -310,34 +310,34 @@ def top(low, high, size, begins, ends, names, values, background, best, shares):
     f" {_ROWS}, int64[::1], {_ROWS})"
 )
 def assign(  # type: ignore[no-untyped-def]
-    low, high, pointers, columns, weights, starts, where, words, size, half, cut,
-    begins, ends, names, values, background, room, begins2, ends2, names2, values2, background2,
+    low, high, pointers, columns, weights, starts, where, affinities, size, half, cut,
+    begins, ends, names, values, background, slots, begins2, ends2, names2, values2, background2,
 ):  # fmt: skip
-    """New rows: the projection of the mean of the neighbours plus half / degree times the words.
+    """New rows: the projection of the mean of the neighbours plus half / degree times the affinities.
 
-    Without neighbours, or where half is infinite and there are words, the largest word, ties
-    shared. Without words or where half is zero, the mean itself. Returns how many rows found no
-    room, and nothing measured.
+    Without neighbours, or where half is infinite and there are affinities, the largest of them, ties
+    shared. Without affinities or where half is zero, the mean itself. Returns how many rows found no
+    space, and 0.
     """
     place, found, sums = np.full(size, -1, np.int32), np.empty(size, np.int32), np.empty(size)
-    at, end = room[low], room[high]
+    at, end = slots[low], slots[high]
     for n in range(low, high):
         degree, most, least = 0.0, -np.inf, np.inf
         for j in range(pointers[n], pointers[n + 1]):
             degree += weights[j]
         for i in range(starts[n], starts[n + 1]):
-            most, least = max(most, words[i]), min(least, words[i])
+            most, least = max(most, affinities[i]), min(least, affinities[i])
         if starts[n + 1] - starts[n] < size:
             most, least = max(most, 0.0), min(least, 0.0)
         count, level = 0, 1.0 / size
         if most > least and (degree == 0.0 or half == np.inf):
-            count = _say(1.0, n, starts, where, words, place, found, sums, 0)
-            ties = size - count if most == 0.0 else 0
+            count = _add_linear(1.0, n, starts, where, affinities, place, found, sums, 0)
+            equal = size - count if most == 0.0 else 0
             for i in range(count):
-                ties += 1 if sums[i] == most else 0
+                equal += 1 if sums[i] == most else 0
             for i in range(count):
-                sums[i] = 1.0 / ties if sums[i] == most else 0.0
-            level = 1.0 / ties if most == 0.0 and count < size else 0.0
+                sums[i] = 1.0 / equal if sums[i] == most else 0.0
+            level = 1.0 / equal if most == 0.0 and count < size else 0.0
         elif degree > 0.0:
             base = 0.0
             for j in range(pointers[n], pointers[n + 1]):
@@ -345,11 +345,11 @@ def assign(  # type: ignore[no-untyped-def]
                 base += weight * background[m]
                 count = _gather(weight, m, begins, ends, names, values, background, place, found, sums, count)
             if most > least and half > 0.0:
-                count = _say(half / degree, n, starts, where, words, place, found, sums, count)
+                count = _add_linear(half / degree, n, starts, where, affinities, place, found, sums, count)
             for i in range(count):
                 sums[i] += base
-            count, level = _settle(found, sums, count, base, size, cut, place)
-        _forget(place, found, count)
+            count, level = _project(found, sums, count, base, size, cut, place)
+        _clear(place, found, count)
         at = _write(n, at, end, found, sums, count, level, begins2, ends2, names2, values2, background2)
         if at < 0:
             return high - n, 0.0

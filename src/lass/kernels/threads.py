@@ -1,4 +1,4 @@
-"""Share the rows of a kernel among threads, and say so when compiling takes time."""
+"""Share the rows of a kernel among threads; log when compiling takes time."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 logger = logging.getLogger("lass")
 
-#: Fewer numbers than this are not worth waking a second thread for.
-SMALL = 300_000
+#: numbers touched for each thread, at least: starting a thread takes as long
+WORK_PER_THREAD = 300_000
 
 
 @cache
@@ -29,20 +33,32 @@ def thread_count() -> int:
 
 
 @cache
+def _blas() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """BLAS threads wait for each other at every small step; on a busy machine that takes seconds."""
+    return _blas().limit(limits=1, user_api="blas")
+
+
+@cache
 def kernels(name: str = "dense_rows") -> ModuleType:
-    """The compiled kernels of a file of this room; the first call on a machine compiles them and says so."""
+    """The kernels of a module of this package; the first call on a machine compiles them and logs it."""
     began = time.perf_counter()
-    patience = threading.Timer(1.5, logger.warning, ["compiling the kernels, once on this machine ..."])
-    patience.daemon = True
-    patience.start()
+    notice = threading.Timer(1.5, logger.warning, ["compiling the kernels, once on this machine ..."])
+    notice.daemon = True
+    notice.start()
     compiled = import_module(f"lass.kernels.{name}")
-    if patience.finished.is_set():
+    if notice.finished.is_set():
         logger.warning("kernels compiled in %.1f s", time.perf_counter() - began)
-    patience.cancel()
+    notice.cancel()
     return compiled
 
 
-class _Helper:
+class _Worker:
     """A thread that waits for one slice at a time; locks wake faster than queues do."""
 
     def __init__(self) -> None:
@@ -73,31 +89,31 @@ class _Helper:
         return self.result
 
 
-class _Team:
-    """The helpers of this process, used by one caller at a time."""
+class _Pool:
+    """The worker threads of this process, used by one caller at a time."""
 
     def __init__(self) -> None:
         self.busy = threading.Lock()
-        self.helpers: list[_Helper] = []
+        self.workers: list[_Worker] = []
 
     def run(self, kernel: Callable[..., Any], edges: list[int], arguments: tuple[Any, ...]) -> list[Any]:
-        while len(self.helpers) < len(edges) - 2:
-            self.helpers.append(_Helper())
-        at_work = self.helpers[: len(edges) - 2]
-        for helper, low, high in zip(at_work, edges[1:-1], edges[2:], strict=True):
-            helper.start(kernel, (low, high, *arguments))
-        return [kernel(edges[0], edges[1], *arguments), *(helper.wait() for helper in at_work)]
+        while len(self.workers) < len(edges) - 2:
+            self.workers.append(_Worker())
+        active = self.workers[: len(edges) - 2]
+        for worker, low, high in zip(active, edges[1:-1], edges[2:], strict=True):
+            worker.start(kernel, (low, high, *arguments))
+        return [kernel(edges[0], edges[1], *arguments), *(worker.wait() for worker in active)]
 
 
-_team = _Team()
+_pool = _Pool()
 
 
-def _forget() -> None:
-    global _team
-    _team = _Team()
+def _reset() -> None:
+    global _pool
+    _pool = _Pool()
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_reset)
 
 
 def over_rows(kernel: Callable[..., Any], rows: int, work: int, *arguments: Any) -> Any:
@@ -107,19 +123,19 @@ def over_rows(kernel: Callable[..., Any], rows: int, work: int, *arguments: Any)
     Slices depend on ``rows``, ``work`` and the number of threads alone, so results repeat
     exactly; a second caller at the same moment runs the same slices one after the other.
     """
-    slices = min(thread_count(), work // SMALL + 1)
+    slices = min(thread_count(), work // WORK_PER_THREAD + 1)
     if slices < 2:
         return kernel(0, rows, *arguments)
     edges = [rows * i // slices for i in range(slices + 1)]
-    team = _team
-    if team.busy.acquire(blocking=False):
+    pool = _pool
+    if pool.busy.acquire(blocking=False):
         try:
-            results = team.run(kernel, edges, arguments)
+            results = pool.run(kernel, edges, arguments)
         except BaseException:
-            _forget()  # its helpers may still be at work
+            _reset()  # its workers may still be running
             raise
         finally:
-            team.busy.release()
+            pool.busy.release()
     else:
         results = [kernel(low, high, *arguments) for low, high in itertools.pairwise(edges)]
     if results[0] is None:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
-from threadpoolctl import ThreadpoolController
 
 from lass.graph.hierarchy import Hierarchy
-from lass.kernels.threads import kernels, over_rows
+from lass.kernels.threads import kernels, one_blas_thread, over_rows
 from lass.model.quadratic_program import Array, GraphOperator
 
 #: numbers a sparse factor may hold before conjugate gradients take over
 FACTOR_LIMIT = 60_000_000
-#: rows below which the diagonal is inverse enough
+#: rows below which the diagonal alone is a good preconditioner
 SMALL = 1000
 NO_GROUP = np.zeros(0, np.int32)
 
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 class Factor:
@@ -36,7 +30,7 @@ class Factor:
     """
 
     def __init__(self, matrix: sp.csc_array) -> None:
-        with _blas().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             self._factor = splu(
                 sp.csc_array(matrix),
                 permc_spec="MMD_AT_PLUS_A",
@@ -51,15 +45,15 @@ class Factor:
 
     def solve(self, B: Array, start: Array | None = None) -> Array:
         """The X with matrix @ X = B; O(nnz of the factors) a column."""
-        with _blas().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             return np.ascontiguousarray(self._factor.solve(np.asarray(B)))
 
 
-class Inverse(Protocol):
-    """What is added to the inverse of the diagonal: an answer for groups of rows."""
+class Preconditioner(Protocol):
+    """What is added to the inverse of the diagonal: a correction for groups of rows."""
 
     useful: bool
-    group: NDArray[np.int32]  # of each row; -1 for rows that get no answer
+    group: NDArray[np.int32]  # of each row; -1 for rows without a correction
 
     def coarse_correction(self, R: Array) -> tuple[Array, Array]:
         """A row for each group, and its inner product with R column by column."""
@@ -69,9 +63,9 @@ class Inverse(Protocol):
 class ConjugateGradients:
     """Preconditioned conjugate gradients on all columns at once, warm-started and inexact.
 
-    ``apply(P, out)`` multiplies. The approximate inverse divides by the diagonal, and adds what ``levels``
-    answer, such as a :class:`~lass.graph.hierarchy.Hierarchy`. Columns share products, not
-    steps; where ``alike`` says that ``apply`` treats any column as any other, those that are good
+    ``apply(P, out)`` multiplies. The preconditioner divides by the diagonal, and adds the coarse correction
+    of ``levels``, such as a :class:`~lass.graph.hierarchy.Hierarchy`. Columns share products, not
+    steps; where ``apply`` treats all columns alike (``alike``), those that are good
     enough at the start are left out.
     """
 
@@ -82,7 +76,7 @@ class ConjugateGradients:
         *,
         tol: float = 1e-12,
         max_iter: int = 10_000,
-        levels: Inverse | None = None,
+        levels: Preconditioner | None = None,
         alike: bool = False,
     ) -> None:
         self.apply, self.tol, self.max_iter = apply, tol, max_iter
@@ -109,7 +103,7 @@ class ConjugateGradients:
         """Improve X, whose residual is R, in place."""
         P, Q = np.zeros_like(X), np.empty_like(X)
         norms, square = _over(kernels("multilevel").advance, np.zeros(X.shape[1]), self.inverse, P, P, X, R)
-        self._turn(square, np.zeros_like(square), R, P)
+        self._direction(square, np.zeros_like(square), R, P)
         for _ in range(self.max_iter):
             if (norms <= goal**2).all():
                 break
@@ -118,17 +112,17 @@ class ConjugateGradients:
             step = _ratio(square, _over(kernels("multilevel").products, P, Q))
             before = square
             norms, square = _over(kernels("multilevel").advance, step, self.inverse, P, Q, X, R)
-            self._turn(square, before, R, P)
+            self._direction(square, before, R, P)
         return X
 
-    def _turn(self, square: Array, before: Array, R: Array, P: Array) -> None:
-        """The next directions; completes ``square``, the inner product of R and the answer to it."""
+    def _direction(self, square: Array, before: Array, R: Array, P: Array) -> None:
+        """The next directions; completes ``square``, the inner product of R and its correction."""
         V, group = R, NO_GROUP
         if self.levels is not None:
             V, more = self.levels.coarse_correction(R)
             square += more
             group = self.levels.group
-        _over(kernels("multilevel").turn, _ratio(square, before), self.inverse, group, V, R, P)
+        _over(kernels("multilevel").direction, _ratio(square, before), self.inverse, group, V, R, P)
 
 
 def _ratio(a: Array, b: Array) -> Array:

@@ -31,7 +31,7 @@ def columns(
     work = len(sources) * STEPS * (operator.W.nnz + 10 * len(held))
     arguments = (*operator.graph, held, *levels, sources.astype(np.int64), tol, most, out)
     steps = over_rows(
-        kernels("single_columns").reach, len(sources), work if len(sources) > 1 else 0, *arguments
+        kernels("single_columns").unit_responses, len(sources), work if len(sources) > 1 else 0, *arguments
     )
     return out, steps
 
@@ -91,7 +91,7 @@ class Reaches:
     def extend(self, Z: Array) -> Array:
         """All rows from those of ``rows``."""
         parts = Z.copy()
-        kernels("single_columns").parts(self.seen, parts)
+        kernels("single_columns").coefficients(self.seen, parts)
         edges = np.cumsum([len(block) for block in self.basis])
         pairs = zip(self.basis, np.split(parts, edges[:-1]), strict=True)
         return np.asarray(sum(block.T @ some for block, some in pairs))

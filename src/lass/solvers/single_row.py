@@ -54,7 +54,7 @@ def ripple(qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, m
     gradient[qp.H.indices[words]] -= qp.H.data[words]
     there = project_simplex(Z[[n]] - gradient / stiffness)[0]
     moved, product = Z.copy(), AZ.copy()
-    kernels("single_columns").carry(*operator.graph, reach, through, there - Z[n], moved, product)
+    kernels("single_columns").add_rank_one(*operator.graph, reach, through, there - Z[n], moved, product)
     found = qp.certify(moved, product)
     if found.objective >= state.objective:
         return state

@@ -65,7 +65,7 @@ def sweeps(problem: Problem, Z: SparseAssignments, monitor: Monitor) -> SparseAs
             )  # fmt: skip
             following = 1.0 if calm > 0 else (1.0 + (1.0 + 4.0 * t * t) ** 0.5) / 2.0
             uphill = spare_ahead.fill(
-                kernel.extend, spare.lengths + now.lengths, spare.lengths.sum(),
+                kernel.extrapolate, spare.lengths + now.lengths, spare.lengths.sum(),
                 K, 0.0 if calm > 0 else (t - 1.0) / following, inverse,
                 *spare.arrays, *now.arrays, *ahead.arrays,
             )  # fmt: skip

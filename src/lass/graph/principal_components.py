@@ -1,18 +1,24 @@
-"""Leading components: the few directions in which neighbours can be told apart."""
+"""Principal components: the few directions that suffice to compare neighbours."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.graph.dense_pairs import LADDER, MANY, Points, Points32, Space, one_blas_thread
+from lass.graph.dense_pairs import Points, Points32, Space
 from lass.graph.sklearn_search import Found, Rows
+from lass.kernels.threads import one_blas_thread
+
+#: fewer rows than this do not pay for finding components
+MIN_ROWS = 15_000
+#: numbers of components that are tried
+COUNTS = (32, 64, 128, 256)
 
 
-def components(space: Space, rng: np.random.Generator) -> Points32:
-    """An orthonormal basis of leading components of a sample, the strongest first."""
+def principal_directions(space: Space, rng: np.random.Generator) -> Points32:
+    """An orthonormal basis of principal components of a sample, the strongest first."""
     sample = np.sort(rng.choice(space.size, min(space.size, 8192), replace=False))
-    count = min(LADDER[-1], space.columns // 2)
+    count = min(COUNTS[-1], space.columns // 2)
     V = rng.standard_normal((space.columns, min(count + 10, space.columns)), np.float32)
 
     def products(V: Points32) -> Points32:
@@ -29,24 +35,24 @@ def components(space: Space, rng: np.random.Generator) -> Points32:
         return V @ np.linalg.eigh(V.T @ products(V))[1][:, : -count - 1 : -1]
 
 
-def rotate(
+def project_points(
     space: Space, k: int, rng: np.random.Generator, sample: Rows, radius: NDArray[np.float64] | None = None
 ) -> tuple[Points32 | None, Points | None]:
-    """The fewest leading components that serve on a sample of rows, and all rows as points in them.
+    """The fewest components that suffice on a sample of rows, and all rows as points in them.
 
-    They serve an exact search when they prove 95 % of the answers; an approximate
+    They suffice for an exact search when they prove 95 % of the answers; for an approximate
     one, which knows the radius that holds a row's neighbours, when 99 % of what they
-    find lies within. Variance alone does not tell: within tight clusters neighbours
-    differ in what the leading components leave out. Nothing, if none of the ladder serves.
-    O(N D count) for each count of the ladder that is tried, whose points alone are held.
+    find lies within. Variance alone does not decide: within tight clusters neighbours
+    differ in what the leading components leave out. None, if no number of ``COUNTS`` suffices.
+    O(N D count) for each number that is tried, whose points alone are held.
     """
-    if space.size < MANY or space.columns < 2 * LADDER[0]:
+    if space.size < MIN_ROWS or space.columns < 2 * COUNTS[0]:
         return None, None
-    V = components(space, rng)
-    for count in LADDER:
+    V = principal_directions(space, rng)
+    for count in COUNTS:
         if count > V.shape[1]:
             break
-        points = None  # lets go of those before
+        points = None  # frees those before
         basis = np.ascontiguousarray(V[:, :count])
         points = space.points(space.X, basis)
         found, sure = space.near(space.X[sample], sample, k, basis, points)
@@ -56,5 +62,5 @@ def rotate(
 
 
 def share_within(found: Found, radius: NDArray[np.float64]) -> float:
-    """Share of what was found that lies within the radius of the true neighbours: recall, with ties."""
+    """Recall: the share of what was found that lies within the radius of the true neighbours."""
     return float((found[0] <= (1.0 + 1e-9) * radius[:, None]).mean())
