@@ -57,4 +57,4 @@ def start(talk: Talk, folder: Path, port: int, no_browser: bool) -> None:
         talk.say("Ctrl-C ends it; everything that was said is on the disk.")
         talk.out.file.flush()
 
-    serve(folder, port, browser=not no_browser, told=told)
+    serve(folder, port, browser=not no_browser, announce=told)

@@ -1,4 +1,4 @@
-"""The application: what can be asked for, and what is done about it."""
+"""The web application: routes, errors, pages."""
 
 from __future__ import annotations
 
@@ -16,73 +16,79 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 import lass
-from lass.studio.context import Office
+from lass.studio.access import AccessControl
+from lass.studio.context import Context
 from lass.studio.events import Events
-from lass.studio.guard import Guard
-from lass.studio.messages import Refusal
-from lass.studio.routes import reads as reading
-from lass.studio.routes import transfer as moving
-from lass.studio.routes import writes as changing
-from lass.studio.session import Desk, Done, Missing
-from lass.studio.trainer import Learner
+from lass.studio.messages import AnnotationsEvent, ErrorMessage, TagsEvent
+from lass.studio.routes import reads, transfer, writes
+from lass.studio.session import AppliedChange, NotFound, Session
+from lass.studio.trainer import Trainer
 from lass.studio.uploads import Uploads
 
-UNBUILT = (
+NOT_BUILT = (
     "<!doctype html><title>LASS Studio</title><p>The pages of the Studio are not built. "
     "In a checkout: <code>make web</code>."
 )
 
 
-def create_app(folder: Path, token: str, hosts: set[str]) -> Guard:
-    """The Studio on the collection in a folder, behind its guard."""
+def create_app(folder: Path, token: str, hosts: set[str]) -> AccessControl:
+    """The Studio on the collection in a folder, behind its access control."""
     events = Events()
 
-    def changed(who: str, done: Done, tags: bool) -> None:
-        told = {"revision": done.revision, "who": who, "what": done.what}
-        if done.rows or not tags:
-            events.tell("words", {**told, "rows": done.rows})
+    def changed(who: str, change: AppliedChange, tags: bool) -> None:
+        made: dict[str, Any] = {"revision": change.revision, "who": who, "what": change.what}
+        if change.rows or not tags:
+            events.send("annotations", AnnotationsEvent(**made, rows=change.rows))
         if tags:
-            events.tell("tags", told)
-        learner.notice()
+            events.send("tags", TagsEvent(**made))
+        trainer.notify()
 
-    desk = Desk(folder, changed)
-    learner = Learner(desk, events)
+    session = Session(folder, changed)
+    trainer = Trainer(session, events)
     uploads = Uploads()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        events.begin()
-        learner.start()
+        events.start()
+        trainer.start()
         yield
-        events.end()
-        learner.stop()
-        learner.join(timeout=5.0)
+        events.stop()
+        trainer.stop()
+        trainer.join(timeout=5.0)
         uploads.close()
-        desk.close()
+        session.close()
 
-    app = FastAPI(
-        title="LASS Studio", version=lass.__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
-        openapi_url="/api/openapi.json",
-        responses={
-            code: {"model": Refusal} for code in (400, 401, 403, 404, 409, 413, 422)
-        },
-    )  # fmt: skip
-    app.state.office = Office(desk, learner, events, uploads)
-    for routes in (reading, changing, moving):
-        app.include_router(routes.router, prefix="/api")
+    app = _routed(lifespan=lifespan)
+    app.state.context = Context(session, trainer, events, uploads)
     _answer_errors(app)
     _serve_pages(app)
-    return Guard(app, token, hosts)
+    return AccessControl(app, token, hosts)
+
+
+def openapi_schema() -> dict[str, Any]:
+    """All requests and messages, from which the types of the page are generated."""
+    return _routed().openapi()
+
+
+def _routed(**options: Any) -> FastAPI:
+    app = FastAPI(
+        title="LASS Studio", version=lass.__version__, docs_url=None, redoc_url=None,
+        openapi_url="/api/openapi.json",
+        responses={code: {"model": ErrorMessage} for code in (400, 401, 403, 404, 409, 413, 422)}, **options,
+    )  # fmt: skip
+    for routes in (reads, writes, transfer):
+        app.include_router(routes.router, prefix="/api")
+    return app
 
 
 def _answer_errors(app: FastAPI) -> None:
-    """Whatever goes wrong is a sentence for people."""
+    """Every error is answered with a sentence for people."""
 
     def refuse(status: int, message: str) -> JSONResponse:
         return JSONResponse({"error": message}, status)
 
-    @app.exception_handler(Missing)
-    async def missing(_: Request, error: Missing) -> JSONResponse:
+    @app.exception_handler(NotFound)
+    async def not_found(_: Request, error: NotFound) -> JSONResponse:
         return refuse(404, str(error))
 
     @app.exception_handler(ValueError)
@@ -113,15 +119,15 @@ def _serve_pages(app: FastAPI) -> None:
     else:
 
         @app.get("/", include_in_schema=False)
-        def unbuilt() -> Response:
-            return Response(UNBUILT, 503, media_type="text/html")
+        def not_built() -> Response:
+            return Response(NOT_BUILT, 503, media_type="text/html")
 
 
 class Pages(StaticFiles):
-    """Files whose name holds a hash of what is in them may be kept for ever; the page itself may not."""
+    """Files with a hash in their name may be cached for ever; the page itself may not."""
 
     def file_response(self, *arguments: Any, **options: Any) -> Response:
-        """The file, with how long it may be kept."""
+        """The file, with how long it may be cached."""
         response = super().file_response(*arguments, **options)
         hashed = "/assets/" in str(arguments[0]).replace("\\", "/")
         response.headers["Cache-Control"] = "max-age=31536000, immutable" if hashed else "no-cache"

@@ -1,4 +1,4 @@
-"""What every request finds: the desk, the learner, news and uploads."""
+"""The context of a request: session, trainer, events and uploads."""
 
 from __future__ import annotations
 
@@ -12,76 +12,77 @@ from numpy.typing import NDArray
 import lass
 from lass.studio.events import Events
 from lass.studio.item_rows import has_picture, row_of
-from lass.studio.messages import Counts, Row, State, Stored
-from lass.studio.session import Desk, Done
-from lass.studio.snapshot import Outlook
-from lass.studio.trainer import Learner
+from lass.studio.messages import AnnotationCounts, ChangeResult, ItemRow, StudioState
+from lass.studio.session import AppliedChange, Session
+from lass.studio.snapshot import Snapshot
+from lass.studio.trainer import Trainer
 from lass.studio.uploads import Uploads
 
 #: rows sent back with a change, at most
-SENT = 200
+MAX_ROWS = 200
 
 
 @dataclass
-class Office:
+class Context:
     """The parts of a running Studio."""
 
-    desk: Desk
-    learner: Learner
+    session: Session
+    trainer: Trainer
     events: Events
     uploads: Uploads
     _map: tuple[float, NDArray[np.float32]] | None = None
 
     @property
-    def outlook(self) -> Outlook | None:
-        """What the model thinks now; None while there is none."""
-        return self.desk.outlook
+    def snapshot(self) -> Snapshot | None:
+        """The predictions of the model as it is now; None while there is none."""
+        return self.session.snapshot
 
-    def row(self, row: int) -> Row:
+    def row(self, row: int) -> ItemRow:
         """An item for the list."""
-        return row_of(self.desk, self.outlook, row)
+        return row_of(self.session, self.snapshot, row)
 
-    def stored(self, done: Done) -> Stored:
+    def result(self, change: AppliedChange) -> ChangeResult:
         """The answer to a change."""
-        rows = [self.row(row) for row in done.rows[:SENT]]
-        return Stored(revision=done.revision, what=done.what, rows=rows)
+        rows = [self.row(row) for row in change.rows[:MAX_ROWS]]
+        return ChangeResult(revision=change.revision, what=change.what, rows=rows)
 
     def points(self) -> NDArray[np.float32] | None:
         """(N, 2) where the items are on the map; None while there is none for all of them."""
-        if self.desk.is_empty:
+        if self.session.is_empty:
             return None
-        file = self.desk.folder / "arrays" / "map.npz"
+        file = self.session.folder / "arrays" / "map.npz"
         try:
             written = file.stat().st_mtime
         except OSError:
             return None
         if self._map is None or self._map[0] != written:
-            stored = self.desk.collection.stored("map")
+            stored = self.session.collection.saved_array("map")
             if stored is None:
                 return None
             self._map = written, np.ascontiguousarray(stored.matrix, np.float32)
-        return self._map[1] if len(self._map[1]) == len(self.desk.items) else None
+        return self._map[1] if len(self._map[1]) == len(self.session.items) else None
 
-    def state(self) -> State:
+    def state(self) -> StudioState:
         """The collection and its model, in numbers."""
-        desk = self.desk
-        said = list(desk.said)
-        values = [value for words in said for value in words.values()]
+        session = self.session
+        annotations = list(session.annotations)
+        values = [value for item in annotations for value in item.values()]
         yes = sum(value > 0 for value in values)
-        tagged = sum(any(value > 0 for value in words.values()) for words in said)
-        name = "" if desk.is_empty else desk.collection.settings.name
-        return State(
-            name=name or desk.folder.resolve().name, folder=str(desk.folder), version=lass.__version__,
-            items=len(desk.items), tags=len(desk.names) - len(desk.retired), revision=desk.revision,
-            words=Counts(**{"is": yes}, is_not=len(values) - yes, tagged=tagged), model=self.learner.model,
-            map=self.points() is not None, pictures=not desk.is_empty and has_picture(desk),
+        tagged = sum(any(value > 0 for value in item.values()) for item in annotations)
+        name = "" if session.is_empty else session.collection.settings.name
+        return StudioState(
+            name=name or session.folder.resolve().name, folder=str(session.folder), version=lass.__version__,
+            items=len(session.items), tags=len(session.names) - len(session.retired),
+            revision=session.revision, model=self.trainer.model,
+            annotations=AnnotationCounts(**{"is": yes}, is_not=len(values) - yes, tagged=tagged),
+            map=self.points() is not None, pictures=not session.is_empty and has_picture(session),
         )  # fmt: skip
 
 
-def _office(request: Request) -> Office:
-    found: Office = request.app.state.office
+def _context(request: Request) -> Context:
+    found: Context = request.app.state.context
     return found
 
 
 #: an argument of a route
-Here = Annotated[Office, Depends(_office)]
+RequestContext = Annotated[Context, Depends(_context)]

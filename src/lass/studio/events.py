@@ -1,55 +1,55 @@
-"""News for every page that is open, as server-sent events."""
+"""Server-sent events to every open page."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
-from typing import Any
 
-#: messages that wait for a slow page, at most; one that is further behind must ask for everything again
-BEHIND = 200
-#: seconds after which a silent line says that it is still there
-PULSE = 15.0
+from lass.studio.messages import Message
+
+#: messages that wait for a slow page, at most; a page further behind is told to reload
+MAX_WAITING = 200
+#: seconds after which an idle connection gets a comment, so that no proxy closes it
+KEEP_ALIVE = 15.0
 
 
 class Events:
-    """Passes messages from any thread on to all who listen."""
+    """Sends messages from any thread to all open pages."""
 
     def __init__(self) -> None:
         self._listeners: set[asyncio.Queue[str | None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def begin(self) -> None:
-        """Take the loop of the server, in which all listeners are."""
+    def start(self) -> None:
+        """Remember the running event loop, in which all listeners are."""
         self._loop = asyncio.get_running_loop()
 
-    def tell(self, name: str, data: dict[str, Any]) -> None:
-        """Send a message; from any thread, and never waits."""
-        text = f"event: {name}\ndata: {json.dumps(data)}\n\n"
+    def send(self, name: str, message: Message) -> None:
+        """Send an event (a field of ``EventData``); from any thread, without waiting."""
+        text = f"event: {name}\ndata: {message.model_dump_json(by_alias=True)}\n\n"
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._spread, text)
+            self._loop.call_soon_threadsafe(self._broadcast, text)
 
-    def end(self) -> None:
-        """Send everybody home."""
+    def stop(self) -> None:
+        """End all connections."""
         for queue in self._listeners:
             _put(queue, None)
 
-    def _spread(self, text: str) -> None:
+    def _broadcast(self, text: str) -> None:
         for queue in list(self._listeners):
             _put(queue, text)
 
     async def listen(self) -> AsyncIterator[str]:
-        """Messages from now on, as they come."""
-        queue: asyncio.Queue[str | None] = asyncio.Queue(BEHIND)
+        """Messages from now on, as text."""
+        queue: asyncio.Queue[str | None] = asyncio.Queue(MAX_WAITING)
         self._listeners.add(queue)
         try:
-            yield ": here\n\n"
+            yield ": connected\n\n"
             while True:
                 try:
-                    text = await asyncio.wait_for(queue.get(), PULSE)
+                    text = await asyncio.wait_for(queue.get(), KEEP_ALIVE)
                 except TimeoutError:
-                    text = ": still here\n\n"
+                    text = ": keep alive\n\n"
                 if text is None:
                     return
                 yield text
@@ -58,7 +58,7 @@ class Events:
 
 
 def _put(queue: asyncio.Queue[str | None], text: str | None) -> None:
-    """Put a message; where too many wait, they are replaced by the advice to begin anew."""
+    """Put a message; where too many wait, one "reload" replaces them."""
     if queue.full():
         while not queue.empty():
             queue.get_nowait()

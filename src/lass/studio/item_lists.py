@@ -6,81 +6,84 @@ from typing import Literal
 
 import numpy as np
 
-from lass.studio.session import Desk
-from lass.studio.snapshot import Outlook
+from lass.studio.session import Session
+from lass.studio.snapshot import Snapshot
 
 Filter = Literal["all", "untagged", "tagged", "doubtful", "changed", "next"]
 Sign = Literal["is", "is-not", "suggested"]
 
-#: changes looked back at
-BACK = 5000
-#: from which score on a tag counts as suggested, and how many items there are at least, if any
-ENOUGH, FEW = 0.1, 50
+#: changes of the log that "recently changed" looks at
+RECENT = 5000
+#: from which score on a tag counts as suggested, and how many items are listed at least, if any
+MIN_SCORE, MIN_ITEMS = 0.1, 50
 
 
-def listed(
-    desk: Desk, outlook: Outlook | None, text: str, kind: Filter, tag: int | None, sign: Sign | None
+def list_rows(
+    session: Session, snapshot: Snapshot | None, text: str, kind: Filter, tag: int | None, sign: Sign | None
 ) -> list[int]:
     """Rows that pass the filters; those found by name or title first, else as the filter orders them."""
-    rows = _filtered(desk, outlook, kind)
+    rows = _filtered(session, snapshot, kind)
     if tag is not None:
-        desk.tag(tag)
-        rows = _with_tag(desk, outlook, rows, tag, sign)
+        session.tag(tag)
+        rows = _with_tag(session, snapshot, rows, tag, sign)
     words = text.lower().split()
-    return _found(desk, rows, words) if words else rows
+    return _matching(session, rows, words) if words else rows
 
 
-def _filtered(desk: Desk, outlook: Outlook | None, kind: Filter) -> list[int]:
-    everything = range(len(desk.items))
-    if kind == "untagged":
-        return [row for row in everything if not any(value > 0 for value in desk.said[row].values())]
-    if kind == "tagged":
-        return [row for row in everything if any(value > 0 for value in desk.said[row].values())]
+def _filtered(session: Session, snapshot: Snapshot | None, kind: Filter) -> list[int]:
+    everything = range(len(session.items))
+    if kind in ("untagged", "tagged"):
+        has_tags = [any(value > 0 for value in annotations.values()) for annotations in session.annotations]
+        return [row for row in everything if has_tags[row] == (kind == "tagged")]
     if kind == "changed":
-        changes = desk.collection.history(limit=BACK)
-        found = (desk.places.get(change.item) for change in changes if change.batch)  # 0: came with the items
+        changes = session.collection.history(limit=RECENT)
+        # batch 0 came with the items
+        found = (session.rows.get(change.item) for change in changes if change.batch)
         return list(dict.fromkeys(row for row in found if row is not None))
     if kind == "doubtful":
-        pairs = [] if outlook is None else outlook.doubts
+        pairs = [] if snapshot is None else snapshot.doubts
         return list(
             dict.fromkeys(
                 row for row, tag in pairs
-                if outlook and desk.said[row].get(tag, 0) > 0 and outlook.is_doubtful(row, tag)
+                if snapshot and session.annotations[row].get(tag, 0) > 0 and snapshot.is_doubtful(row, tag)
             )
         )  # fmt: skip
     if kind == "next":
-        if desk.queue is None and outlook is not None:
-            desk.queue = outlook.asked_next()
-        return [row for row in desk.queue or [] if not desk.said[row]]
+        if session.queue is None and snapshot is not None:
+            session.queue = snapshot.next_rows()
+        return [row for row in session.queue or [] if not session.annotations[row]]
     return list(everything)
 
 
-def _with_tag(desk: Desk, outlook: Outlook | None, rows: list[int], tag: int, sign: Sign | None) -> list[int]:
+def _with_tag(
+    session: Session, snapshot: Snapshot | None, rows: list[int], tag: int, sign: Sign | None
+) -> list[int]:
     if sign == "is-not":
-        return [row for row in rows if desk.said[row].get(tag, 0) < 0]
-    stated = [] if sign == "suggested" else [row for row in rows if desk.said[row].get(tag, 0) > 0]
-    return stated if sign == "is" else stated + likely(desk, outlook, rows, tag)
+        return [row for row in rows if session.annotations[row].get(tag, 0) < 0]
+    having = [] if sign == "suggested" else [row for row in rows if session.annotations[row].get(tag, 0) > 0]
+    return having if sign == "is" else having + likely(session, snapshot, rows, tag)
 
 
-def likely(desk: Desk, outlook: Outlook | None, rows: list[int], tag: int) -> list[int]:
-    """Items without a word on a tag that probably have it, the likeliest first."""
-    if outlook is None or tag >= outlook.tags or tag in desk.retired:
+def likely(session: Session, snapshot: Snapshot | None, rows: list[int], tag: int) -> list[int]:
+    """Items without an annotation of a tag that probably have it, the highest score first."""
+    if snapshot is None or tag >= snapshot.tags or tag in session.retired:
         return []
-    column = outlook.scores[:, tag]
-    open_ = np.array([row for row in rows if row < len(outlook) and tag not in desk.said[row]], dtype=np.intp)
+    column = snapshot.scores[:, tag]
+    without = [row for row in rows if row < len(snapshot) and tag not in session.annotations[row]]
+    open_ = np.array(without, dtype=np.intp)
     order = open_[np.argsort(-column[open_], kind="stable")]
-    count = max(int(np.count_nonzero(column[open_] >= ENOUGH)), FEW)
+    count = max(int(np.count_nonzero(column[open_] >= MIN_SCORE)), MIN_ITEMS)
     return [int(row) for row in order[:count] if column[row] > 0]
 
 
-def _found(desk: Desk, rows: list[int], words: list[str]) -> list[int]:
+def _matching(session: Session, rows: list[int], words: list[str]) -> list[int]:
     """Rows with all words in them: first those whose id begins so, then those with them in the title."""
     whole = " ".join(words)
     ranked: tuple[list[int], list[int], list[int]] = ([], [], [])
     for row in rows:
-        text = desk.searched[row]
+        text = session.search_texts[row]
         if all(word in text for word in words):
-            item = desk.items[row]
+            item = session.items[row]
             named = item.id.lower()
             place = 0 if named.startswith(whole) or item.title.lower().startswith(whole) else 1
             if place and not all(word in named or word in item.title.lower() for word in words):

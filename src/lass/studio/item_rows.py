@@ -5,99 +5,109 @@ from __future__ import annotations
 from typing import cast
 
 from lass.collection import Change, Item
-from lass.studio.messages import Changed, Detail, Held, Reasoned, Row, Suggested, Value
-from lass.studio.model_details import assignment_of, stated_of
-from lass.studio.session import Desk
-from lass.studio.snapshot import Outlook
+from lass.studio.messages import (
+    AnnotationScore,
+    ExplainedSuggestion,
+    ItemDetails,
+    ItemRow,
+    LoggedChange,
+    SuggestedTag,
+    Value,
+)
+from lass.studio.model_details import model_details, tag_annotations
+from lass.studio.session import Session
+from lass.studio.snapshot import Snapshot
 
-#: suggestions in the list, and the least score worth showing
-SHOWN, LEAST = 5, 0.01
-#: letters of the text in the list
+#: suggestions in the list, and the lowest score shown
+SHOWN, MIN_SCORE = 5, 0.01
+#: characters of the text in the list
 SNIPPET = 200
 #: changes in the history of an item
 CHANGES = 30
 
 
-def row_of(desk: Desk, outlook: Outlook | None, row: int) -> Row:
+def row_of(session: Session, snapshot: Snapshot | None, row: int) -> ItemRow:
     """An item for the list."""
-    item = desk.row(row)
-    said = desk.said[row]
-    knows = outlook is not None and row < len(outlook)
+    item = session.row(row)
+    annotations = session.annotations[row]
+    is_known = snapshot is not None and row < len(snapshot)
     doubted = [
-        tag for tag, value in said.items()
-        if value > 0 and knows and outlook and tag < outlook.tags and outlook.is_doubtful(row, tag)
+        tag for tag, value in annotations.items()
+        if value > 0 and is_known and snapshot and tag < snapshot.tags and snapshot.is_doubtful(row, tag)
     ]  # fmt: skip
-    return Row(
-        row=row, id=item.id, title=title_of(item), snippet=snippet_of(item), stated=stated_of(said),
-        suggested=suggested(desk, outlook, row)[:SHOWN], doubted=doubted, picture=has_picture(desk),
+    return ItemRow(
+        row=row, id=item.id, title=title_of(item), snippet=snippet_of(item),
+        annotations=tag_annotations(annotations), suggestions=suggested_tags(session, snapshot, row)[:SHOWN],
+        doubted=doubted, picture=has_picture(session),
     )  # fmt: skip
 
 
-def suggested(desk: Desk, outlook: Outlook | None, row: int) -> list[Suggested]:
-    """The likeliest tags that nobody spoke of, up to this moment."""
-    if outlook is None or row >= len(outlook):
+def suggested_tags(session: Session, snapshot: Snapshot | None, row: int) -> list[SuggestedTag]:
+    """The tags with the highest scores, without those that are annotated by now."""
+    if snapshot is None or row >= len(snapshot):
         return []
-    said = desk.said[row]
+    annotations = session.annotations[row]
     return [
-        Suggested(tag=tag, score=float(outlook.scores[row, tag]), share=float(outlook.Z[row, tag]))
-        for tag in outlook.best(row)
-        if tag not in said and tag not in desk.retired and outlook.scores[row, tag] >= LEAST
+        SuggestedTag(tag=tag, score=float(snapshot.scores[row, tag]), share=float(snapshot.Z[row, tag]))
+        for tag in snapshot.best(row)
+        if tag not in annotations and tag not in session.retired and snapshot.scores[row, tag] >= MIN_SCORE
     ]
 
 
-def detail_of(desk: Desk, outlook: Outlook | None, row: int) -> Detail:
-    """An item with its text, reasons, assignment and history."""
-    item = desk.row(row)
-    found = suggested(desk, outlook, row)
-    held, assignment, reasons = [], None, []
-    if outlook is not None and row < len(outlook):
-        held = [
-            Held(tag=tag, score=float(outlook.scores[row, tag]), usual=float(outlook.usual[tag]))
-            for tag, value in desk.said[row].items()
-            if value > 0 and tag < outlook.tags
+def item_details(session: Session, snapshot: Snapshot | None, row: int) -> ItemDetails:
+    """An item with its text, explained suggestions, model details and history."""
+    item = session.row(row)
+    found = suggested_tags(session, snapshot, row)
+    annotation_scores, details, explained = [], None, []
+    if snapshot is not None and row < len(snapshot):
+        annotation_scores = [
+            AnnotationScore(tag=tag, score=float(snapshot.scores[row, tag]), usual=float(snapshot.usual[tag]))
+            for tag, value in session.annotations[row].items()
+            if value > 0 and tag < snapshot.tags
         ]
-        assignment = assignment_of(desk, outlook, row, {})
-        reasons = [
-            Reasoned(tag=one.tag, score=one.score, share=one.share, because=because(outlook, row, one.tag))
+        details = model_details(session, snapshot, row, {})
+        explained = [
+            ExplainedSuggestion(
+                tag=one.tag,
+                score=one.score,
+                share=one.share,
+                because=snapshot.suggester.because(row, one.tag),
+            )
             for one in found
         ]
-    plain = row_of(desk, outlook, row)
-    return Detail(
-        **{name: getattr(plain, name) for name in Row.model_fields},
-        text=item.text, extra=dict(item.extra), reasons=reasons, held_by=held, assignment=assignment,
-        history=told(desk, desk.collection.history(item.id, limit=CHANGES)),
+    plain = row_of(session, snapshot, row)
+    return ItemDetails(
+        **{name: getattr(plain, name) for name in ItemRow.model_fields},
+        text=item.text, extra=dict(item.extra), explained=explained,
+        annotation_scores=annotation_scores, model_details=details,
+        history=logged_changes(session, session.collection.history(item.id, limit=CHANGES)),
     )  # fmt: skip
 
 
-def because(outlook: Outlook, row: int, tag: int) -> dict[str, float]:
-    """What each witness adds to the evidence for a tag, the loudest first."""
-    return outlook.opinions.because(row, tag)
-
-
-def told(desk: Desk, changes: list[Change]) -> list[Changed]:
-    """Lines of the log; one on an item or tag that came in this very moment is left for the next time."""
-    columns = {name: column for column, name in enumerate(desk.names)}
+def logged_changes(session: Session, changes: list[Change]) -> list[LoggedChange]:
+    """Lines of the log; those on an item or tag that is newer than the session are left out."""
+    columns = {name: column for column, name in enumerate(session.names)}
     return [
-        Changed(
+        LoggedChange(
             number=change.number, batch=change.batch, at=change.at, who=change.who,
-            row=desk.places[change.item], item=change.item, tag=columns[change.tag],
+            row=session.rows[change.item], item=change.item, tag=columns[change.tag],
             value=cast(Value, change.value), undone=change.undone, undoes=change.undoes is not None,
         )
         for change in changes
-        if change.tag in columns and change.item in desk.places
+        if change.tag in columns and change.item in session.rows
     ]  # fmt: skip
 
 
 def title_of(item: Item) -> str:
-    """What to call an item."""
+    """The title of an item, or its id."""
     return item.title or item.id
 
 
 def snippet_of(item: Item) -> str:
-    """How its text begins, in one line."""
+    """The beginning of its text, in one line."""
     return " ".join(item.text[: 2 * SNIPPET].split())[:SNIPPET]
 
 
-def has_picture(desk: Desk) -> bool:
+def has_picture(session: Session) -> bool:
     """Whether items are pictures."""
-    return desk.collection.settings.features.get("kind") == "images"
+    return session.collection.settings.features.get("kind") == "images"

@@ -1,4 +1,4 @@
-"""What the page and the server say to each other; ``web/src/lib/types.ts`` is the same for the page.
+"""The JSON messages between page and server; ``web/src/lib/types.ts`` is generated from them.
 
 Items are named by their row, tags by their column.
 """
@@ -10,52 +10,57 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-#: words in one action, at most
-MANY_WORDS = 100_000
+#: annotations in one action, at most
+MAX_ANNOTATIONS = 100_000
 
-#: a place in an array
-Place = Annotated[int, Field(ge=0, lt=2**31)]
+#: a row or a column
+Index = Annotated[int, Field(ge=0, lt=2**31)]
 Who = Annotated[str, Field(max_length=100)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Value = Literal[-1, 0, 1]
 
 
 class Message(BaseModel):
-    """Fields are written as JavaScript writes them."""
+    """Field names are written in camel case, as in JavaScript; docstrings go into the schema."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", use_attribute_docstrings=True
+    )
 
 
-class Stated(Message):
-    """What somebody said of an item and a tag."""
+class TagAnnotation(Message):
+    """An annotation of an item: it has the tag (+1), or it has not (-1)."""
 
     tag: int
     value: Literal[-1, 1]
 
 
-class Suggested(Message):
-    """A tag nobody spoke of: how likely it is, and its share of the assignment."""
+class SuggestedTag(Message):
+    """A tag without an annotation: its score, and its share of the item's assignment."""
 
     tag: int
     score: float
     share: float
 
 
-class Row(Message):
+class ItemRow(Message):
     """An item as the list shows it."""
 
     row: int
     id: str
     title: str
     snippet: str
-    stated: list[Stated]
-    suggested: list[Suggested]
+    """the beginning of its text"""
+    annotations: list[TagAnnotation]
+    suggestions: list[SuggestedTag]
+    """the highest score first, five at most"""
     doubted: list[int]
+    """tags that it has, though their score is low"""
     picture: bool
 
 
-class Listed(Message):
-    """Rows in the order to show them."""
+class ItemList(Message):
+    """Rows in the order to show them; all of them, for 60,000 rows are 400 kB."""
 
     rows: list[int]
     revision: int
@@ -66,36 +71,43 @@ class Tag(Message):
 
     tag: int
     name: str
-    is_: int = Field(alias="is")
+    is_: int = Field(alias="is", description="how many items have it")
     is_not: int
+    """how many items are annotated not to have it"""
     predicted: int
-    mass: float
+    """how many items without an annotation have a score of one half or more"""
+    total: float
+    """sum of its shares over all items"""
     retired: bool
+    """merged into another or removed by undo: no longer offered"""
 
 
-class Model(Message):
-    """How the model is, now."""
+class ModelState(Message):
+    """What the model is doing, and how exact its solution is."""
 
-    phase: Literal["empty", "unfitted", "fitting", "learning", "ready", "failed"]
+    phase: Literal["empty", "unfitted", "fitting", "updating", "ready", "failed"]
     stage: str = ""
     gap: float | None = None
+    """certified relative gap; null before the first solve"""
     lam: float | None = None
     reason: str = ""
+    """why that lam"""
     certificate: str = ""
-    learnt: int = 0
+    revision: int = 0
+    """the last change of the log that the model has taken in"""
     seconds: float = 0.0
     error: str = ""
 
 
-class Counts(Message):
-    """How much is said."""
+class AnnotationCounts(Message):
+    """How many annotations there are, and how many items have a tag."""
 
     is_: int = Field(alias="is")
     is_not: int
     tagged: int
 
 
-class State(Message):
+class StudioState(Message):
     """The collection and its model."""
 
     name: str
@@ -104,64 +116,85 @@ class State(Message):
     items: int
     tags: int
     revision: int
-    words: Counts
-    model: Model
+    """the last change of the log"""
+    annotations: AnnotationCounts
+    model: ModelState
     map: bool
+    """whether the points of the map are there"""
     pictures: bool
+    """whether items are pictures"""
 
 
-class Neighbour(Message):
-    """A similar item, and what it adds to each of the tags of an assignment."""
+class NeighbourDetails(Message):
+    """A similar item, and what it adds to the share of each of ``ModelDetails.tags``."""
 
     row: int
     id: str
     title: str
-    share: float
-    stated: list[Stated]
-    adds: list[float]
+    weight: float
+    """of its edge, relative to all edges of the item"""
+    annotations: list[TagAnnotation]
+    contributions: list[float]
 
 
 class Flip(Message):
-    """What must be added to the word on ``runner_up`` for it to draw level with ``top``."""
+    """The smallest change of one annotation that puts another tag first."""
 
     top: int
     runner_up: int
-    change: float | None
+    change: float
+    """what must be added to the annotation of ``runner_up`` for it to draw level with ``top``"""
+    possible: bool
+    """whether one annotation can do that"""
 
 
-class Assignment(Message):
-    """The assignment of one item under some words of its own, at every lam."""
+class ModelDetails(Message):
+    """The assignment of one item, at every lam; lists hold one number for each of ``tags``."""
 
     tags: list[int]
+    """tags with a share anywhere on the path, or with an annotation; the largest share first"""
     shares: list[float]
+    """at the lam of the model"""
     gamma: float
+    """1 / (2 lam degree); zero is the crowd alone"""
     lam: float
     degree: float
     gammas: list[float]
+    """breakpoints, increasing from 0; shares and threshold are linear between them"""
     path: list[list[float]]
+    """the shares at each of ``gammas``; constant after the last"""
+    thresholds: list[float]
+    """the threshold at each of ``gammas``"""
+    affinities: list[float]
+    """the annotations: +1, -1 or 0"""
     crowd: list[float]
+    """shares[t] = max(0, crowd[t] + expert[t] - threshold)"""
     expert: list[float]
-    threshold: float
-    neighbours: list[Neighbour]
+    """gamma times ``affinities``"""
+    threshold: float | None
+    """null where a rule decides and not a sum"""
+    neighbours: list[NeighbourDetails]
+    """the largest weight first"""
     flip: Flip | None
     note: str
+    """what decides, where it is a rule"""
 
 
-class Reasoned(Suggested):
-    """A suggestion with what each witness adds to the evidence for it."""
+class ExplainedSuggestion(SuggestedTag):
+    """A suggestion with what each predictor adds to its score, on the scale of log-odds."""
 
     because: dict[str, float]
 
 
-class Held(Message):
-    """A stated tag with its score, the item's own word left out, and the score it has on average."""
+class AnnotationScore(Message):
+    """The score of a tag that the item has, its own annotation left out, and the mean over all items."""
 
     tag: int
     score: float
     usual: float
 
 
-class Changed(Message):
+class LoggedChange(Message):
     """One line of the log."""
 
     number: int
@@ -174,153 +207,197 @@ class Changed(Message):
     value: Value
     undone: bool
     undoes: bool
+    """whether it is itself the undoing of another"""
 
 
-class Detail(Row):
-    """An item with all that is known of it."""
+class ItemDetails(ItemRow):
+    """An item with everything that the panel shows."""
 
     text: str
     extra: dict[str, Any]
-    reasons: list[Reasoned]
-    held_by: list[Held]
-    assignment: Assignment | None
-    history: list[Changed]
+    explained: list[ExplainedSuggestion]
+    """ten suggestions at most"""
+    annotation_scores: list[AnnotationScore]
+    model_details: ModelDetails | None
+    history: list[LoggedChange]
 
 
-class Word(Message):
-    """What somebody says; 0 withdraws."""
+class AnnotationChange(Message):
+    """An annotation to make; 0 withdraws it."""
 
-    row: Place
-    tag: Place
+    row: Index
+    tag: Index
     value: Value
 
 
-class Words(Message):
-    """An action: words that are undone together."""
+class AnnotationBatch(Message):
+    """An action: annotations that are undone together."""
 
-    words: Annotated[list[Word], Field(min_length=1, max_length=MANY_WORDS)]
+    annotations: Annotated[list[AnnotationChange], Field(min_length=1, max_length=MAX_ANNOTATIONS)]
     who: Who = ""
 
 
 class WhatIf(Message):
-    """Words on one item that nobody said; tags not named keep theirs."""
+    """Annotations of one item to try out; tags not named keep theirs."""
 
-    words: Annotated[dict[Place, Value], Field(max_length=1000)]
+    annotations: Annotated[dict[Index, Value], Field(max_length=1000)]
 
 
-class Signed(Message):
-    """Who is asking."""
+class Author(Message):
+    """Who makes a change."""
 
     who: Who = ""
 
 
-class NewTag(Signed):
+class NewTag(Author):
     """A tag to make, or a new name for one."""
 
     name: Name
 
 
-class Merge(Signed):
+class MergeTarget(Author):
     """The tag that another is merged into."""
 
-    into: Place
+    into: Index
 
 
-class Stored(Message):
+class ChangeResult(Message):
     """What every change answers with, once it is on the disk."""
 
     revision: int
     what: str
-    rows: list[Row]
+    """what was done, for people, such as: Undid: +mail on mutt"""
+    rows: list[ItemRow]
 
 
-class Made(Stored):
+class NewTagResult(ChangeResult):
     """A new tag."""
 
     tag: int
 
 
-class Candidate(Message):
-    """An item that a tag is likely for."""
+class CandidateItem(Message):
+    """An item that probably has a tag."""
 
-    row: Row
+    row: ItemRow
     score: float
 
 
-class Doubted(Candidate):
-    """An item that has a tag though everybody else speaks against it."""
+class DoubtedItem(CandidateItem):
+    """An item that has a tag, though the score is low."""
 
     usual: float
 
 
-class Company(Message):
-    """A tag that goes with another: the share of the other's items that have it too."""
+class CoOccurringTag(Message):
+    """A tag that occurs with another: the share of the other's items that have it too."""
 
     tag: int
     share: float
 
 
 class TagPage(Message):
-    """What there is to know and to do about one tag."""
+    """A tag, items to decide on, and tags that occur with it."""
 
     tag: Tag
-    candidates: list[Candidate]
-    doubts: list[Doubted]
-    company: list[Company]
+    candidates: list[CandidateItem]
+    """items without an annotation, the highest score first"""
+    doubts: list[DoubtedItem]
+    """the lowest score first"""
+    co_occurring: list[CoOccurringTag]
 
 
-class Moment(Message):
-    """How much was said at a time."""
+class ProgressPoint(Message):
+    """How many annotations and tagged items there were at a time."""
 
     at: str
-    words: int
+    annotations: int
     tagged: int
 
 
-class Started(Message):
-    """Whether a task has begun; it has not where one is running already."""
+class RetrainResult(Message):
+    """Whether the model is trained again; it is not where that is under way already."""
 
     started: bool
 
 
-class Mapping(Message):
+class ColumnMapping(Message):
     """Which column is what; the same names as the options of ``lass init``."""
 
-    id: str | None = None
-    title: str | None = None
-    text: list[str] = Field(default_factory=list)
-    tag_column: str | None = None
-    separator: Annotated[str, Field(min_length=1, max_length=5)] | None = None
+    id: str | None
+    title: str | None
+    text: list[str]
+    tag_column: str | None
+    separator: Annotated[str, Field(min_length=1, max_length=5)] | None
 
 
-class Preview(Message):
-    """What a file holds, before anything is made of it."""
+class FilePreview(Message):
+    """What a file holds, before it is imported."""
 
     upload: str
+    """names the files in the import request; the server keeps them until then"""
     columns: list[str]
     sample: list[list[str]]
     rows: int
-    guess: Mapping
+    guess: ColumnMapping
 
 
-class Import(Signed):
-    """Files that were uploaded, and what to make of them."""
+class ImportRequest(Author):
+    """Files that were uploaded, and how to read them."""
 
     upload: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
-    mapping: Mapping
+    mapping: ColumnMapping
     skip_bad: bool = False
 
 
-class Imported(Message):
-    """What came out of an import."""
+class ImportResult(Message):
+    """What was imported, and rows that were left out."""
 
     items: int
-    words: int
+    annotations: int
     tags: int
     problems: list[str]
 
 
-class Refusal(Message):
-    """Why something was not done, for people."""
+class AnnotationsEvent(Message):
+    """Annotations of these rows changed."""
+
+    revision: int
+    who: str
+    what: str
+    rows: list[int]
+
+
+class TagsEvent(Message):
+    """Tags were made, renamed or merged."""
+
+    revision: int
+    who: str
+    what: str
+
+
+class PredictionsEvent(Message):
+    """Assignments or scores of these rows are new; null: of all."""
+
+    revision: int
+    rows: list[int] | None
+
+
+class ReloadEvent(Message):
+    """Items were added, or the map came: the page must ask for everything again."""
+
+
+class EventData(Message):
+    """The data of each server-sent event, by its name."""
+
+    annotations: AnnotationsEvent
+    tags: TagsEvent
+    model: ModelState
+    predictions: PredictionsEvent
+    reload: ReloadEvent
+
+
+class ErrorMessage(Message):
+    """Why a request was refused, for people."""
 
     error: str

@@ -1,102 +1,92 @@
-"""The assignment of one item: its path from expert to crowd, and numbers that add up to it."""
+"""Model details of one item: its assignment at every lam, and the numbers that add up to it."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lass.model.quadratic_program import Array
+from lass.newitems.explanation import Explanation, explain, flips
 from lass.newitems.out_of_sample import NewItem
-from lass.studio.messages import Assignment, Flip, Neighbour, Stated
-from lass.studio.session import Desk
-from lass.studio.snapshot import Outlook
+from lass.solvers.solution import Solution
+from lass.studio.messages import Flip, ModelDetails, NeighbourDetails, TagAnnotation
+from lass.studio.session import Session
+from lass.studio.snapshot import Snapshot
 
 #: tags and neighbours shown
 TAGS, NEIGHBOURS = 12, 15
-#: a share below this is not seen
-SEEN = 1e-4
+#: a share below this cannot be seen
+VISIBLE = 1e-4
 
 
-def assignment_of(desk: Desk, outlook: Outlook, row: int, other: dict[int, int]) -> Assignment:
-    """The assignment of an item if these were its words; tags not named in ``other`` keep theirs.
+def model_details(session: Session, snapshot: Snapshot, row: int, changes: dict[int, int]) -> ModelDetails:
+    """The assignment of an item with some annotations changed; tags not in ``changes`` keep theirs.
 
-    ``z = Proj(zbar + gamma g)``, its neighbours held as they are. What is sent is exact:
-    straight lines between the breakpoints, so that the page needs no more requests.
+    ``z = Proj(zbar + gamma g)``, its neighbours held as they are. Shares and threshold are linear in gamma
+    between the breakpoints, so the page can follow its slider without further requests.
     """
-    problem = outlook.completed.solution.problem
-    W, lam = problem.W, problem.lam
-    g = np.zeros(outlook.tags)
-    for tag, value in {**desk.said[row], **other}.items():
-        if tag < outlook.tags:
+    solution = snapshot.model.solution
+    problem, lam = solution.problem, solution.problem.lam
+    g = np.zeros(snapshot.tags)
+    for tag, value in {**session.annotations[row], **changes}.items():
+        if tag < snapshot.tags:
             g[tag] = value
-    item = NewItem(W[[row]], outlook.Z)
+    item = NewItem(problem.W[[row]], snapshot.Z)
     path = item.path(g)
-    degree = item.degree
-    finite = degree > 0 and 0 < lam < math.inf
-    gamma = 0.5 / (lam * degree) if finite else 0.0
-    shares = path(lam)
-    tags = _chosen(path.assignments, shares, g)
-    crowd, expert = path.zbar, gamma * g
-    threshold = float(shares @ (crowd + expert - shares))
-    low, high = W.indptr[row], W.indptr[row + 1]
-    return Assignment(
-        tags=tags.tolist(), shares=shares[tags].tolist(), gamma=gamma, lam=min(lam, 1e300), degree=degree,
-        gammas=path.gammas.tolist(), path=path.assignments[:, tags].tolist(),
-        crowd=crowd[tags].tolist(), expert=expert[tags].tolist(), threshold=threshold,
-        neighbours=_neighbours(desk, outlook, W.indices[low:high], W.data[low:high], tags),
-        flip=_flip(crowd + expert, gamma) if finite and outlook.tags > 1 else None,
-        note=_note(degree, g, problem.C is not None),
+    finite = item.degree > 0 and 0 < lam < np.inf
+    gamma = 0.5 / (lam * item.degree) if finite else 0.0
+    tags = _relevant(path.assignments, path(lam), g)
+    explanation = explain(solution, row, tags, affinities=g)
+    return ModelDetails(
+        tags=tags.tolist(), shares=explanation.assignment[tags].tolist(), gamma=gamma, lam=min(lam, 1e300),
+        degree=item.degree, gammas=path.gammas.tolist(), path=path.assignments[:, tags].tolist(),
+        thresholds=path.thresholds.tolist(), affinities=g[tags].tolist(), crowd=path.zbar[tags].tolist(),
+        expert=(gamma * g[tags]).tolist(), threshold=explanation.threshold if finite else None,
+        neighbours=_neighbours(session, explanation),
+        flip=_flip(solution, row, g) if finite and snapshot.tags > 1 else None,
+        note=_note(item.degree, g, problem.C is not None),
     )  # fmt: skip
 
 
-def stated_of(said: dict[int, int]) -> list[Stated]:
-    """What is said of an item, what it is before what it is not."""
+def tag_annotations(annotations: dict[int, int]) -> list[TagAnnotation]:
+    """The annotations of an item, positive ones first."""
     return [
-        Stated(tag=tag, value=1 if value > 0 else -1)
-        for tag, value in sorted(said.items(), key=lambda word: (-word[1], word[0]))
+        TagAnnotation(tag=tag, value=1 if value > 0 else -1)
+        for tag, value in sorted(annotations.items(), key=lambda one: (-one[1], one[0]))
     ]
 
 
-def _chosen(path: Array, shares: Array, g: Array) -> NDArray[np.intp]:
-    """Tags that come up anywhere on the path or are spoken of, the largest now first."""
+def _relevant(path: Array, shares: Array, g: Array) -> NDArray[np.intp]:
+    """Tags with a share anywhere on the path, or with an annotation; the largest share first."""
     highest = np.maximum(path.max(axis=0), shares)
-    spoken = np.flatnonzero(g)
-    seen = np.flatnonzero(highest > SEEN)
-    most = seen[np.argsort(-highest[seen], kind="stable")][:TAGS]
-    tags = np.union1d(spoken, most)
+    visible = np.flatnonzero(highest > VISIBLE)
+    largest = visible[np.argsort(-highest[visible], kind="stable")][:TAGS]
+    tags = np.union1d(np.flatnonzero(g), largest)
     return tags[np.lexsort((tags, -highest[tags], -shares[tags]))]
 
 
-def _neighbours(
-    desk: Desk, outlook: Outlook, near: NDArray[np.int32], weights: Array, tags: NDArray[np.intp]
-) -> list[Neighbour]:
-    order = np.argsort(-weights, kind="stable")[:NEIGHBOURS]
-    total = float(weights.sum()) or 1.0
-    result = []
-    for place in order.tolist():
-        row, share = int(near[place]), float(weights[place]) / total
-        item = desk.row(row)
-        result.append(
-            Neighbour(
-                row=row, id=item.id, title=item.title or item.id, share=share,
-                stated=stated_of(desk.said[row]),
-                adds=(share * outlook.Z[row, tags]).tolist(),
-            )
-        )  # fmt: skip
-    return result
+def _neighbours(session: Session, explanation: Explanation) -> list[NeighbourDetails]:
+    near = zip(explanation.neighbours.tolist(), explanation.shares.tolist(), explanation.crowd, strict=True)
+    return [
+        NeighbourDetails(
+            row=row, id=session.row(row).id, title=session.row(row).title or session.row(row).id,
+            weight=weight, annotations=tag_annotations(session.annotations[row]), contributions=adds.tolist(),
+        )
+        for row, weight, adds in list(near)[:NEIGHBOURS]
+    ]  # fmt: skip
 
 
-def _flip(reach: Array, gamma: float) -> Flip:
-    """The smallest change of one word for another tag to come out on top."""
-    second, top = np.argsort(reach, kind="stable")[-2:].tolist()
-    return Flip(top=top, runner_up=second, change=float(reach[top] - reach[second]) / gamma)
+def _flip(solution: Solution, row: int, g: Array) -> Flip:
+    found = flips(solution, row, affinities=g)
+    return Flip(
+        top=found.top, runner_up=found.runner_up, change=found.smallest,
+        possible=float(g[found.runner_up]) + found.smallest <= 1,
+    )  # fmt: skip
 
 
-def _note(degree: float, g: Array, tied: bool) -> str:
+def _note(degree: float, g: Array, smoothed: bool) -> str:
     if degree == 0.0:
-        return "No similar item is known: words alone decide."
+        return "No similar item is known: only its annotations decide."
     if not g.any():
-        return "Nobody said anything of this item: the crowd alone decides."
-    return "Similar tags have their say too, which this picture leaves out." if tied else ""
+        return "This item has no annotations: the crowd alone decides."
+    return "Similar tags count too; these numbers leave them out." if smoothed else ""

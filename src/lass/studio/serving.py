@@ -14,12 +14,12 @@ import uvicorn
 from lass.studio.app import create_app
 
 HOST = "127.0.0.1"
-#: ports tried where the one wanted is taken
-TRIED = 50
+#: ports tried, from the one asked for
+MAX_PORTS = 50
 
 
-def serve(folder: Path, port: int, *, browser: bool, told: Callable[[str], None]) -> None:
-    """Serve the collection in a folder until Ctrl-C; ``told`` gets the address, which holds the token.
+def serve(folder: Path, port: int, *, browser: bool, announce: Callable[[str], None]) -> None:
+    """Serve the collection in a folder until Ctrl-C; ``announce`` gets the address, which holds the token.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def serve(folder: Path, port: int, *, browser: bool, told: Callable[[str], None]
         Where to listen; the next free one is taken where it is not free.
     browser : bool
         Whether to open the address.
-    told : function
+    announce : function
     """
     token = secrets.token_hex(16)
     listening = _bound(port)
@@ -42,21 +42,21 @@ def serve(folder: Path, port: int, *, browser: bool, told: Callable[[str], None]
     )
     server = uvicorn.Server(config)
 
-    def greet() -> None:
+    def announce_when_started() -> None:
         while not server.started and not server.should_exit:
             threading.Event().wait(0.02)
-        told(address)
+        announce(address)
         if browser:
             webbrowser.open(address)
 
-    threading.Thread(target=greet, daemon=True).start()
+    threading.Thread(target=announce_when_started, daemon=True).start()
     with listening:
         server.run([listening])
 
 
 def _bound(port: int) -> socket.socket:
     # with the protocol named, the server knows that it may send small answers at once (TCP_NODELAY)
-    for tried in range(port, port + TRIED) if port else [0]:
+    for tried in range(port, port + MAX_PORTS) if port else [0]:
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -64,4 +64,4 @@ def _bound(port: int) -> socket.socket:
             return listening
         except OSError:
             listening.close()
-    raise ValueError(f"--port: none of {port} to {port + TRIED - 1} is free")
+    raise ValueError(f"--port: none of {port} to {port + MAX_PORTS - 1} is free")

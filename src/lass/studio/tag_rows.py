@@ -6,53 +6,59 @@ from collections import Counter
 
 from lass.studio.item_lists import likely
 from lass.studio.item_rows import row_of
-from lass.studio.messages import Candidate, Company, Doubted, Tag, TagPage
-from lass.studio.session import Desk
-from lass.studio.snapshot import Outlook
+from lass.studio.messages import CandidateItem, CoOccurringTag, DoubtedItem, Tag, TagPage
+from lass.studio.session import Session
+from lass.studio.snapshot import Snapshot
 
-#: items of each kind on a page, and tags that go with it
-SHOWN, COMPANY = 60, 8
+#: items of each kind on a page, and co-occurring tags
+SHOWN, CO_OCCURRING = 60, 8
 
 
-def tags_of(desk: Desk, outlook: Outlook | None) -> list[Tag]:
+def tags_of(session: Session, snapshot: Snapshot | None) -> list[Tag]:
     """All tags, by column."""
-    counts = Counter((tag, value) for said in list(desk.said) for tag, value in said.items())
-    known = 0 if outlook is None else outlook.tags
+    counts = Counter((tag, value) for item in list(session.annotations) for tag, value in item.items())
+    known = 0 if snapshot is None else snapshot.tags
     return [
         Tag(
-            tag=tag, name=name, **{"is": counts[tag, 1]}, is_not=counts[tag, -1], retired=tag in desk.retired,
-            predicted=int(outlook.predicted[tag]) if outlook is not None and tag < known else 0,
-            mass=float(outlook.mass[tag]) if outlook is not None and tag < known else 0.0,
+            tag=tag, name=name, **{"is": counts[tag, 1]}, is_not=counts[tag, -1],
+            retired=tag in session.retired,
+            predicted=int(snapshot.predicted[tag]) if snapshot is not None and tag < known else 0,
+            total=float(snapshot.totals[tag]) if snapshot is not None and tag < known else 0.0,
         )
-        for tag, name in enumerate(desk.names)
+        for tag, name in enumerate(session.names)
     ]  # fmt: skip
 
 
-def tag_page(desk: Desk, outlook: Outlook | None, tag: int) -> TagPage:
-    """Items that should perhaps have a tag, items that perhaps should not, and tags that go with it."""
-    desk.tag(tag)
+def tag_page(session: Session, snapshot: Snapshot | None, tag: int) -> TagPage:
+    """Items that probably have a tag, items that have it though the score is low, and co-occurring tags."""
+    session.tag(tag)
     candidates, doubts = [], []
-    having = [row for row, said in enumerate(desk.said) if said.get(tag, 0) > 0]
-    if outlook is not None and tag < outlook.tags:
-        rows = likely(desk, outlook, list(range(len(outlook))), tag)[:SHOWN]
+    having = [row for row, item in enumerate(session.annotations) if item.get(tag, 0) > 0]
+    if snapshot is not None and tag < snapshot.tags:
+        rows = likely(session, snapshot, list(range(len(snapshot))), tag)[:SHOWN]
         candidates = [
-            Candidate(row=row_of(desk, outlook, row), score=float(outlook.scores[row, tag])) for row in rows
+            CandidateItem(row=row_of(session, snapshot, row), score=float(snapshot.scores[row, tag]))
+            for row in rows
         ]
-        unsure = [row for row in having if row < len(outlook) and outlook.is_doubtful(row, tag)]
-        unsure.sort(key=lambda row: float(outlook.scores[row, tag]))
+        doubted = [row for row in having if row < len(snapshot) and snapshot.is_doubtful(row, tag)]
+        doubted.sort(key=lambda row: float(snapshot.scores[row, tag]))
         doubts = [
-            Doubted(
-                row=row_of(desk, outlook, row), score=float(outlook.scores[row, tag]),
-                usual=float(outlook.usual[tag]),
+            DoubtedItem(
+                row=row_of(session, snapshot, row), score=float(snapshot.scores[row, tag]),
+                usual=float(snapshot.usual[tag]),
             )
-            for row in unsure[:SHOWN]
+            for row in doubted[:SHOWN]
         ]  # fmt: skip
     together = Counter(
-        other for row in having for other, value in desk.said[row].items() if value > 0 and other != tag
+        other
+        for row in having
+        for other, value in session.annotations[row].items()
+        if value > 0 and other != tag
     )
     return TagPage(
-        tag=tags_of(desk, outlook)[tag], candidates=candidates, doubts=doubts,
-        company=[
-            Company(tag=other, share=count / len(having)) for other, count in together.most_common(COMPANY)
+        tag=tags_of(session, snapshot)[tag], candidates=candidates, doubts=doubts,
+        co_occurring=[
+            CoOccurringTag(tag=other, share=count / len(having))
+            for other, count in together.most_common(CO_OCCURRING)
         ],
     )  # fmt: skip

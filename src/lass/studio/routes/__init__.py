@@ -1,1 +1,1 @@
-"""What can be asked for: reading, changing, and moving whole files in and out."""
+"""Routes: reads, writes, and transfer of whole files."""

@@ -1,4 +1,4 @@
-"""Whole files, in and out."""
+"""Routes that import and export files."""
 
 from __future__ import annotations
 
@@ -12,29 +12,39 @@ from fastapi import APIRouter, File, UploadFile
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from lass.collection.writing import cell
-from lass.report import report as written
-from lass.studio.context import Here, Office
-from lass.studio.messages import Import, Imported, Preview
-from lass.tagging import Opinions
-from lass.tagging.tables import ASSIGNMENTS, SUGGESTIONS, WORDS, as_rows, assignments, words
+from lass.report import write_report
+from lass.studio.context import Context, RequestContext
+from lass.studio.messages import FilePreview, ImportRequest, ImportResult, ReloadEvent
+from lass.tagging import TagSuggester
+from lass.tagging.export_rows import (
+    ANNOTATION_COLUMNS,
+    ASSIGNMENT_COLUMNS,
+    SUGGESTION_COLUMNS,
+    annotation_rows,
+    assignment_rows,
+    suggestion_rows,
+)
 
 router = APIRouter()
 
 #: rows sent together
-TOGETHER = 1000
-#: the least share of an assignment that is written
-LEAST = 0.01
+CHUNK = 1000
+#: the smallest share that is exported
+MIN_SHARE = 0.01
 
-What = Literal["words", "assignments", "suggestions"]
+What = Literal["annotations", "assignments", "suggestions"]
 COLUMNS: dict[What, tuple[str, ...]] = {
-    "words": WORDS, "assignments": ASSIGNMENTS, "suggestions": SUGGESTIONS,
+    "annotations": ANNOTATION_COLUMNS, "assignments": ASSIGNMENT_COLUMNS,
+    "suggestions": SUGGESTION_COLUMNS,
 }  # fmt: skip
 
 
 @router.get("/export", response_class=StreamingResponse)
-def export(office: Here, what: What = "words", format: Literal["csv", "jsonl"] = "csv") -> StreamingResponse:
-    """All that is said, assigned or suggested, as a table; words as ``lass init --tags`` reads them."""
-    rows = _rows(office, what)
+def export(
+    context: RequestContext, what: What = "annotations", format: Literal["csv", "jsonl"] = "csv"
+) -> StreamingResponse:
+    """Annotations (as ``lass init --tags`` reads them), assignments or suggestions as a table."""
+    rows = _rows(context, what)
     lines = _json_lines(rows) if format == "jsonl" else _delimited(COLUMNS[what], rows)
     kind = "application/jsonl" if format == "jsonl" else "text/csv"
     headers = {"Content-Disposition": f'attachment; filename="{what}.{format}"', "Cache-Control": "no-store"}
@@ -42,39 +52,41 @@ def export(office: Here, what: What = "words", format: Literal["csv", "jsonl"] =
 
 
 @router.get("/report", response_class=HTMLResponse)
-def report(office: Here) -> HTMLResponse:
+def report(context: RequestContext) -> HTMLResponse:
     """One page on the collection, to keep or to send."""
     headers = {"Content-Disposition": 'attachment; filename="report.html"', "Cache-Control": "no-store"}
-    return HTMLResponse(written(office.desk.collection), headers=headers)
+    return HTMLResponse(write_report(context.session.collection), headers=headers)
 
 
 @router.post("/import/preview")
 def preview(
-    office: Here, items: Annotated[UploadFile, File()], tags: Annotated[UploadFile | None, File()] = None
-) -> Preview:
-    """Look into a table of items, and keep it for a while."""
-    said = None if tags is None else (tags.filename or "", tags.file)
-    return office.uploads.preview((items.filename or "", items.file), said)
+    context: RequestContext,
+    items: Annotated[UploadFile, File()],
+    tags: Annotated[UploadFile | None, File()] = None,
+) -> FilePreview:
+    """Read the beginning of a table of items, and keep it until it is imported."""
+    tag_table = None if tags is None else (tags.filename or "", tags.file)
+    return context.uploads.preview((items.filename or "", items.file), tag_table)
 
 
 @router.post("/import")
-def import_(office: Here, asked: Import) -> Imported:
-    """Make the collection out of files that were looked into, or add them to the one that is open."""
-    result = office.uploads.take(office.desk, asked)
-    office.learner.fit()
-    office.events.tell("reload", {})
+def import_(context: RequestContext, asked: ImportRequest) -> ImportResult:
+    """Make the collection out of uploaded files, or add them to the open one."""
+    result = context.uploads.import_into(context.session, asked)
+    context.trainer.fit()
+    context.events.send("reload", ReloadEvent())
     return result
 
 
-def _rows(office: Office, what: What) -> Iterator[dict[str, Any]]:
-    collection = office.desk.collection
-    if what == "words":
-        return words(collection)
+def _rows(context: Context, what: What) -> Iterator[dict[str, Any]]:
+    collection = context.session.collection
+    if what == "annotations":
+        return annotation_rows(collection)
     if what == "assignments":
-        return assignments(collection, LEAST)
-    outlook = office.outlook
-    opinions = Opinions.of(collection) if outlook is None else outlook.opinions
-    return as_rows(opinions.suggestions(top=5))
+        return assignment_rows(collection, MIN_SHARE)
+    snapshot = context.snapshot
+    suggester = TagSuggester.from_collection(collection) if snapshot is None else snapshot.suggester
+    return suggestion_rows(suggester.suggestions(top=5))
 
 
 def _delimited(columns: tuple[str, ...], rows: Iterator[dict[str, Any]]) -> Iterator[str]:
@@ -83,7 +95,7 @@ def _delimited(columns: tuple[str, ...], rows: Iterator[dict[str, Any]]) -> Iter
     writer.writerow(columns)
     for count, row in enumerate(rows, 1):
         writer.writerow([cell(row[name]) for name in columns])
-        if count % TOGETHER == 0:
+        if count % CHUNK == 0:
             yield buffer.getvalue()
             buffer.seek(0)
             buffer.truncate()

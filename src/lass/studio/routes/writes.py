@@ -1,79 +1,80 @@
-"""Changes: each is on the disk before it is answered."""
+"""Routes that change something: it is on the disk before the answer."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 
-from lass.studio.context import Here
+from lass.studio.context import RequestContext
 from lass.studio.messages import (
-    Assignment,
-    Made,
-    Merge,
+    AnnotationBatch,
+    Author,
+    ChangeResult,
+    Index,
+    MergeTarget,
+    ModelDetails,
     NewTag,
-    Place,
-    Signed,
-    Started,
-    Stored,
+    NewTagResult,
+    RetrainResult,
     WhatIf,
-    Words,
-)  # fmt: skip
-from lass.studio.model_details import assignment_of
-from lass.studio.session import Missing
+)
+from lass.studio.model_details import model_details
+from lass.studio.session import NotFound
 
 router = APIRouter()
 
 
-@router.post("/words")
-def words(office: Here, said: Words) -> Stored:
-    """Say words as one action."""
-    return office.stored(office.desk.say(((word.row, word.tag, word.value) for word in said.words), said.who))
+@router.post("/annotations")
+def annotate(context: RequestContext, batch: AnnotationBatch) -> ChangeResult:
+    """Store annotations as one action."""
+    changes = ((change.row, change.tag, change.value) for change in batch.annotations)
+    return context.result(context.session.annotate(changes, batch.who))
 
 
 @router.post("/undo")
-def undo(office: Here, by: Signed) -> Stored:
+def undo(context: RequestContext, by: Author) -> ChangeResult:
     """Reverse the last action of a person."""
-    return office.stored(office.desk.undo(by.who))
+    return context.result(context.session.undo(by.who))
 
 
 @router.post("/redo")
-def redo(office: Here, by: Signed) -> Stored:
+def redo(context: RequestContext, by: Author) -> ChangeResult:
     """Reverse the last undo of a person."""
-    return office.stored(office.desk.redo(by.who))
+    return context.result(context.session.redo(by.who))
 
 
 @router.post("/tags")
-def add_tag(office: Here, tag: NewTag) -> Made:
+def add_tag(context: RequestContext, tag: NewTag) -> NewTagResult:
     """Make a tag."""
-    column, done = office.desk.add_tag(tag.name, tag.who)
-    return Made(revision=done.revision, what=done.what, rows=[], tag=column)
+    column, change = context.session.add_tag(tag.name, tag.who)
+    return NewTagResult(revision=change.revision, what=change.what, rows=[], tag=column)
 
 
 @router.post("/tags/{tag}/rename")
-def rename_tag(office: Here, tag: Place, to: NewTag) -> Stored:
+def rename_tag(context: RequestContext, tag: Index, to: NewTag) -> ChangeResult:
     """Give a tag another name."""
-    return office.stored(office.desk.rename_tag(tag, to.name, to.who))
+    return context.result(context.session.rename_tag(tag, to.name, to.who))
 
 
 @router.post("/tags/{tag}/merge")
-def merge_tag(office: Here, tag: Place, to: Merge) -> Stored:
-    """Move all words on a tag to another, and retire it."""
-    return office.stored(office.desk.merge_tags(tag, to.into, to.who))
+def merge_tag(context: RequestContext, tag: Index, to: MergeTarget) -> ChangeResult:
+    """Move all annotations of a tag to another, and retire it."""
+    return context.result(context.session.merge_tags(tag, to.into, to.who))
 
 
 @router.post("/items/{row}/what-if")
-def what_if(office: Here, row: Place, other: WhatIf) -> Assignment:
-    """The assignment of an item if these were its words; nothing is stored."""
-    office.desk.row(row)
-    outlook = office.outlook
-    if outlook is None or row >= len(outlook):
-        raise Missing("There is no assignment of this item yet.")
-    for tag in other.words:
-        office.desk.tag(tag)
-    return assignment_of(office.desk, outlook, row, dict(other.words))
+def what_if(context: RequestContext, row: Index, other: WhatIf) -> ModelDetails:
+    """The model details of an item if these were its annotations; nothing is stored."""
+    context.session.row(row)
+    snapshot = context.snapshot
+    if snapshot is None or row >= len(snapshot):
+        raise NotFound("The model does not include this item yet.")
+    for tag in other.annotations:
+        context.session.tag(tag)
+    return model_details(context.session, snapshot, row, dict(other.annotations))
 
 
-@router.post("/fit")
-def fit(office: Here) -> Started:
-    """Learn everything anew, in the background."""
-    _ = office.desk.collection
-    return Started(started=office.learner.fit())
+@router.post("/retrain")
+def retrain(context: RequestContext) -> RetrainResult:
+    """Fit the model again from the start, in the background."""
+    _ = context.session.collection
+    return RetrainResult(started=context.trainer.fit())

@@ -1,4 +1,4 @@
-"""Who may come in: those who know the token, through the right door, with a parcel of reasonable size."""
+"""Access control: token, host and origin, size of requests."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-#: bytes of a request, and of one that brings files
-SMALL, LARGE = 8 * 2**20, 256 * 2**20
-#: where files are brought to
-UPLOADS = "/api/import/preview"
-#: what anybody may ask for: it holds nothing of the collection
-OPEN = ("/icon.svg",)
+#: bytes of a request, and of one with files
+MAX_BODY, MAX_UPLOAD = 8 * 2**20, 256 * 2**20
+#: where files are uploaded
+UPLOAD_PATH = "/api/import/preview"
+#: served without the token: holds nothing of the collection
+PUBLIC = ("/icon.svg",)
 
 HEADERS = {
     # elements carry styles of their own, such as the length of a bar (unsafe-inline)
@@ -35,7 +35,7 @@ HEADERS = {
 }
 
 
-class Guard:
+class AccessControl:
     """Wraps an application: nothing reaches it without the token, from another site, or in too large a body.
 
     The address that is printed at the start holds the token. It is exchanged for a cookie at once,
@@ -46,8 +46,8 @@ class Guard:
     app : application
     token : str
     hosts : set of str
-        Names, with port, under which the server may be spoken to: a page of another name
-        that leads here (DNS rebinding) is refused.
+        Names, with port, under which the server may be asked: a request under another name
+        (DNS rebinding) is refused.
     """
 
     def __init__(self, app: App, token: str, hosts: set[str]) -> None:
@@ -65,7 +65,7 @@ class Guard:
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
         }
-        refusal = self._stranger(scope, headers)
+        refusal = self._refusal(scope, headers)
         if refusal:
             await _refuse(send, *refusal)
             return
@@ -73,16 +73,16 @@ class Guard:
         given = asked.pop("token", [""])[-1]
         if scope["method"] == "GET" and not scope["path"].startswith("/api/") and self._is_token(given):
             rest = urlencode(asked, doseq=True)
-            await self._welcome(send, scope["path"] + (f"?{rest}" if rest else ""))
+            await self._set_cookie(send, scope["path"] + (f"?{rest}" if rest else ""))
             return
-        if scope["path"] not in OPEN and not self._is_known(headers):
+        if scope["path"] not in PUBLIC and not self._is_authorised(headers):
             why = "Open the Studio by the address with the token that was printed when it was started."
             await _refuse(send, 401, why)
             return
-        await self._app(scope, _bounded(receive, LARGE if scope["path"] == UPLOADS else SMALL), _sealed(send))
+        await self._app(scope, _bounded(receive, _limit(scope)), _with_headers(send))
 
-    def _stranger(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
-        """Why a request is none of ours, if so."""
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        """Status and reason, where host, origin or size are wrong."""
         host = headers.get("host", "")
         if host not in self._hosts:
             return 421, f"This server is not {host!r}."
@@ -91,7 +91,7 @@ class Guard:
             return 403, "Requests from other pages are refused."
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and scope["path"].startswith("/api/"):
             return 403, "Requests from other pages are refused."
-        limit = LARGE if scope["path"] == UPLOADS else SMALL
+        limit = _limit(scope)
         length = headers.get("content-length", "0")
         if not length.isdigit():
             return 400, "Content-Length must be a number."
@@ -99,7 +99,7 @@ class Guard:
             return 413, f"At most {limit // 2**20} MB can be sent at once."
         return None
 
-    def _is_known(self, headers: dict[str, str]) -> bool:
+    def _is_authorised(self, headers: dict[str, str]) -> bool:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             return self._is_token(token)
@@ -112,7 +112,7 @@ class Guard:
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())
 
-    async def _welcome(self, send: Send, path: str) -> None:
+    async def _set_cookie(self, send: Send, path: str) -> None:
         cookie = f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
         # a path that begins with two slashes would lead to another host
         headers = [
@@ -123,8 +123,12 @@ class Guard:
         await _answer(send, 303, b"", headers)
 
 
+def _limit(scope: Scope) -> int:
+    return MAX_UPLOAD if scope["path"] == UPLOAD_PATH else MAX_BODY
+
+
 def _bounded(receive: Receive, limit: int) -> Receive:
-    """The same body, but not more of it than is allowed, whatever its header said."""
+    """The same body, up to the limit, whatever its header states."""
     taken = 0
 
     async def bounded() -> MutableMapping[str, Any]:
@@ -138,10 +142,10 @@ def _bounded(receive: Receive, limit: int) -> Receive:
     return bounded
 
 
-def _sealed(send: Send) -> Send:
-    """Every answer with headers that keep the page to itself."""
+def _with_headers(send: Send) -> Send:
+    """Adds the security headers to every answer."""
 
-    async def sealed(message: MutableMapping[str, Any]) -> None:
+    async def with_headers(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [
                 *message.get("headers", []),
@@ -149,7 +153,7 @@ def _sealed(send: Send) -> Send:
             ]
         await send(message)
 
-    return sealed
+    return with_headers
 
 
 async def _refuse(send: Send, status: int, why: str) -> None:
@@ -157,7 +161,7 @@ async def _refuse(send: Send, status: int, why: str) -> None:
 
 
 async def _answer(send: Send, status: int, body: bytes, headers: list[tuple[str, str]]) -> None:
-    send = _sealed(send)
+    send = _with_headers(send)
     encoded = [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers]
     encoded.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": encoded})
