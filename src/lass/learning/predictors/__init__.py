@@ -1,9 +1,21 @@
-"""Who speaks for a tag of an item, and how much each is to be believed."""
+"""Predictors of tags, their features and trained weights, and scores that are probabilities."""
 
-from lass.learning.predictors.features import COLUMNS, WITNESSES, Witnesses
-from lass.learning.predictors.linear import Linear
-from lass.learning.predictors.scoring import hear
-from lass.learning.predictors.training import learn
-from lass.learning.predictors.weights import Scores, Weights, score
+from lass.learning.predictors.features import COLUMNS, FEATURES, PREDICTORS, Feature, PredictorFeatures
+from lass.learning.predictors.linear import LinearPredictor
+from lass.learning.predictors.scoring import Scores, score, score_tags
+from lass.learning.predictors.training import train
+from lass.learning.predictors.weights import Weights
 
-__all__ = ["COLUMNS", "WITNESSES", "Linear", "Scores", "Weights", "Witnesses", "hear", "learn", "score"]
+__all__ = [
+    "COLUMNS",
+    "FEATURES",
+    "PREDICTORS",
+    "Feature",
+    "LinearPredictor",
+    "PredictorFeatures",
+    "Scores",
+    "Weights",
+    "score",
+    "score_tags",
+    "train",
+]

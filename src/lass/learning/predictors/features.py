@@ -1,8 +1,9 @@
-"""Everything that can speak for a tag of an item, the item's own word on that tag left out."""
+"""Predictor features of every tag of every item, computed without the item's own annotation of that tag."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,56 +11,66 @@ from numpy.typing import NDArray
 
 from lass.baselines.harmonic_extension import solve_rows
 from lass.graph.laplacian import components
-from lass.learning.predictors.linear import ON, STEPS, Linear, steps_of
+from lass.learning.predictors.linear import CONTINUE, STEPS, LinearPredictor, transitions
 from lass.model.quadratic_program import Array
 
-#: what speaks, and in words
-WITNESSES = {
+#: sources of evidence for a tag, and what each one is
+PREDICTORS = {
     "crowd": "what similar items are assigned to",
-    "reach": "tags carried from item to item through the graph",
-    "neighbours": "tags stated of direct neighbours",
+    "propagation": "tags carried from item to item through the graph",
+    "neighbours": "tags of direct neighbours",
     "features": "linear models of the item's own features and of those around it",
-    "company": "tags that go with those the item has",
-    "frequency": "how usual the tag is",
+    "co-occurrence": "tags that occur together with those the item has",
+    "frequency": "how frequent the tag is",
 }
-#: columns of the testimony, each with the witness it belongs to
-COLUMNS = (
-    "crowd", "crowd", "reach", "reach", "neighbours", "neighbours", "features", "features",
-    "company", "company", "frequency", "reach", "reach", "frequency",
-    "features", "features", "features", "features", "features", "features", "frequency",
-)  # fmt: skip
-#: the first column of each linear model
-LINEAR = (6, 14, 16, 18)
-#: columns that hold a share as it is, of those who speak of the item itself
-SHARES = (1, 3, 5, 12, *(column + 1 for column in LINEAR))
-#: share of its frequency that a tag has where nothing speaks for it
-FLOOR = 1e-3
-#: how many items must share two tags before their company counts for half of what it says
-SHY = 20.0
+#: smallest share inside a logarithm, as a multiple of the tag's frequency; linear models are noisier
+FLOOR, LINEAR_FLOOR = 1e-3, 0.1
+#: ridge penalty of co-occurrence: items that must share two tags before it counts for half
+CO_OCCURRENCE_PENALTY = 20.0
 #: relative residual of the harmonic extension
-CLOSE = 1e-3
+HARMONIC_TOL = 1e-3
+
+Rows = NDArray[np.intp]
 
 
-class Witnesses:
-    """Testimony on every tag of every item, computed row by row when asked for.
+class Feature(NamedTuple):
+    """One quantity of a predictor: a column, or two (its logarithm and itself) where it is a share.
+
+    ``values`` gives an array that broadcasts to (rows, K), or None where the predictor has no data;
+    ``floor`` is set for shares.
+    """
+
+    name: str
+    predictor: str
+    values: Callable[[PredictorFeatures, Rows], Array | NDArray[np.float32] | None]
+    floor: float | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return [self.name] if self.floor is None else [f"log_{self.name}", self.name]
+
+
+class PredictorFeatures:
+    """Features of every tag of every item, computed for blocks of rows.
 
     Parameters
     ----------
     W : csr_array of shape (N, N)
-        Which items are alike.
+        Similarities of the items.
     G : csr_array of shape (N, K)
-        What people said: +1, -1, or nothing.
+        Annotations: +1, -1, or nothing.
     Z : array of shape (N, K)
-        Assignments at these words.
-    linear : Linear or None
+        Assignments at these annotations.
+    linear : LinearPredictor or None
         Features of the items, if there are any.
     pause : function
-        Called between steps; what it raises ends the work.
+        Called between steps; an error that it raises ends the work.
 
     Notes
     -----
-    One harmonic extension of all tags, one K x K inverse, and the fits of the linear models; it
-    holds one array of N x K beside Z.
+    One harmonic extension of all tags, one K x K inverse, and the fits of the linear models; one
+    array of N x K is kept beside Z.
     """
 
     def __init__(
@@ -67,117 +78,150 @@ class Witnesses:
         W: sp.csr_array,
         G: sp.csr_array,
         Z: Array,
-        linear: Linear | None,
+        linear: LinearPredictor | None,
         pause: Callable[[], object] = int,
     ) -> None:
         self.W, self.linear = W, linear
         self.degree = np.asarray(W.sum(axis=1)).ravel()
-        self.typical = float(np.median(W.data)) if W.nnz else 1.0
-        self._take(G, Z)
+        self.typical_weight = float(np.median(W.data)) if W.nnz else 1.0
+        self._set_annotations(G, Z)
         pause()
-        self.harmonic = _harmonic(W, self.T, np.diff(G.indptr) > 0)
-        self.mass = self.harmonic.mean(axis=0) + FLOOR * self.frequency
+        self.harmonic: Array = _harmonic(W, self.T, np.diff(G.indptr) > 0)
+        self.harmonic_mean: Array = self.harmonic.mean(axis=0) + FLOOR * self.frequency
         pause()
-        self.walked = _walked(W, self.T, self.stated > 0, self.frequency)
+        self.walk: NDArray[np.float32] = _walk(W, self.T, self.tag_counts > 0, self.frequency)
         pause()
         self.models = None if linear is None else linear.fit(self.T)
 
-    def _take(self, G: sp.csr_array, Z: Array) -> None:
-        """What is cheap to know of words and assignments."""
+    def _set_annotations(self, G: sp.csr_array, Z: Array) -> None:
+        """Everything that is cheap to compute from annotations and assignments."""
         self.Z, self.T = Z, sp.csr_array((G > 0).astype(float))
-        self.stated = np.diff(self.T.indptr)
+        #: (N,) tags of each item
+        self.tag_counts = np.diff(self.T.indptr)
+        tagged = self.tag_counts > 0
         counts = np.asarray(self.T.sum(axis=0)).ravel()
-        told = self.stated > 0
-        #: share of the tagged items that have each tag
-        self.frequency = (counts + 0.5) / (told.sum() + 1.0)
-        self.heard = self.W @ told.astype(float)
-        self.together, self.lift = _company(self.T, counts, self.frequency)
+        #: (K,) share of the tagged items that have each tag
+        self.frequency = (counts + 0.5) / (tagged.sum() + 1.0)
+        self.tagged_degree = self.W @ tagged.astype(float)
+        self.ridge, self.lift = _co_occurrence(self.T, counts, self.frequency)
 
-    def follow(self, G: sp.csr_array, Z: Array, rows: NDArray[np.intp]) -> None:
-        """Take over words that changed in a few rows, for testimony on what is near them.
+    def update(self, G: sp.csr_array, Z: Array, rows: Rows) -> None:
+        """Take over annotations that changed in a few rows, for features of rows near them.
 
-        What is carried through the whole graph, and the linear models, stay as they were: those
-        change by a hair, and take most of the time.
+        The walk, the linear models and the harmonic extension of the other rows stay as they were: they
+        change very little and take most of the time.
         """
-        self._take(G, Z)
-        told = rows[np.diff(G.indptr)[rows] > 0]
-        self.harmonic[told] = self.T[told].toarray()
+        self._set_annotations(G, Z)
+        annotated = rows[np.diff(G.indptr)[rows] > 0]
+        self.harmonic[annotated] = self.T[annotated].toarray()
 
-    def testimony(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
-        """(len(rows), K, len(COLUMNS)): of every share its logarithm and itself, and the rest."""
-        ties, often = self.W[rows], self.frequency
-        degree = np.maximum(self.degree[rows], np.finfo(float).tiny)[:, None]
-        half = 0.5 * self.typical  # a neighbour of half the usual weight that knows frequencies alone
-        vote = (ties @ self.T).toarray() + half * often
-        tags, size = self.T[rows], np.maximum(self.stated[rows], 1)[:, None]
-        shares = [
-            (ties @ self.Z) / degree,
-            (ties @ self.harmonic) / degree,
-            vote / (self.heard[rows] + half)[:, None],
-        ]
-        result = np.empty((len(rows), len(often), len(COLUMNS)), np.float32)
-        for i, share in enumerate(shares):
-            result[:, :, 2 * i] = np.log(np.maximum(share, 0.0) + FLOOR * often)
-            result[:, :, 2 * i + 1] = share
-        for column in LINEAR:
-            result[:, :, column : column + 2] = 0.0
-        if self.linear is not None and self.models is not None:
-            said = self.linear.judge(self.models, rows, self.stated[rows] > 0)
-            for column, share in zip(LINEAR, said, strict=True):
-                result[:, :, column] = np.log(np.maximum(share, 0.0) + 0.1 * often)
-                result[:, :, column + 1] = share
-        result[:, :, 8] = tags @ self.together
-        result[:, :, 9] = (tags @ self.lift) / np.sqrt(size)
-        result[:, :, 10] = np.log(often)
-        walk = self.walked[rows]
-        result[:, :, 11] = np.log(walk + FLOOR * often)
-        result[:, :, 12] = walk
-        result[:, :, 13] = np.log(self.mass)  # so that a tag that spreads too far can be held back
-        result[:, :, 20] = often
+    def compute(self, rows: Rows) -> NDArray[np.float32]:
+        """Features of some rows, of shape (len(rows), K, len(COLUMNS))."""
+        result = np.empty((len(rows), len(self.frequency), len(COLUMNS)), np.float32)
+        end = 0
+        for feature in FEATURES:
+            start, end = end, end + len(feature.columns)
+            values = feature.values(self, rows)
+            if values is None:
+                result[:, :, start:end] = 0.0
+                continue
+            result[:, :, end - 1] = values
+            if feature.floor is not None:
+                result[:, :, start] = np.log(np.maximum(values, 0.0) + feature.floor * self.frequency)
         return result
 
+    def neighbour_mean(self, values: Array, rows: Rows) -> Array:
+        """The weighted mean of the neighbours' rows of an (N, K) array."""
+        return np.asarray(
+            self.W[rows] @ values / np.maximum(self.degree[rows], np.finfo(float).tiny)[:, None]
+        )
 
-def _harmonic(W: sp.csr_array, T: sp.csr_array, told: NDArray[np.bool_]) -> Array:
-    """Each tag by itself: items with words keep theirs, the others are means of their neighbours."""
+    def neighbour_share(self, rows: Rows) -> Array:
+        """The share of the tagged neighbours that have each tag.
+
+        One more neighbour of half the typical weight has the frequencies.
+        """
+        half = 0.5 * self.typical_weight
+        votes = (self.W[rows] @ self.T).toarray() + half * self.frequency
+        return np.asarray(votes / (self.tagged_degree[rows] + half)[:, None])
+
+    def linear_share(self, model: int, rows: Rows) -> NDArray[np.float32] | None:
+        """The share that a linear model predicts."""
+        if self.linear is None or self.models is None:
+            return None
+        return self.linear.predict(self.models, model, rows, self.tag_counts[rows] > 0)
+
+    def mean_lift(self, rows: Rows) -> Array:
+        """The lifts of the item's tags, summed and divided by the square root of their number."""
+        size = np.maximum(self.tag_counts[rows], 1)[:, None]
+        return np.asarray((self.T[rows] @ self.lift) / np.sqrt(size))
+
+
+#: to add a predictor feature, add an entry; weights in files are by name
+FEATURES = (
+    Feature("crowd", "crowd", lambda f, rows: f.neighbour_mean(f.Z, rows), FLOOR),
+    Feature("harmonic", "propagation", lambda f, rows: f.neighbour_mean(f.harmonic, rows), FLOOR),
+    Feature("neighbours", "neighbours", lambda f, rows: f.neighbour_share(rows), FLOOR),
+    Feature("own_features_1", "features", lambda f, rows: f.linear_share(0, rows), LINEAR_FLOOR),
+    Feature("ridge", "co-occurrence", lambda f, rows: f.T[rows] @ f.ridge),
+    Feature("lift", "co-occurrence", lambda f, rows: f.mean_lift(rows)),
+    Feature("log_frequency", "frequency", lambda f, rows: np.log(f.frequency)),
+    Feature("walk", "propagation", lambda f, rows: f.walk[rows], FLOOR),
+    # so that a tag that spreads too far can be held back
+    Feature("log_harmonic_mean", "frequency", lambda f, rows: np.log(f.harmonic_mean)),
+    Feature("own_features_10", "features", lambda f, rows: f.linear_share(1, rows), LINEAR_FLOOR),
+    Feature("near_features_1", "features", lambda f, rows: f.linear_share(2, rows), LINEAR_FLOOR),
+    Feature("near_features_10", "features", lambda f, rows: f.linear_share(3, rows), LINEAR_FLOOR),
+    Feature("frequency", "frequency", lambda f, rows: f.frequency),
+)
+#: names of all columns in order, each with its predictor
+COLUMNS = {name: feature.predictor for feature in FEATURES for name in feature.columns}
+#: positions of the columns that hold a share of the item itself
+SHARES = [list(COLUMNS).index(feature.name) for feature in FEATURES if feature.floor is not None]
+
+
+def _harmonic(W: sp.csr_array, T: sp.csr_array, annotated: NDArray[np.bool_]) -> Array:
+    """Each tag by itself: annotated items keep theirs, the others are means of their neighbours."""
     _, part = components(W)
-    free = np.flatnonzero(~told & np.isin(part, part[told]))
+    free = np.flatnonzero(~annotated & np.isin(part, part[annotated]))
     Z = T.toarray()
-    speak = np.flatnonzero(np.diff(T.indptr))
-    if len(speak) < T.shape[1]:  # fewer columns: how much each of them reaches every other item
-        reach = solve_rows(W, free, W[free][:, speak].toarray(), tol=CLOSE)
-        Z[free] = np.maximum(reach @ Z[speak], 0.0)
+    tagged = np.flatnonzero(np.diff(T.indptr))
+    if len(tagged) < T.shape[1]:  # fewer columns: the response of all free items to each tagged one
+        response = solve_rows(W, free, W[free][:, tagged].toarray(), tol=HARMONIC_TOL)
+        Z[free] = np.maximum(response @ Z[tagged], 0.0)
     else:
-        Z[free] = np.maximum(solve_rows(W, free, (W[free] @ T).toarray(), tol=CLOSE), 0.0)
+        Z[free] = np.maximum(solve_rows(W, free, (W[free] @ T).toarray(), tol=HARMONIC_TOL), 0.0)
     return Z
 
 
-def _walked(W: sp.csr_array, T: sp.csr_array, told: NDArray[np.bool_], often: Array) -> NDArray[np.float32]:
-    """Tags of the tagged items that a walk from an item comes by, near ones more often than far ones.
+def _walk(
+    W: sp.csr_array, T: sp.csr_array, tagged: NDArray[np.bool_], frequency: Array
+) -> NDArray[np.float32]:
+    """Tags of the tagged items on a random walk from each item, near ones more often than far ones.
 
-    What it sees on its second step back at the item itself is taken out.
+    A return to the item itself on the second step does not count.
     """
-    P = steps_of(W)
-    tags, known = T.toarray(), told.astype(float)[:, None]
-    seen, heard = P @ tags, P @ known
+    P = transitions(W)
+    tags, known = T.toarray(), tagged.astype(float)[:, None]
+    tag_visits, visits = P @ tags, P @ known
     for _ in range(STEPS - 1):
-        seen, heard = P @ (tags + ON * seen), P @ (known + ON * heard)
-    back = ON * np.asarray(P.multiply(P.T).sum(axis=1)).reshape(-1, 1)
-    shy = 0.01 * float(heard.mean() or 1.0)
-    shares = (seen - back * tags + shy * often) / (heard - back * known + shy)
+        tag_visits, visits = P @ (tags + CONTINUE * tag_visits), P @ (known + CONTINUE * visits)
+    returns = CONTINUE * np.asarray(P.multiply(P.T).sum(axis=1)).reshape(-1, 1)
+    smoothing = 0.01 * float(visits.mean() or 1.0)
+    shares = (tag_visits - returns * tags + smoothing * frequency) / (visits - returns * known + smoothing)
     return np.maximum(shares, 0.0).astype(np.float32)
 
 
-def _company(T: sp.csr_array, counts: Array, often: Array) -> tuple[Array, Array]:
-    """Two measures of how tags go together, zero for a tag and itself.
+def _co_occurrence(T: sp.csr_array, counts: Array, frequency: Array) -> tuple[Array, Array]:
+    """Two measures of which tags occur together, zero for a tag and itself.
 
-    The weights of the best linear prediction of a tag from the others of an item (the ridge
-    regression of all tags on all others at once, Steck 2019); and the logarithm of how much
-    more often a tag comes with another than by itself.
+    The weights of the ridge regression of each tag on all others of an item (Steck 2019); and the lift,
+    the logarithm of how much more often a tag occurs with another than on its own.
     """
     both = (T.T @ T).toarray()
-    inverse = np.linalg.inv(both + SHY * np.eye(len(both)))
-    together = -inverse / np.diag(inverse)
-    lift = np.log((both + 5.0 * often) / (counts[:, None] + 5.0)) - np.log(often)
-    np.fill_diagonal(together, 0.0)
+    inverse = np.linalg.inv(both + CO_OCCURRENCE_PENALTY * np.eye(len(both)))
+    ridge = -inverse / np.diag(inverse)
+    lift = np.log((both + 5.0 * frequency) / (counts[:, None] + 5.0)) - np.log(frequency)
+    np.fill_diagonal(ridge, 0.0)
     np.fill_diagonal(lift, 0.0)
-    return together, lift
+    return ridge, lift

@@ -1,113 +1,91 @@
-"""What a witness is worth, and scores that mean what they say."""
+"""Weights of the predictor features, and their form in files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
+from lass.learning.predictors.features import COLUMNS
 
-from lass.learning.predictors.features import COLUMNS, WITNESSES, Witnesses
-from lass.learning.predictors.link import chance
-
-#: rows scored together
-BLOCK = 2048
-#: what weights mean; another number wherever that changes
-VERSION = 2
+#: meaning of the numbers in a file; to be changed with it
+VERSION = 3
+#: version 2, of lass 0.1.0, had lists in this order instead of names
+VERSION_2 = (
+    "log_crowd", "crowd", "log_harmonic", "harmonic", "log_neighbours", "neighbours",
+    "log_own_features_1", "own_features_1", "ridge", "lift", "log_frequency", "log_walk", "walk",
+    "log_harmonic_mean", "log_own_features_10", "own_features_10", "log_near_features_1", "near_features_1",
+    "log_near_features_10", "near_features_10", "frequency",
+)  # fmt: skip
+CONSTANT = "constant"
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Evidence for a tag: a sum over the columns of the testimony, for items with tags and without.
+    """Evidence for a tag is a weighted sum over the columns of the features, and a constant.
 
-    ``usual`` is the mean testimony: what a witness adds to a score is counted from there.
-    ``complete`` is the share of the tags of a tagged item that seem to be stated, one where none are missing.
+    Attributes
+    ----------
+    tagged, untagged : list of float
+        One weight for each of ``COLUMNS``, then the constant; for items with tags and without.
+    mean : list of float
+        The mean features: contributions of predictors are counted from there.
+    completeness : float
+        Share of the tags of a tagged item that seem to be stated, one where none are missing.
     """
 
     tagged: list[float]
     untagged: list[float]
-    usual: list[float]
-    complete: float
+    mean: list[float]
+    completeness: float
 
     def to_json(self) -> str:
-        """As text, for files."""
-        return json.dumps({"version": VERSION} | asdict(self))
+        """As text, for files; weights are by the names of their columns."""
+        names = [*COLUMNS, CONSTANT]
+        vectors = {"tagged": self.tagged, "untagged": self.untagged, "mean": self.mean}
+        named = {name: dict(zip(names, values, strict=False)) for name, values in vectors.items()}
+        return json.dumps({"version": VERSION, **named, "completeness": self.completeness})
 
     @staticmethod
     def from_json(text: str) -> Weights:
-        """What :meth:`to_json` wrote; anything else is a ``ValueError``."""
+        """Read what :meth:`to_json` of this version or of 0.1.0 wrote; anything else is a ``ValueError``.
+
+        A column that the file does not name has no weight.
+        """
         try:
-            kept = json.loads(text)
-            version = kept.pop("version", 1)
-            if version != VERSION:
+            saved = json.loads(text)
+            version = saved.get("version", 1)
+            if version == 2:
+                saved = _from_version_2(saved)
+            elif version != VERSION:
                 raise ValueError(
-                    f"the weights of the witnesses are of another version of lass (number {version}, "
+                    f"the weights of the predictors are of another version of lass (number {version}, "
                     f"{VERSION} expected); run lass fit again"
                 )
-            weights = Weights(**kept)
-            right = len(COLUMNS)
-            lengths = [len(weights.tagged), len(weights.untagged), len(weights.usual)]
-            if lengths != [right + 1, right + 1, right]:
-                raise ValueError(f"these are not weights ({right} columns expected)")
-            return weights
-        except (AttributeError, TypeError) as error:
-            raise ValueError(f"these are not weights ({error})") from None
+            return Weights(
+                _in_order(saved["tagged"], [*COLUMNS, CONSTANT]),
+                _in_order(saved["untagged"], [*COLUMNS, CONSTANT]),
+                _in_order(saved["mean"], COLUMNS),
+                float(saved["completeness"]),
+            )
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"these are not weights ({error!r})") from None
 
 
-@dataclass(frozen=True)
-class Scores:
-    """How likely every tag of every item is, the item's own word on it left out.
-
-    Attributes
-    ----------
-    values : array of shape (N, K)
-        From 0 to 1; among items like the known ones, 0.8 is right four times out of five.
-    best : array of shape (N, count)
-        The likeliest tags of each item among those nothing was said about, the likeliest first.
-    parts : array of shape (N, count, len(WITNESSES))
-        What each witness adds to the evidence for those.
-    """
-
-    values: NDArray[np.float32]
-    best: NDArray[np.int32]
-    parts: NDArray[np.float32]
+def _in_order(weights: dict[str, float], names: Iterable[str]) -> list[float]:
+    unknown = weights.keys() - set(names)
+    if unknown or (CONSTANT in names) != (CONSTANT in weights):
+        raise ValueError(f"these are not weights (unknown or missing: {sorted(unknown) or CONSTANT})")
+    return [float(weights.get(name, 0.0)) for name in names]
 
 
-def score(
-    witnesses: Witnesses,
-    G: sp.csr_array,
-    weights: Weights,
-    count: int = 10,
-    rows: NDArray[np.intp] | None = None,
-    pause: Callable[[], object] = int,
-) -> Scores:
-    """Scores of all tags of all items, or of those in ``rows``, and what the best of each are made of.
-
-    O(K) an item, in blocks of rows; ``pause`` is called before each, and what it raises ends the work.
-    """
-    wanted = np.arange(G.shape[0]) if rows is None else rows
-    N, K = len(wanted), G.shape[1]
-    count = min(count, K)
-    values = np.empty((N, K), np.float32)
-    best = np.empty((N, count), np.int32)
-    parts = np.empty((N, count, len(WITNESSES)), np.float32)
-    member = np.array([[column == name for name in WITNESSES] for column in COLUMNS], float)
-    usual = np.array(weights.usual)
-    for low in range(0, N, BLOCK):
-        at, some = slice(low, low + BLOCK), wanted[low : low + BLOCK]
-        pause()
-        testimony = witnesses.testimony(some)
-        slope = np.where(
-            (witnesses.stated[some] > 0)[:, None], np.array(weights.tagged), np.array(weights.untagged)
-        )
-        evidence = np.einsum("nkf,nf->nk", testimony, slope[:, :-1].astype(np.float32)) + slope[:, -1:]
-        values[at] = chance(evidence)
-        said = G[some].tocoo()
-        evidence[said.coords] = -np.inf
-        best[at] = np.argsort(-evidence, axis=1, kind="stable")[:, :count]
-        told = np.take_along_axis(testimony, best[at][:, :, None], axis=1) - usual
-        parts[at] = (told * slope[:, None, :-1]) @ member
-    return Scores(values, best, parts)
+def _from_version_2(saved: dict[str, Any]) -> dict[str, Any]:
+    """Lists by position, as names."""
+    names = [*VERSION_2, CONSTANT]
+    lengths = [len(saved[key]) for key in ("tagged", "untagged", "usual")]
+    if lengths != [len(names), len(names), len(names) - 1]:
+        raise ValueError(f"these are not weights ({len(VERSION_2)} columns expected)")
+    vectors = {"tagged": saved["tagged"], "untagged": saved["untagged"], "mean": saved["usual"]}
+    named = {key: dict(zip(names, values, strict=False)) for key, values in vectors.items()}
+    return {**named, "completeness": saved["complete"]}
