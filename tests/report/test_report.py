@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from lass.collection import Collection, Item, Settings
+from lass import Collection
+from lass.collection import Item, Settings
 from lass.report import report
 from lass.report.facts import facets, gather
 from lass.report.markup import Markup, join, table, tag
-from lass.tagging import Opinions, fit
+from lass.tagging import TagSuggester, fit
 from lass.tagging.evaluation import FILE, evaluate_collection
 
 EVIL = '<script>alert("x")</script>&amp;\'"'
@@ -65,7 +66,7 @@ def collection(tmp_path_factory):
     items.append(Item(EVIL, title=EVIL, text=f"mail inbox {EVIL}"))
     words += [(EVIL, f"use::{EVIL}", 1), (EVIL, "made::c", -1)]
     how = Settings(name=EVIL, n_neighbors=6)
-    with Collection.create(tmp_path_factory.mktemp("r") / "c", items, words=words, settings=how) as made:
+    with Collection.create(tmp_path_factory.mktemp("r") / "c", items, annotations=words, settings=how) as made:
         fit(made)
         yield made
 
@@ -106,16 +107,16 @@ def test_what_it_says_is_what_the_collection_says(collection, page):
     text = " ".join("".join(read(page).text).split())
     for n, what in ((61, "items"), (46, "with tags"), (6, "different tags"), (1, "words that say no")):
         assert f"{n}{what}" in text
-    stored = collection.stored("assignments")
+    stored = collection.saved_array("assignments")
     assert f"at most {float(stored.beside['gap'][1]):.2%} of what all words together are worth" in text
-    opinions = Opinions.of(collection)
-    best = opinions.suggestions(top=3, untagged=True, limit=8)
+    suggester = TagSuggester.from_collection(collection)
+    best = suggester.suggestions(top=3, untagged=True, limit=8)
     for row in best:
         assert row.item in text
         assert row.tag in text
         for one in row.neighbours:
             assert one.share < 0.01 or f"{one.item} {one.share:.0%}" in text
-    for doubt in opinions.doubts(limit=12):
+    for doubt in suggester.doubtful_tags(limit=12):
         assert f"{doubt.rank} of 6" in text
     assert "How good suggestions are" in text
     assert "draws" in text
@@ -151,7 +152,7 @@ def test_an_evaluation_that_cannot_be_read_is_named(collection):
 
 def test_a_collection_that_is_not_fitted_is_told_what_to_do(tmp_path):
     with (
-        Collection.create(tmp_path / "c", [Item("a"), Item("b")], words=[("a", "x", 1)]) as bare,
+        Collection.create(tmp_path / "c", [Item("a"), Item("b")], annotations=[("a", "x", 1)]) as bare,
         pytest.raises(ValueError, match="no assignments yet"),
     ):
         report(bare)
@@ -163,7 +164,7 @@ def test_everything_tagged_leaves_nothing_out(tmp_path):
         for n, text in enumerate(("mail here", "mail there", "game here", "game there"))
     ]
     words = [(str(n), "mail" if n < 2 else "game", 1) for n in range(4)]
-    with Collection.create(tmp_path / "c", items, words=words, settings=Settings(n_neighbors=2)) as small:
+    with Collection.create(tmp_path / "c", items, annotations=words, settings=Settings(n_neighbors=2)) as small:
         fit(small)
         facts = gather(small)
         assert facts.questions == []
@@ -173,8 +174,8 @@ def test_everything_tagged_leaves_nothing_out(tmp_path):
 
 def test_needs_count_what_is_said_and_what_is_suggested(collection):
     facts = gather(collection)
-    rows = Opinions.of(collection).suggestions(top=5)
-    G = sp.csc_array(collection.annotations().G)
+    rows = TagSuggester.from_collection(collection).suggestions(top=5)
+    G = sp.csc_array(collection.annotation_matrix().G)
     names = collection.names()
     for need in facts.needs:
         assert need.suggested == sum(row.tag == need.tag for row in rows)

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 
 import lass
 from lass.learning.predictors.holdout import split
-from lass.tagging.completion import complete, scores, weigh
-from lass.tagging.evaluation import Evaluation, Figure, evaluate, picture, tables
-from lass.tagging.evaluation.metrics import judge
-from lass.tagging.evaluation.result import ALONE, Outcome
+from lass.tagging.completion import complete, scores, with_scores
+from lass.tagging.evaluation import Evaluation, MetricValues, evaluate, plot_evaluation, tables
+from lass.tagging.evaluation.metrics import compute_metrics
+from lass.tagging.evaluation.result import ALONE, SituationResult
 from lass.tagging.evaluation.tables import summary
 
 LASS = "LASS"
@@ -57,12 +57,12 @@ def test_the_figures_of_lass_are_those_of_its_scores(data, found):
         lam = "auto"
         for seed in range(2):
             parts = split(G, np.arange(G.shape[0]), name, 0.5, seed)
-            completed = complete(W, parts.visible, lam)
-            lam = completed.lam  # chosen in the first draw
-            assert outcome.chosen == completed.lam
-            weighed = weigh(completed, features=X, groups=parts.groups)
-            for method, answer in ((ALONE, completed), (LASS, weighed)):
-                expected = judge(scores(answer)[parts.rows], parts, 2, seed)
+            model = complete(W, parts.visible, lam)
+            lam = model.lam  # chosen in the first draw
+            assert outcome.chosen == model.lam
+            weighed = with_scores(model, features=X, groups=parts.groups)
+            for method, answer in ((ALONE, model), (LASS, weighed)):
+                expected = compute_metrics(scores(answer)[parts.rows], parts, 2, seed)
                 assert {
                     metric: row.seeds[seed] for metric, row in outcome.methods[method].items()
                 } == expected
@@ -105,14 +105,14 @@ def test_the_curve_goes_over_lam_and_the_best_is_picked(found):
         best = outcome.best_lam()
         assert outcome.curve[best]["f1"].mean == max(row["f1"].mean for row in outcome.curve.values())
     sums = {lam: sum(one.curve[lam]["f1"].mean for one in found.situations.values()) for lam in lams}
-    assert sums[found.picked_lam()] == max(sums.values())
+    assert sums[found.best_lam()] == max(sums.values())
 
 
 def test_means_and_standard_errors():
-    figure = Figure([0.1, 0.2, 0.6])
+    figure = MetricValues([0.1, 0.2, 0.6])
     assert figure.mean == pytest.approx(0.3)
     assert figure.error == pytest.approx(statistics.stdev(figure.seeds) / math.sqrt(3))
-    assert str(Figure([0.5])) == "50.0"
+    assert str(MetricValues([0.5])) == "50.0"
 
 
 def test_json_there_and_back(found, tmp_path):
@@ -121,7 +121,7 @@ def test_json_there_and_back(found, tmp_path):
     told = json.loads((tmp_path / "e.json").read_text())
     f1 = told["situations"]["items"]["methods"][LASS]["f1"]
     assert f1["mean"] == pytest.approx(np.mean(f1["seeds"]))
-    assert told["lam"] == found.picked_lam()
+    assert told["lam"] == found.best_lam()
     assert [path.name for path in tmp_path.iterdir()] == ["e.json"]
 
 
@@ -161,8 +161,8 @@ def test_the_best_of_a_column_is_bold_whoever_it_is(found):
 
 
 def outcome_of(ours, theirs):
-    figures = {LASS: {"f1": Figure(ours)}, "popularity": {"f1": Figure(theirs)}}
-    return Outcome([1], [1], figures, {}, 0.5)
+    figures = {LASS: {"f1": MetricValues(ours)}, "popularity": {"f1": MetricValues(theirs)}}
+    return SituationResult([1], [1], figures, {}, 0.5)
 
 
 def test_the_summary_says_who_is_ahead():
@@ -183,8 +183,8 @@ def test_a_picture_in_every_format_is_the_same_every_time(found, tmp_path):
     heads = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     for kind, head in heads.items():
         first, second = tmp_path / f"1.{kind}", tmp_path / f"2.{kind}"
-        picture(found, first)
-        picture(found, second)
+        plot_evaluation(found, first)
+        plot_evaluation(found, second)
         assert first.read_bytes().startswith(head)
         assert first.read_bytes() == second.read_bytes()
 

@@ -8,7 +8,7 @@ from test_evaluation import blobs
 from lass.baselines import harmonic as harmonic_labels
 from lass.learning.predictors.holdout import split
 from lass.tagging.evaluation.baselines import Task, harmonic, linear, neighbours, popularity
-from lass.tagging.evaluation.metrics import judge
+from lass.tagging.evaluation.metrics import compute_metrics
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +26,9 @@ def test_nothing_that_is_hidden_is_seen(data):
     """Words that only differ where they are hidden give the same answers."""
     X, W, G = data
     parts = split(G, np.arange(G.shape[0]), "items", 0.5, 0)
-    for rival in (linear, neighbours, harmonic, popularity):
-        one = rival(Task(W, X, parts, 0))
-        other = rival(Task(W, X, parts._replace(hidden=sp.csr_array(G.shape)), 0))
+    for baseline in (linear, neighbours, harmonic, popularity):
+        one = baseline(Task(W, X, parts, 0))
+        other = baseline(Task(W, X, parts._replace(hidden=sp.csr_array(G.shape)), 0))
         np.testing.assert_array_equal(one, other)
 
 
@@ -80,7 +80,7 @@ def test_the_linear_model_ranks_as_a_converged_one(task):
         [LogisticRegression(C=15.0).fit(task.features[told], target).decision_function(task.features)
          for target in targets.T], axis=1,
     )[task.split.rows]  # fmt: skip
-    ours, theirs = judge(linear(task), task.split, 2, 0), judge(expected, task.split, 2, 0)
+    ours, theirs = compute_metrics(linear(task), task.split, 2, 0), compute_metrics(expected, task.split, 2, 0)
     assert ours["f1"] == pytest.approx(theirs["f1"], abs=0.03)
     assert ours["average_precision"] == pytest.approx(theirs["average_precision"], abs=0.03)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
 from lass.learning.predictors.holdout import Split
-from lass.tagging.evaluation.metrics import METRICS, judge, places
+from lass.tagging.evaluation.metrics import METRICS, compute_metrics, rank_tags
 
 
 def problem(seed, items=30, tags=9, *, ties=False):
@@ -46,7 +46,7 @@ def test_figures_are_those_of_scikit_learn_on_lists_made_by_hand(seed, top):
              for n in range(len(truth))]
         ),
     }  # fmt: skip
-    found = judge(scores, split, top, seed=0)
+    found = compute_metrics(scores, split, top, seed=0)
     assert set(found) == set(METRICS)
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, abs=1e-12), name
@@ -55,7 +55,7 @@ def test_figures_are_those_of_scikit_learn_on_lists_made_by_hand(seed, top):
 def test_a_perfect_and_a_wrong_list():
     _, split = problem(1)
     truth = split.hidden.toarray()
-    best, worst = judge(truth, split, 5, 0), judge(-truth, split, 1, 0)
+    best, worst = compute_metrics(truth, split, 5, 0), compute_metrics(-truth, split, 1, 0)
     assert best["recall"] > 0.9
     for name in ("reciprocal_rank", "average_precision", "ndcg", "coverage"):
         assert best[name] == pytest.approx(1.0)
@@ -65,7 +65,7 @@ def test_a_perfect_and_a_wrong_list():
 def test_stated_tags_are_never_in_the_lists():
     scores, split = problem(2)
     scores[split.visible.toarray() != 0] = 100.0
-    place = places(scores, split.visible, np.random.default_rng(0))
+    place = rank_tags(scores, split.visible, np.random.default_rng(0))
     stated = split.visible.toarray() != 0
     free = (~stated).sum(axis=1)[:, None]
     assert (place[~stated] < np.broadcast_to(free, place.shape)[~stated]).all()
@@ -75,19 +75,19 @@ def test_stated_tags_are_never_in_the_lists():
 def test_what_a_method_never_suggests_still_comes_before_what_is_stated():
     stated = sp.csr_array(np.tile([1.0, 0.0, 0.0], (50, 1)))
     scores = np.tile([9.0, -np.inf, -np.inf], (50, 1))
-    assert (places(scores, stated, np.random.default_rng(0))[:, 0] == 2).all()
+    assert (rank_tags(scores, stated, np.random.default_rng(0))[:, 0] == 2).all()
     assert np.isposinf(scores[:, 1:] * -1).all()  # and the scores are left as they were
 
 
 def test_ties_are_broken_by_chance_and_not_by_the_order_of_the_columns():
     scores, split = problem(3, items=4000, ties=True)
-    found = judge(np.zeros_like(scores), split, 1, 0)["precision"]
+    found = compute_metrics(np.zeros_like(scores), split, 1, 0)["precision"]
     turned = split._replace(
         visible=sp.csr_array(split.visible[:, ::-1]), hidden=sp.csr_array(split.hidden[:, ::-1])
     )
-    again = judge(np.zeros_like(scores), turned, 1, 0)["precision"]
+    again = compute_metrics(np.zeros_like(scores), turned, 1, 0)["precision"]
     stated, truth = split.visible.toarray() != 0, split.hidden.toarray()
     by_chance = (truth.sum(axis=1) / (~stated).sum(axis=1)).mean()
     assert found == pytest.approx(by_chance, abs=0.03)
     assert again == pytest.approx(by_chance, abs=0.03)
-    assert judge(scores, split, 1, 0) == judge(scores, split, 1, 0)
+    assert compute_metrics(scores, split, 1, 0) == compute_metrics(scores, split, 1, 0)

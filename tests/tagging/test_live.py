@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 import lass
-from lass.collection import Collection
-from lass.tagging import Live, Progress
+from lass import Collection
+from lass.tagging import LiveModel, Progress
 
 
 @pytest.fixture
@@ -16,22 +16,22 @@ def collection(own_packages):
 
 
 def untagged(live):
-    G = live.completed.solution.problem.G
+    G = live.model.solution.problem.G
     return int(np.flatnonzero(np.diff(G.indptr) == 0)[0])
 
 
 def test_a_word_is_taken_in_and_the_gap_is_certified(collection):
-    live = Live(collection)
-    live.learn(collection.annotations())
-    before = live.completed.solution
+    live = LiveModel(collection)
+    live.update(collection.annotation_matrix())
+    before = live.model.solution
     row = untagged(live)
-    tag = live.words.names[int(live.completed.scores.best[row, 3])]
+    tag = live.annotations.names[int(live.model.scores.top_tags[row, 3])]
     collection.annotate(collection.ids()[row], {tag: 1})
-    words = collection.annotations()
-    learnt = live.learn(words)
-    after = live.completed.solution
+    words = collection.annotation_matrix()
+    learnt = live.update(words)
+    after = live.model.solution
     column = words.names.index(tag)
-    assert live.words.number == collection.revision()
+    assert live.annotations.number == collection.revision()
     assert row in learnt.rows
     assert after.Z[row, column] > before.Z[row, column] + 0.05
     anew = lass.solve(after.problem, tol=1e-9)
@@ -42,17 +42,17 @@ def test_a_word_is_taken_in_and_the_gap_is_certified(collection):
 
 def test_following_ends_where_beginning_anew_does(collection):
     """Scores of the rows nearby right after a word are close to those after hearing everything anew."""
-    live = Live(collection)
-    live.learn(collection.annotations())
-    live.renew()
+    live = LiveModel(collection)
+    live.update(collection.annotation_matrix())
+    live.rescore()
     row = untagged(live)
-    tag = live.words.names[int(live.completed.scores.best[row, 0])]
+    tag = live.annotations.names[int(live.model.scores.top_tags[row, 0])]
     collection.annotate(collection.ids()[row], {tag: 1})
-    before = live.completed.scores.values.copy()
-    learnt = live.learn(collection.annotations())
-    quick = live.completed.scores.values[learnt.rows[:50]]
-    live.renew()
-    thorough = live.completed.scores.values[learnt.rows[:50]]
+    before = live.model.scores.values.copy()
+    learnt = live.update(collection.annotation_matrix())
+    quick = live.model.scores.values[learnt.rows[:50]]
+    live.rescore()
+    thorough = live.model.scores.values[learnt.rows[:50]]
     assert np.abs(quick - thorough).max() < 0.15
     own = list(learnt.rows[:50]).index(row)
     moved = np.abs(thorough[own] - before[row])
@@ -61,42 +61,42 @@ def test_following_ends_where_beginning_anew_does(collection):
 
 
 def test_readers_keep_what_they_have(collection):
-    live = Live(collection)
-    live.learn(collection.annotations())
-    live.renew()
-    completed, words = live.state
-    Z, scores = completed.solution.Z.copy(), completed.scores.values.copy()
+    live = LiveModel(collection)
+    live.update(collection.annotation_matrix())
+    live.rescore()
+    model, words = live.state
+    Z, scores = model.solution.Z.copy(), model.scores.values.copy()
     row = untagged(live)
     collection.annotate(collection.ids()[row], {words.names[0]: 1})
-    live.learn(collection.annotations())
-    assert (completed.solution.Z == Z).all()
-    assert (completed.scores.values == scores).all()
+    live.update(collection.annotation_matrix())
+    assert (model.solution.Z == Z).all()
+    assert (model.scores.values == scores).all()
 
 
 def test_a_new_tag_and_an_undo_are_followed(collection):
-    live = Live(collection)
-    live.learn(collection.annotations())
-    live.renew()
-    count = len(live.words.names)
+    live = LiveModel(collection)
+    live.update(collection.annotation_matrix())
+    live.rescore()
+    count = len(live.annotations.names)
     item = collection.ids()[untagged(live)]
     collection.annotate(item, {"mood::sunny": 1}, new=True)
-    live.learn(collection.annotations())
-    assert live.completed.solution.Z.shape[1] == count + 1
-    assert live.completed.scores.values.shape[1] == count + 1
-    live.renew()
+    live.update(collection.annotation_matrix())
+    assert live.model.solution.Z.shape[1] == count + 1
+    assert live.model.scores.values.shape[1] == count + 1
+    live.rescore()
     row = collection.ids().index(item)
-    assert live.completed.solution.Z[row, count] > 0.3
+    assert live.model.solution.Z[row, count] > 0.3
     collection.undo()
-    live.learn(collection.annotations())
-    assert live.completed.solution.Z[row, count] < 0.01
+    live.update(collection.annotation_matrix())
+    assert live.model.solution.Z[row, count] < 0.01
 
 
 def test_renewing_can_be_ended_and_leaves_everything_as_it_was(collection):
     class Enough(Exception):  # noqa: N818
         pass
 
-    live = Live(collection)
-    live.learn(collection.annotations())
+    live = LiveModel(collection)
+    live.update(collection.annotation_matrix())
     calls = []
 
     def report(progress: Progress):
@@ -106,22 +106,22 @@ def test_renewing_can_be_ended_and_leaves_everything_as_it_was(collection):
 
     state = live.state
     with pytest.raises(Enough):
-        live.renew(report)
+        live.rescore(report)
     assert live.state is state
-    assert live.renewed == -1
-    live.renew()
-    assert live.renewed == collection.revision()
+    assert live.rescored == -1
+    live.rescore()
+    assert live.rescored == collection.revision()
 
 
 def test_many_words_at_once_equal_a_solve_from_nothing(collection):
-    live = Live(collection)
-    live.learn(collection.annotations())
+    live = LiveModel(collection)
+    live.update(collection.annotation_matrix())
     ids, names = collection.ids(), collection.names()
     generator = np.random.default_rng(0)
     words = {(ids[n], names[k]): 1 for n, k in generator.integers((len(ids), len(names)), size=(200, 2))}
     collection.annotate_all([(item, tag, value) for (item, tag), value in words.items()])
-    live.learn(collection.annotations())
-    solution = live.completed.solution
+    live.update(collection.annotation_matrix())
+    solution = live.model.solution
     anew = lass.solve(solution.problem, tol=1e-9)
     assert solution.relative_gap < 1e-3
     assert solution.objective - anew.objective <= solution.gap + 1e-9 * solution.problem.stake

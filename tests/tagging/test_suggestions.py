@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from lass.collection import Collection, Item, Settings
-from lass.tagging import Opinions, fit
+from lass import Collection
+from lass.collection import Item, Settings
+from lass.tagging import TagSuggester, fit
 
 TAGS = [f"tag{k}" for k in range(7)]
 
@@ -36,8 +37,8 @@ def collection(tmp_path):
 def asked(request, collection):
     """The collection as it was fitted, and as it is where too little is known to weigh anybody."""
     if request.param == "crowd alone":
-        stored = collection.stored("assignments")
-        kept = {name: stored.beside[name] for name in ("lam", "gap", "chosen_with", "reason")}
+        stored = collection.saved_array("assignments")
+        kept = {name: stored.extras[name] for name in ("lam", "gap", "chosen_with", "reason")}
         collection.save_assignments(stored.matrix, stored.stamp.changes, **kept)
     return collection
 
@@ -45,9 +46,9 @@ def asked(request, collection):
 def by_hand(collection):
     """Scores of all items and tags: as saved, or in loops."""
     W, Z = collection.graph.toarray(), collection.assignments
-    beside = collection.stored("assignments").beside
-    if "scores" in beside:
-        return beside["scores"].astype(float), W, Z
+    extras = collection.saved_array("assignments").extras
+    if "scores" in extras:
+        return extras["scores"].astype(float), W, Z
     result = np.full(Z.shape, 1 / Z.shape[1])
     for n in range(len(W)):
         if W[n].sum():
@@ -58,8 +59,8 @@ def by_hand(collection):
 def test_suggestions_are_the_best_of_what_nobody_spoke_of(asked):
     collection = asked
     values, W, Z = by_hand(collection)
-    G = collection.annotations().G.toarray()
-    found = Opinions.of(collection).suggestions(top=3, voices=2)
+    G = collection.annotation_matrix().G.toarray()
+    found = TagSuggester.from_collection(collection).suggestions(top=3, neighbours=2)
     expected = []
     for n in range(50):  # of the last, and perhaps others, the crowd knows nothing
         if np.ptp(values[n]) < 1e-9:
@@ -85,21 +86,21 @@ def test_suggestions_are_the_best_of_what_nobody_spoke_of(asked):
 
 
 def test_filters(collection):
-    opinions = Opinions.of(collection)
-    everything = opinions.suggestions(top=4)
+    suggester = TagSuggester.from_collection(collection)
+    everything = suggester.suggestions(top=4)
     tagged = {item for item in collection.ids() if 1 in collection.annotations_of(item).values()}
-    assert opinions.suggestions(top=4, untagged=True) == [r for r in everything if r.item not in tagged]
-    assert opinions.suggestions(top=4, tag="tag2") == [r for r in everything if r.tag == "tag2"]
-    assert opinions.suggestions(top=4, items=["i7", "i3"]) == [
+    assert suggester.suggestions(top=4, untagged=True) == [r for r in everything if r.item not in tagged]
+    assert suggester.suggestions(top=4, tag="tag2") == [r for r in everything if r.tag == "tag2"]
+    assert suggester.suggestions(top=4, items=["i7", "i3"]) == [
         r for r in everything if r.item in ("i3", "i7")
     ]
-    assert opinions.suggestions(top=4, min_score=0.3) == [r for r in everything if r.score >= 0.3]
-    assert opinions.suggestions(min_score=1.0, tag="tag1") == []
+    assert suggester.suggestions(top=4, min_score=0.3) == [r for r in everything if r.score >= 0.3]
+    assert suggester.suggestions(min_score=1.0, tag="tag1") == []
     best = {}
     for row in everything:
         best[row.item] = max(best.get(row.item, 0), row.score)
     strongest = sorted(best, key=lambda item: -best[item])[:5]
-    limited = opinions.suggestions(top=4, limit=5)
+    limited = suggester.suggestions(top=4, limit=5)
     assert list(dict.fromkeys(row.item for row in limited)) == strongest
     assert set(map(repr, limited)) == {repr(row) for row in everything if row.item in strongest}
 
@@ -107,7 +108,7 @@ def test_filters(collection):
 def test_doubts_are_stated_tags_that_are_unlikely(asked):
     collection = asked
     values, _, _ = by_hand(collection)
-    G = collection.annotations().G.toarray()
+    G = collection.annotation_matrix().G.toarray()
     usual = values.mean(axis=0)
     expected = {
         (f"i{n}", TAGS[k]): 1 + sum(values[n, j] > values[n, k] + 1e-9 for j in range(7))
@@ -115,39 +116,39 @@ def test_doubts_are_stated_tags_that_are_unlikely(asked):
         for k in range(7)
         if G[n, k] > 0 and values[n, k] < usual[k] and np.ptp(values[n]) > 1e-9
     }
-    found = Opinions.of(collection).doubts()
+    found = TagSuggester.from_collection(collection).doubtful_tags()
     assert {(row.item, row.tag) for row in found} == set(expected)
     assert [row.score for row in found] == sorted(row.score for row in found)
     for row in found:
         assert row.usual == pytest.approx(usual[TAGS.index(row.tag)], abs=1e-6)
         if row.score > 1e-6:
             assert row.rank == expected[row.item, row.tag]
-    assert Opinions.of(collection).doubts(limit=2) == found[:2]
+    assert TagSuggester.from_collection(collection).doubtful_tags(limit=2) == found[:2]
     tag = found[0].tag
-    assert Opinions.of(collection).doubts(tag=tag) == [row for row in found if row.tag == tag]
+    assert TagSuggester.from_collection(collection).doubtful_tags(tag=tag) == [row for row in found if row.tag == tag]
     item = found[-1].item
-    assert Opinions.of(collection).doubts(items=[item]) == [row for row in found if row.item == item]
+    assert TagSuggester.from_collection(collection).doubtful_tags(items=[item]) == [row for row in found if row.item == item]
 
 
 def test_wrong_questions_are_told(collection):
-    opinions = Opinions.of(collection)
+    suggester = TagSuggester.from_collection(collection)
     with pytest.raises(ValueError, match="there is no tag 'tga1'; did you mean 'tag1'"):
-        opinions.suggestions(tag="tga1")
+        suggester.suggestions(tag="tga1")
     with pytest.raises(ValueError, match="there is no item 'nobody'"):
-        opinions.doubts(items=["nobody"])
+        suggester.doubtful_tags(items=["nobody"])
     with pytest.raises(ValueError, match="top and limit must be >= 1"):
-        opinions.suggestions(top=0)
+        suggester.suggestions(top=0)
     with pytest.raises(ValueError, match="from 0 to 1; found 2"):
-        opinions.suggestions(min_score=2)
+        suggester.suggestions(min_score=2)
 
 
 def test_words_tags_and_items_that_came_after_the_fit(collection):
-    before = Opinions.of(collection).suggestions(items=["i1"])
+    before = TagSuggester.from_collection(collection).suggestions(items=["i1"])
     collection.annotate("i1", {before[0].tag: 1, "brand new": 1}, new=True)
     collection.add_items([Item("late")])
-    opinions = Opinions.of(collection)
-    after = opinions.suggestions(items=["i1"])
+    suggester = TagSuggester.from_collection(collection)
+    after = suggester.suggestions(items=["i1"])
     assert [row.tag for row in after[: len(before) - 1]] == [row.tag for row in before[1:]]
-    assert "brand new" not in {row.tag for row in opinions.suggestions(top=8)}
+    assert "brand new" not in {row.tag for row in suggester.suggestions(top=8)}
     with pytest.raises(ValueError, match="no item 'late'"):
-        opinions.suggestions(items=["late"])
+        suggester.suggestions(items=["late"])

@@ -1,21 +1,8 @@
-"""A report on a collection for the people who look after it: one page that needs nothing else.
+"""A report on a collection as one HTML page that needs no other file.
 
-Importing this takes no time: a part is loaded when it is first asked for.
+Parts are loaded when first used, so that importing takes no time.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING, Any
-
-__all__ = ["report"]
-
-if TYPE_CHECKING:
-    from lass.report.page import report
-
-
-def __getattr__(name: str) -> Any:
-    if name != "report":
-        raise AttributeError(f"module 'lass.report' has no attribute {name!r}")
-    from lass.report.page import report
-
-    return report
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

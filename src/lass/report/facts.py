@@ -1,4 +1,4 @@
-"""What a report tells, gathered from a collection and what was completed in it."""
+"""The contents of a report, gathered from a collection and its model."""
 
 from __future__ import annotations
 
@@ -9,79 +9,77 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lass.collection import Collection
+from lass.collection import CollectionStore
 from lass.collection.reading import parents
 from lass.graph import Health, health
-from lass.tagging import Doubt, Opinions, Suggestion, TagHealth, next_items, tag_health
+from lass.tagging import DoubtfulTag, Suggestion, TagCounts, TagSuggester, count_tags, next_items
 from lass.tagging.evaluation import FILE, Evaluation
+from lass.tagging.storage import saved_model
 
 #: how many of each kind a page shows
-UNTAGGED, TAGGED, DOUBTS, NEEDS, QUESTIONS = 8, 4, 12, 15, 10
-#: suggestions of an item that are shown, and those that count as asked for
+UNTAGGED, TAGGED, DOUBTFUL, DEMAND, NEXT_ITEMS = 8, 4, 12, 15, 10
+#: suggestions of an item that are shown, and those that count as demand
 SHOWN, TOP = 3, 5
 
 
-class Need(NamedTuple):
-    """A tag, the items that have it, and those it is among the first suggestions for."""
+class TagDemand(NamedTuple):
+    """A tag, the number of items that have it, and of those it is among the first suggestions for."""
 
     tag: str
-    said: int
+    stated: int
     suggested: int
 
 
 @dataclass(frozen=True)
 class Facts:
-    """All that stands in a report, without a word of HTML."""
+    """The contents of a report, without HTML."""
 
     name: str
     created: str
     graph: Health
-    tags: TagHealth
+    tags: TagCounts
     #: facet -> [(tag, items that have it)], the largest first; "" holds tags without a facet
     facets: dict[str, list[tuple[str, int]]]
     lam: float
     relative_gap: float
-    #: what to know of the scores; empty where all witnesses were heard
+    #: what limits the scores; empty if nothing does
     note: str
     #: array -> why it is out of date
     stale: dict[str, str]
-    needs: list[Need]
+    demand: list[TagDemand]
     suggestions: dict[str, list[Suggestion]]
-    doubts: list[Doubt]
-    questions: list[str]
-    #: item -> what people see of it
+    doubtful: list[DoubtfulTag]
+    next_items: list[str]
+    #: item -> title or first line
     titles: dict[str, str]
     evaluation: Evaluation | None
 
 
-def gather(collection: Collection) -> Facts:
-    """Ask a fitted collection for all of it."""
-    opinions = Opinions.of(collection)
-    words = opinions.words
-    counts = np.bincount(words.G.indices[words.G.data > 0], minlength=len(words.names)).tolist()
-    kept = [tag for tag in range(len(words.names)) if tag not in words.retired]
-    names = [words.names[tag] for tag in kept]
-    informed = np.diff(opinions.problem.G.indptr) > 0
-    stored = collection.stored("assignments")
-    assert stored is not None  # or there would be no opinions
-    untagged = opinions.suggestions(top=SHOWN, untagged=True, limit=UNTAGGED)
-    has_words = [name for name, has in zip(words.ids, informed.tolist(), strict=False) if has]
-    tagged = opinions.suggestions(top=SHOWN, items=has_words, limit=TAGGED) if has_words else []
-    shown = {item: list(rows) for item, rows in groupby([*untagged, *tagged], key=lambda row: row.item)}
-    doubts = opinions.doubts(limit=DOUBTS)
-    questions = [question.item for question in next_items(collection, QUESTIONS)]
-    named = {*shown, *questions, *(doubt.item for doubt in doubts)}
+def gather(collection: CollectionStore) -> Facts:
+    """The facts on a fitted collection."""
+    suggester, saved = TagSuggester.from_collection(collection), saved_model(collection)
+    assert saved is not None  # or there would be no suggestions
+    annotations, settings = suggester.annotations, collection.settings
+    G = annotations.G
+    counts = np.bincount(G.indices[G.data > 0], minlength=G.shape[1]).tolist()
+    used = {name: counts[tag] for tag, name in enumerate(annotations.names) if tag not in annotations.retired}
+    labelled = np.diff(suggester.problem.G.indptr) > 0
+    labelled_ids = [item for item, has in zip(annotations.ids, labelled.tolist(), strict=False) if has]
+    found = suggester.suggestions(top=SHOWN, untagged=True, limit=UNTAGGED)
+    if labelled_ids:
+        found += suggester.suggestions(top=SHOWN, items=labelled_ids, limit=TAGGED)
+    shown = {item: list(rows) for item, rows in groupby(found, key=lambda row: row.item)}
+    doubtful = suggester.doubtful_tags(limit=DOUBTFUL)
+    asked = [one.item for one in next_items(collection, NEXT_ITEMS)]
+    named = sorted({*shown, *asked, *(one.item for one in doubtful)})
     file = collection.path / FILE
     return Facts(
-        name=collection.settings.name, created=collection.settings.created,
-        graph=health(opinions.problem.W, informed), tags=tag_health(words),
-        facets=facets(names, [counts[tag] for tag in kept]),
-        lam=float(stored.beside["lam"]), relative_gap=float(stored.beside["gap"][1]),
-        note=opinions.completed.note,
-        stale=collection.stale(),
-        needs=_needs(opinions, dict(zip(words.names, counts, strict=True))), suggestions=shown, doubts=doubts,
-        questions=questions,
-        titles={item.id: _title(item.id, item.title, item.text) for item in collection.items(sorted(named))},
+        name=settings.name, created=settings.created, graph=health(suggester.problem.W, labelled),
+        tags=count_tags(annotations), facets=facets(list(used), list(used.values())),
+        lam=saved.lam, relative_gap=saved.relative_gap, note=suggester.model.note, stale=collection.stale(),
+        demand=_demand(suggester, dict(zip(annotations.names, counts, strict=True))), suggestions=shown,
+        doubtful=doubtful, next_items=asked,
+        titles={item.id: _title(item.id, item.title, item.text) for item in collection.get_items(named)},
         evaluation=Evaluation.load(file) if file.is_file() else None,
     )  # fmt: skip
 
@@ -102,14 +100,14 @@ def facets(names: list[str], counts: list[int]) -> dict[str, list[tuple[str, int
     return {facet: sorted(tags, key=lambda pair: (-pair[1], pair[0])) for facet, tags in ordered}
 
 
-def _needs(opinions: Opinions, said: dict[str, int]) -> list[Need]:
-    """Tags that are suggested to many items for each that has them: there a word teaches most."""
-    wanted = Counter(row.tag for row in opinions.suggestions(top=TOP, voices=0))
-    needs = [Need(tag, said[tag], count) for tag, count in wanted.items()]
-    return sorted(needs, key=lambda need: (-need.suggested / (need.said + 1), need.tag))[:NEEDS]
+def _demand(suggester: TagSuggester, stated: dict[str, int]) -> list[TagDemand]:
+    """Tags that are suggested to many items for each that has them: there an annotation helps most."""
+    wanted = Counter(row.tag for row in suggester.suggestions(top=TOP, neighbours=0))
+    found = [TagDemand(tag, stated[tag], count) for tag, count in wanted.items()]
+    return sorted(found, key=lambda one: (-one.suggested / (one.stated + 1), one.tag))[:DEMAND]
 
 
 def _title(name: str, title: str, text: str) -> str:
-    """The title where it says more than the id, else the first line of the text."""
+    """The title if it differs from the id, else the first line of the text."""
     shown = title if title and title != name else text.strip().partition("\n")[0]
     return shown if len(shown) <= 140 else shown[:139].rstrip() + "…"

@@ -22,8 +22,8 @@ def tag(name: str, *inside: str, **attributes: str) -> Markup:
     <p class="note">a &lt; b, <b>so</b></p>
     """
     named = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
-    told = "".join(f' {key}="{escape(value)}"' for key, value in named)
-    return Markup(f"<{name}{told}>{join(inside)}</{name}>")
+    written = "".join(f' {key}="{escape(value)}"' for key, value in named)
+    return Markup(f"<{name}{written}>{join(inside)}</{name}>")
 
 
 def join(parts: Iterable[str]) -> Markup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from lass.collection import Collection
+from lass.collection import CollectionStore
 from lass.report import sections
 from lass.report.facts import Facts, gather
 from lass.report.markup import Markup, join, tag
@@ -12,37 +12,37 @@ from lass.report.markup import Markup, join, tag
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def report(collection: Collection) -> str:
-    """A page on a fitted collection, for a curator.
+def write_report(collection: CollectionStore) -> str:
+    """A page on a fitted collection, for a curator, as HTML.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from lass.collection import Collection, Item, Settings
+    >>> from lass.collection import CollectionStore, Item, Settings
     >>> from lass.tagging import fit
-    >>> from lass.report import report
+    >>> from lass.report import write_report
     >>> texts = ["reads mail", "mail and news", "news reader", "a chess game", "a card game", "chess cards"]
     >>> items = [Item(str(n), text=text) for n, text in enumerate(texts)]
-    >>> with TemporaryDirectory() as folder:
-    ...     words = [("0", "mail", 1), ("3", "game", 1)]
-    ...     how = Settings(n_neighbors=2)
-    ...     with Collection.create(f"{folder}/programs", items, words=words, settings=how) as programs:
-    ...         done = fit(programs)
-    ...         page = report(programs)
+    >>> known = [("0", "mail", 1), ("3", "game", 1)]
+    >>> with TemporaryDirectory() as folder, CollectionStore.create(
+    ...     f"{folder}/programs", items, annotations=known, settings=Settings(n_neighbors=2)
+    ... ) as programs:
+    ...     result = fit(programs)
+    ...     page = write_report(programs)
     >>> page[:15], "programs" in page
     ('<!DOCTYPE html>', True)
     """
-    return page(gather(collection))
+    return render(gather(collection))
 
 
-def page(facts: Facts) -> str:
-    """The page that tells these facts."""
+def render(facts: Facts) -> str:
+    """The page with these facts."""
     parts = {
         "What is in it": sections.overview(facts),
         "How far to trust it": sections.trust(facts),
         "Tags to add": sections.suggested(facts),
-        "Tags to doubt": sections.doubted(facts),
-        "Where a word helps most": sections.need(facts),
+        "Tags to check": sections.doubtful(facts),
+        "Where annotations help most": sections.demand(facts),
     }
     if facts.evaluation is not None:
         parts["How good suggestions are"] = sections.evaluated(facts.evaluation)

@@ -1,4 +1,4 @@
-"""The parts of a report, each a heading and what it says."""
+"""The sections of a report."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Sequence
 from lass.report.facts import TOP, Facts
 from lass.report.markup import Markup, join, table, tag
 from lass.tagging import Suggestion
-from lass.tagging.evaluation import Evaluation, picture
+from lass.tagging.evaluation import Evaluation, plot_evaluation
 from lass.tagging.evaluation.metrics import METRICS
 from lass.tagging.evaluation.result import OURS
-from lass.tagging.evaluation.tables import COLUMNS, WORDS, summary
+from lass.tagging.evaluation.tables import COLUMNS, SITUATION_TITLES, summary
 
-#: tags of a facet that are seen at once
+#: tags of a facet that are shown unfolded
 FEW = 6
 
 
 def overview(facts: Facts) -> Markup:
     """The counts, and whether anything is out of date."""
-    said = facts.tags
+    counts = facts.tags
     cards = [
-        (f"{said.items:,}", "items"),
-        (f"{said.tagged:,}", f"with tags ({said.tagged / max(said.items, 1):.0%})"),
-        (f"{said.tags:,}", "different tags"),
-        (f"{said.positive:,}", f"words, {said.positive / max(said.tagged, 1):.1f} a tagged item"),
-        (f"{said.negative:,}", "words that say no"),
+        (f"{counts.items:,}", "items"),
+        (f"{counts.tagged:,}", f"with tags ({counts.tagged / max(counts.items, 1):.0%})"),
+        (f"{counts.tags:,}", "different tags"),
+        (f"{counts.positive:,}", f"annotations, {counts.positive / max(counts.tagged, 1):.1f} a tagged item"),
+        (f"{counts.negative:,}", "negative annotations"),
     ]
     numbers = tag("div", *(tag("div", tag("b", n), tag("span", what)) for n, what in cards), class_="cards")
     notes = [tag("p", f"Out of date: {name} ({why}).", class_="warning") for name, why in facts.stale.items()]
@@ -33,19 +33,22 @@ def overview(facts: Facts) -> Markup:
 
 
 def trust(facts: Facts) -> Markup:
-    """The certificate and the graph in words."""
+    """The certificate and the graph."""
     graph = facts.graph
     proof = (
-        f"What was completed is provably close to the best answer there is: at most {facts.relative_gap:.2%} "
-        f"of what all words together are worth is missing. lam is {facts.lam:.3g}."
+        f"The assignments are certified optimal to within {facts.relative_gap:.2%} (relative gap), at lam = "
+        f"{facts.lam:.3g}."
     )
-    ties = (
-        f"{graph.n_items:,} items are tied by {graph.n_edges:,} similarities; {graph.largest_component:.1%} "
-        f"of them hang together, {graph.n_isolated:,} have no tie at all."
+    edges = (
+        f"{graph.n_items:,} items are connected by {graph.n_edges:,} edges; {graph.largest_component:.1%} "
+        f"of them are in one component, {graph.n_isolated:,} have no edges."
     )
-    if graph.n_uninformed_items:
-        ties += f" No word reaches {graph.n_uninformed_items:,} items: nothing can be suggested there."
-    warnings = graph.warnings or ["Nothing to worry about."]
+    if graph.n_unlabelled_items:
+        edges += (
+            f" {graph.n_unlabelled_items:,} items are not connected to any annotated item: nothing can be "
+            "suggested for them."
+        )
+    warnings = graph.warnings or ["The graph has no problems."]
     kind = "warning" if graph.warnings else "good"
     rare = [
         tag("p", f"{len(names):,} tags have {what}: {', '.join(names[:8])}{' …' if len(names) > 8 else ''}")
@@ -54,11 +57,11 @@ def trust(facts: Facts) -> Markup:
     ]
     notes = (tag("p", warning[:1].upper() + warning[1:], class_=kind) for warning in warnings)
     missing = [tag("p", facts.note)] if facts.note else []
-    return join([tag("p", proof), *missing, tag("p", ties), *notes, *rare])
+    return join([tag("p", proof), *missing, tag("p", edges), *notes, *rare])
 
 
 def hierarchy(facts: Facts) -> Markup:
-    """Every tag under its facet, as long as it is frequent."""
+    """Every tag under its facet, with a bar for the number of items."""
     most = max((count for tags in facts.facets.values() for _, count in tags), default=1) or 1
 
     def line(name: str, facet: str, count: int) -> Markup:
@@ -75,28 +78,28 @@ def hierarchy(facts: Facts) -> Markup:
     return tag("div", *parts, class_="facets")
 
 
-def need(facts: Facts) -> Markup:
-    """Tags and items where a word teaches most."""
-    rows = [(row.tag, f"{row.said:,}", f"{row.suggested:,}") for row in facts.needs]
-    said = tag(
-        "p", f"Tags that come up among the first {TOP} suggestions of many items for each that has them. "
-        "A word on these, yes or no, settles most.",
+def demand(facts: Facts) -> Markup:
+    """Tags and items for which an annotation helps most."""
+    rows = [(row.tag, f"{row.stated:,}", f"{row.suggested:,}") for row in facts.demand]
+    lead = tag(
+        "p", f"Tags among the first {TOP} suggestions of many items for each item that has them. "
+        "Accepting or rejecting these helps most.",
     )  # fmt: skip
-    parts = [said, table(["tag", "items that have it", "items it is suggested to"], rows, 2)]
-    if facts.questions:
-        parts.append(tag("p", "Items without a word whose tags would teach most about others:"))
-        parts.append(tag("ol", *(tag("li", _item(facts, name)) for name in facts.questions)))
+    parts = [lead, table(["tag", "items that have it", "items it is suggested to"], rows, 2)]
+    if facts.next_items:
+        parts.append(tag("p", "Items without annotations whose tags would change most for others:"))
+        parts.append(tag("ol", *(tag("li", _item(facts, name)) for name in facts.next_items)))
     return join(parts)
 
 
 def suggested(facts: Facts) -> Markup:
-    """Some items with tags to add, and who speaks for them."""
+    """Some items with tags to add, and their supporting neighbours."""
     if not facts.suggestions:
         return tag("p", "There is nothing to suggest.")
-    bar = "a tag's share of what similar items say" if facts.note else "how likely a tag is"
+    bar = "the tag's mean share among similar items" if facts.note else "the probability of the tag"
     lead = tag(
-        "p", f"The surest suggestions, the items' own words on them left out. A bar is {bar}; "
-        "behind it the neighbours that speak for it.",
+        "p", f"The suggestions with the highest scores. A score is {bar}; "
+        "behind it are the neighbours that support the tag most.",
     )  # fmt: skip
     cards = (
         tag("div", tag("h3", _item(facts, name)), tag("ul", *map(_line, rows)), class_="item")
@@ -105,36 +108,37 @@ def suggested(facts: Facts) -> Markup:
     return join([lead, tag("div", *cards, class_="items")])
 
 
-def doubted(facts: Facts) -> Markup:
-    """Stated tags that no neighbour speaks for."""
-    if not facts.doubts:
-        return tag("p", "No stated tag stands out.")
-    rows = [(_item(facts, row.item), row.tag, f"{row.rank:,} of {facts.tags.tags:,}") for row in facts.doubts]
-    lead = tag("p", "Stated tags that everybody else says least for. Many are right all the same.")
-    return join([lead, table(["item", "stated tag", "its place by everybody else"], rows, 1)])
+def doubtful(facts: Facts) -> Markup:
+    """Stated tags with low scores."""
+    if not facts.doubtful:
+        return tag("p", "No stated tag has a low score.")
+    total = f"{facts.tags.tags:,}"
+    rows = [(_item(facts, row.item), row.tag, f"{row.rank:,} of {total}") for row in facts.doubtful]
+    lead = tag("p", "Stated tags with the lowest scores. Many of them are right all the same.")
+    return join([lead, table(["item", "stated tag", "rank by score"], rows, 1)])
 
 
 def evaluated(evaluation: Evaluation) -> Markup:
-    """The saved evaluation: picture, tables and sentences."""
+    """The saved evaluation: figure, tables and sentences."""
     drawing = io.StringIO()
-    picture(evaluation, drawing)
+    plot_evaluation(evaluation, drawing)
     svg = Markup(drawing.getvalue()[drawing.getvalue().index("<svg") :])
     parts = [tag("div", svg, class_="picture", role="img", aria_label="F1 of all methods; LASS by lam")]
     heads = ["method", *(head.format(top=evaluation.top) for head in COLUMNS)]
-    for name, outcome in evaluation.situations.items():
+    for name, result in evaluation.situations.items():
         rows: list[Sequence[str]] = []
-        for method in outcome.ranked():
-            figures = [outcome.methods[method][metric] for metric in COLUMNS.values()]
-            cells = [str(figures[0]), *(f"{100 * figure.mean:.1f}" for figure in figures[1:])]
+        for method in result.ranked():
+            values = [result.methods[method][metric] for metric in COLUMNS.values()]
+            cells = [str(values[0]), *(f"{100 * one.mean:.1f}" for one in values[1:])]
             rows.append([tag("b", method) if method == OURS else method, *cells])
-        heading = WORDS.get(name, name)
+        heading = SITUATION_TITLES.get(name, name)
         parts += [tag("h3", heading[:1].upper() + heading[1:]), table(heads, rows, len(COLUMNS))]
     meaning = (
         tag("li", tag("b", head), f": {METRICS[metric]}")
         for head, metric in zip(heads[1:], COLUMNS.values(), strict=True)
     )
-    told = tag("ul", *(tag("li", line) for line in summary(evaluation)))
-    return join([*parts, told, tag("details", tag("summary", "What the columns mean"), tag("ul", *meaning))])
+    lines = tag("ul", *(tag("li", line) for line in summary(evaluation)))
+    return join([*parts, lines, tag("details", tag("summary", "What the columns mean"), tag("ul", *meaning))])
 
 
 def _item(facts: Facts, name: str) -> Markup:

@@ -1,9 +1,386 @@
-"""Collections in Python: make or open one, fit, look at suggestions, tag."""
+"""Collections in Python, as short as on the command line: create or open, fit, suggest, tag, export."""
 
 from __future__ import annotations
 
-from lass.collection import CollectionStore
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lass.collection import Annotation, CollectionStore, Item
+from lass.collection.importing import read_new
+from lass.collection.writing import check_ending, write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lass.solvers.placement import Engine
+    from lass.tagging import DoubtfulTag, FitResult, NextItem, ProgressCallback, Suggestion
+    from lass.tagging.evaluation import Evaluation
+    from lass.tagging.evaluation.evaluating import StepCallback
+
+    Rows = list[Suggestion]
+else:
+    Rows = list
+
+
+class Suggestions(Rows):
+    """A list of :class:`Suggestion` rows: item, tag, score, rank, because, neighbours.
+
+    ``note`` is a sentence on what limits the scores, empty if nothing does.
+    """
+
+    def __init__(self, rows: Iterable[Suggestion] = (), note: str = "") -> None:
+        super().__init__(rows)
+        self.note = note
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame with one row a suggestion."""
+        import pandas as pd
+
+        from lass.tagging.export_rows import SUGGESTION_COLUMNS, suggestion_rows
+
+        return pd.DataFrame(suggestion_rows(self), columns=list(SUGGESTION_COLUMNS))
+
+    def __repr__(self) -> str:
+        """A line a suggestion; of many, the first and the number of the others."""
+        if not self:
+            return "no suggestions"
+        widths = [max(len(row[column]) for row in self[:SHOWN]) for column in (0, 1)]
+        lines = [
+            f"{row.item:<{widths[0]}}  {row.tag:<{widths[1]}}  {_score(row.score)}  {_reasons(row)}".rstrip()
+            for row in self[:SHOWN]
+        ]
+        if len(self) > SHOWN:
+            lines.append(f"... and {len(self) - SHOWN:,} more")
+        return "\n".join(lines)
+
+
+#: suggestions that are printed
+SHOWN = 20
+
+
+def _score(score: float | None) -> str:
+    return "    -" if score is None else f"{score:.3f}"
+
+
+def _reasons(row: Suggestion) -> str:
+    """The predictors that add most to the score, else the supporting neighbours."""
+    strongest = [name for name, part in list(row.because.items())[:2] if part > 0]
+    return ", ".join(strongest or [neighbour.item for neighbour in row.neighbours])
 
 
 class Collection(CollectionStore):
-    """A collection that fits itself and suggests tags."""
+    """Items, tags and annotations in a folder, a model of them, and its suggestions.
+
+    Made by :func:`lass.create` or :func:`lass.open`. Several programs may have the folder open at once; every
+    method that changes something returns after the change is on the disk.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import lass
+    >>> texts = ["reads mail", "mail and news", "news reader", "a chess game", "a card game", "chess cards"]
+    >>> folder = TemporaryDirectory()
+    >>> programs = lass.create(f"{folder.name}/programs", texts, tags=[("0", "mail"), ("3", "game")])
+    >>> result = programs.fit()
+    >>> [(row.item, row.tag) for row in programs.suggest(top=1, untagged=True)]
+    [('1', 'mail'), ('2', 'mail'), ('4', 'game'), ('5', 'game')]
+    >>> programs.tag("1", "mail", "-game")
+    [3, 4]
+    >>> programs.annotations[-1]
+    Annotation(item='3', tag='game', value=1)
+    >>> programs.close(); folder.cleanup()
+    """
+
+    @property
+    def items(self) -> list[Item]:
+        """All items."""
+        return self.get_items()
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags in use."""
+        retired = self.retired()
+        return [name for column, name in enumerate(self.names()) if column not in retired]
+
+    @property
+    def annotations(self) -> list[Annotation]:
+        """All annotations (item, tag, value), in the order of the items."""
+        from lass.tagging.export_rows import annotation_rows
+
+        return [Annotation(**row) for row in annotation_rows(self)]
+
+    def tag(self, item: str, *tags: str, who: str = "", new: bool = False) -> list[int]:
+        """State which tags an item has, and with a minus in front which it does not have.
+
+        Parameters
+        ----------
+        item : str
+            Its id.
+        *tags : str
+            ``"field::biology"``, or ``"-game::arcade"``.
+        who : str
+            Who states it, for the log.
+        new : bool
+            Make tags that are not there yet.
+
+        Returns
+        -------
+        list of int
+            The numbers of the changes in the log; :meth:`undo` reverses them together.
+        """
+        if not tags:
+            raise ValueError('tags must name at least one, such as "mail" or "-game"; found none')
+        for name in tags:
+            if not isinstance(name, str) or not name.removeprefix("-"):
+                raise ValueError(f'tags must be texts such as "mail" or "-game"; found {name!r}')
+        signed = [(item, name.removeprefix("-"), -1 if name.startswith("-") else 1) for name in tags]
+        return self.annotate_all(signed, who=who, new=new)
+
+    def fit(
+        self,
+        *,
+        report: ProgressCallback | None = None,
+        engine: Engine | None = None,
+        **settings: Any,
+    ) -> FitResult:
+        """Bring features, graph, assignments and scores up to date, and save them.
+
+        Parameters
+        ----------
+        report : callable, optional
+            Called with the progress of each stage.
+        engine : callable, optional
+            Solves elsewhere, as in :func:`lass.solve`.
+        **settings
+            Settings to change before: ``lam``, ``smoothing``, ``n_neighbors`` or ``metric``. They stay,
+            unless the collection cannot be fitted with them.
+
+        Returns
+        -------
+        FitResult
+            With a certificate and the health of the graph.
+        """
+        from lass.tagging.pipeline import fit
+        from lass.tagging.progress import ignore_progress
+
+        if not settings:
+            return fit(self, report or ignore_progress, engine=engine)
+        before = self.settings
+        self.change_settings(**settings)
+        try:
+            return fit(self, report or ignore_progress, engine=engine)
+        except BaseException:
+            self.change_settings(**{key: getattr(before, key) for key in settings})
+            raise
+
+    def suggest(
+        self,
+        *,
+        top: int = 5,
+        items: Iterable[str] | None = None,
+        tag: str | None = None,
+        untagged: bool = False,
+        min_score: float = 0.0,
+        limit: int | None = None,
+        neighbours: int = 3,
+    ) -> Suggestions:
+        """Tags that items may be missing, by the last :meth:`fit`.
+
+        Parameters
+        ----------
+        top : int
+            Tags an item, at most.
+        items : iterable of str, optional
+            Only items with these ids.
+        tag : str, optional
+            Only this tag, where it is among the ``top``.
+        untagged : bool
+            Only items without tags.
+        min_score : float
+            Leave out lower scores.
+        limit : int, optional
+            Items, at most: those with the highest scores. By default all, in the order of the collection.
+        neighbours : int
+            Supporting neighbours of each tag, at most.
+
+        Returns
+        -------
+        Suggestions
+            A list of rows (item, tag, score, rank, because, neighbours) with ``to_pandas``; the score is None
+            where too little is known to give one.
+        """
+        if isinstance(items, str):
+            raise ValueError(f"items must be a list of ids; found the text {items!r}. Pass [{items!r}]")
+        from lass.tagging.suggestions import TagSuggester
+
+        suggester = TagSuggester.from_collection(self)
+        found = suggester.suggestions(
+            top=top, items=items, tag=tag, untagged=untagged, min_score=min_score, limit=limit,
+            neighbours=neighbours,
+        )  # fmt: skip
+        return Suggestions(found, suggester.model.note)
+
+    def doubtful_tags(
+        self, *, items: Iterable[str] | None = None, tag: str | None = None, limit: int | None = None
+    ) -> list[DoubtfulTag]:
+        """Stated tags with a score below the mean score of the tag, the lowest first."""
+        from lass.tagging.suggestions import TagSuggester
+
+        return TagSuggester.from_collection(self).doubtful_tags(items=items, tag=tag, limit=limit)
+
+    def next_items(self, top: int = 10) -> list[NextItem]:
+        """Untagged items whose tags would change most of the other assignments."""
+        from lass.tagging.item_selection import next_items
+
+        return next_items(self, top)
+
+    def evaluate(
+        self,
+        *,
+        hide: float = 0.5,
+        situations: Sequence[str] | None = None,
+        seeds: int = 3,
+        group: str | None = None,
+        top: int = 5,
+        report: StepCallback | None = None,
+    ) -> Evaluation:
+        """Hide some of the known tags, and measure how well LASS and the baselines predict them.
+
+        Parameters
+        ----------
+        hide : float
+            The share to hide.
+        situations : sequence of {"scattered", "items"}, optional
+            Hide some tags of every item, or all tags of some items; by default both.
+        seeds : int
+            How often tags are drawn to be hidden.
+        group : str, optional
+            A field of the items: those with the same value are hidden together. By default the one
+            called group or source, if there is one; "" for none.
+        top : int
+            Suggestions an item.
+        report : callable, optional
+            Called with a description of the step, the number of steps done and of all steps.
+        """
+        from lass.learning.predictors.holdout import SITUATIONS
+        from lass.tagging.evaluation import evaluate_collection
+
+        return evaluate_collection(
+            self, hide=hide, situations=situations or tuple(SITUATIONS), seeds=seeds, group=group, top=top,
+            report=report,
+        )  # fmt: skip
+
+    def export(self, path: str | Path, *, what: str = "annotations", min_share: float = 0.01) -> int:
+        """Write annotations, as :func:`lass.create` reads them, or assignments to a table; the number of rows.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in .csv, .tsv, .jsonl, .json or .parquet.
+        what : {"annotations", "assignments"}
+        min_share : float
+            Of assignments: leave smaller shares out.
+        """
+        check_ending(Path(path), "path")
+        columns, rows = self.export_rows(what, min_share)
+        found = list(rows)
+        write_rows(Path(path), columns, found)
+        return len(found)
+
+    def export_rows(
+        self, what: str = "annotations", min_share: float = 0.01
+    ) -> tuple[tuple[str, ...], Iterable[dict[str, Any]]]:
+        """The columns and rows that :meth:`export` writes."""
+        from lass.tagging import export_rows as tables
+
+        if what == "annotations":
+            return tables.ANNOTATION_COLUMNS, tables.annotation_rows(self)
+        if what == "assignments":
+            return tables.ASSIGNMENT_COLUMNS, tables.assignment_rows(self, min_share)
+        raise ValueError(f"what must be annotations or assignments; found {what!r}")
+
+
+def open(folder: str | Path, *, read_only: bool = False) -> Collection:
+    """The collection in a folder, see :class:`Collection`.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Made by :func:`create` or ``lass init``. A collection of an older version is brought up to date.
+    read_only : bool
+        Change nothing, not even the format of the files.
+    """
+    return Collection(folder, read_only=read_only)
+
+
+def create(
+    folder: str | Path, items: Any, *, id: str | None = None, title: str | None = None,
+    text: str | Iterable[str] = (), tags: Any = None, tag_column: str | None = None, vectors: Any = None,
+    edges: Any = None, numeric: str | Iterable[str] = (), embed: str | None = None,
+    metric: str | None = None, n_neighbors: int = 30, name: str = "", skip_bad: bool = False, **reading: Any,
+) -> Collection:  # fmt: skip
+    """Make a collection in a new folder, whole or not at all.
+
+    Items are compared by their texts, or by one of ``vectors``, ``edges``, ``numeric`` and ``embed``.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where nothing is yet, or an empty folder.
+    items : path, DataFrame, list of dict, or list of str
+        A table with one row an item (.csv, .tsv, .jsonl, .parquet), a folder of texts or pictures, a table
+        in memory, or texts, whose ids are then "0", "1", and so on.
+    id, title : str, optional
+        Columns that name an item and that it is shown by; by default id, item or key, else the first, and
+        title or name.
+    text : str or several, optional
+        Columns that describe an item; by default title, text, summary, description and the like.
+    tags : path, DataFrame, mapping or list, optional
+        Annotations: a table with item, tag and value, or item and tags, or one column a tag; a mapping from
+        items to their tags; or a list of (item, tag) or (item, tag, value). A tag with a minus in front, or
+        with the value -1, is one that the item does not have.
+    tag_column : str, optional
+        Column of the items that holds their tags.
+    vectors : path or array of shape (N, D), optional
+        One row an item.
+    edges : path, DataFrame, list of (a, b) or (a, b, weight), or matrix of shape (N, N), optional
+        Which items are similar.
+    numeric : str or several, optional
+        Columns of numbers.
+    embed : str, optional
+        Name of a sentence-embedding model.
+    metric : str, optional
+        How rows of features are compared; by default cosine, for numeric columns euclidean.
+    n_neighbors : int
+        Of an item in the graph.
+    name : str
+        Of the collection; by default that of the folder.
+    skip_bad : bool
+        Leave bad rows out, with a warning, instead of stopping at the first.
+    **reading
+        ``layout``, ``value``, ``separator`` and ``encoding``, as in
+        :func:`lass.collection.reading.read_tags`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import lass
+    >>> items = [{"id": "mutt", "text": "reads mail"}, {"id": "nethack", "text": "a dungeon game"}]
+    >>> with TemporaryDirectory() as folder:
+    ...     with lass.create(f"{folder}/programs", items, tags={"mutt": ["mail", "-game"]}) as programs:
+    ...         print(programs.tags, len(programs))
+    ['game', 'mail'] 2
+    """
+    new = read_new(
+        items=items, id=id, title=title, text=text, tags=tags, tag_column=tag_column, vectors=vectors,
+        edges=edges, numeric=numeric, embed=embed, metric=metric, n_neighbors=n_neighbors, name=name,
+        skip_bad=skip_bad, **reading,
+    )  # fmt: skip
+    if new.note:
+        warnings.warn(new.note, stacklevel=2)
+    return Collection.create(
+        folder, new.items, new.tags, new.annotations, settings=new.settings, features=new.features,
+        graph=new.graph,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""From a graph and words to a score of every tag of every item: what suggesting and evaluating share."""
+"""From a graph and annotations to a score of every tag of every item; suggesting and evaluating use it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.learning.lam_selection import Choice, choose_for_tags
-from lass.learning.predictors import Scores, Weights, hear
+from lass.learning.predictors import Scores, Weights, score_tags
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.solvers import Callback
 from lass.solvers.placement import Engine
 from lass.solvers.solution import Solution, solve
-from lass.solvers.sparse import Assignments, certify
-from lass.tagging.memory import budget, check_memory, fits
-from lass.tagging.sampling import part_of
+from lass.solvers.sparse import SparseAssignments, certify
+from lass.solvers.memory import allowed_gib, fits
+from lass.tagging.memory import check_memory
+from lass.tagging.sampling import sample_items
 
-#: items from which on lam is chosen on a part of them, and the least that are a part
+#: with more items lam is chosen on a sample of them, which holds no fewer than the second number
 MANY, LEAST = 10_000, 100
-#: what a sparse solve leaves of the gap it starts from, at most, down to the least relative gap it goes on to
+#: a sparse solve from a start ends below this share of its gap there, unless below the least relative gap
 BETTER, CLOSE = 0.98, 1e-6
 
 
 @dataclass(frozen=True)
-class Completed:
-    """Assignments with their certificate, the lam they were found at, and why that one was chosen.
+class TagModel:
+    """Assignments with their certificate, their lam, and how it was chosen.
 
-    Once :func:`weigh` was asked, also the scores of all tags, and how much each witness counted.
+    After :func:`with_scores` also the scores of all tags and the weights of the predictors.
     """
 
     solution: Solution
@@ -41,19 +42,19 @@ class Completed:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether assignments are :class:`lass.solvers.sparse.Assignments`."""
-        return isinstance(self.solution.Z, Assignments)
+        """Whether assignments are :class:`lass.solvers.sparse.SparseAssignments`."""
+        return isinstance(self.solution.Z, SparseAssignments)
 
     @property
     def note(self) -> str:
-        """What is missing where all numbers of items x tags do not fit, in one sentence; else empty."""
+        """What sparse assignments mean for the scores, in one sentence; empty where they are dense."""
         if not self.is_sparse:
             return ""
         items, tags = self.solution.Z.shape
         return (
-            f"{items:,} items x {tags:,} tags do not fit into {budget():g} GiB in full: assignments are "
-            "stored sparsely, and a score is the tag's share of what similar items say; no other witness "
-            "is heard."
+            f"{items:,} items x {tags:,} tags do not fit into {allowed_gib():.3g} GiB in full: assignments are "
+            "stored sparsely, and a score is the tag's mean share among similar items; other predictors are "
+            "not used."
         )
 
 
@@ -64,34 +65,34 @@ def complete(
     *,
     tol: float = 1e-3,
     category_graph: Any = None,
-    start: Solution | Array | Assignments | None = None,
+    start: Solution | Array | SparseAssignments | None = None,
     callback: Callback | None = None,
     engine: Engine | None = None,
-) -> Completed:
+) -> TagModel:
     """Complete the tags of all items.
 
     Where ``8 N K`` numbers are more than the memory budget, 8 GiB unless ``LASS_MEMORY_GIB`` says
-    otherwise, assignments are stored sparsely, see :class:`lass.solvers.sparse.Assignments`.
+    otherwise, assignments are stored sparsely, see :class:`lass.solvers.sparse.SparseAssignments`.
 
     Parameters
     ----------
     W : csr_array of shape (N, N)
-        Which items are alike.
+        Similarity of items.
     G : csr_array of shape (N, K)
-        What people said: +1, -1, or nothing.
+        Annotations: +1, -1, or nothing.
     lam : float or "auto"
-        With "auto", the one that brings most hidden words back, see :func:`choose`.
+        With "auto", the one that predicts held-out annotations best, see :func:`choose_lam`.
     tol : float
-        Relative gap to stop at; less where lam is small against the ties of an item.
+        Relative gap to stop at; less where lam is small against the degree of an item.
     category_graph : array or sparse matrix of shape (K, K), optional
-        Which tags are alike.
+        Similarity of tags.
     start, callback, engine
         As in :func:`lass.solve`.
 
     Raises
     ------
     ValueError
-        Where they would have to be sparse, and a ``category_graph`` or an ``engine`` needs all numbers.
+        Where assignments would be sparse, and a ``category_graph`` or an ``engine`` needs dense ones.
 
     Examples
     --------
@@ -99,55 +100,53 @@ def complete(
     >>> from lass.tagging import complete, scores
     >>> W = sp.csr_array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
     >>> G = sp.csr_array([[1.0, 0], [0, 0], [0, 1]])
-    >>> completed = complete(W, G, lam=0.5)
-    >>> scores(completed)[1].round(3)
+    >>> model = complete(W, G, lam=0.5)
+    >>> scores(model)[1].round(3)
     array([0.5, 0.5])
     """
     check_form(G, category_graph, engine)
-    choice = choose(W, G) if lam == "auto" else None
+    choice = choose_lam(W, G) if lam == "auto" else None
     value = float(lam) if choice is None else choice.lam
     options = {} if category_graph is None else {"category_graph": category_graph}
-    # at a small lam the gap hardly sees items without words: it must be as much smaller
-    tol *= min(1.0, 2.0 * value * _typical_degree(W)) if value > 0 else 1.0
+    # at a small lam unlabelled items hardly contribute to the gap: it must be as much smaller
+    tol *= min(1.0, 2.0 * value * _median_degree(W)) if value > 0 else 1.0
     problem = Problem(W, G, value, **options)
     form: Literal["dense", "sparse"] = "dense" if fits(*G.shape) else "sparse"
-    if form == "sparse" and isinstance(start, Assignments):
-        # one word among very many hardly moves the gap, and is to be heard all the same
+    if form == "sparse" and isinstance(start, SparseAssignments):
+        # one annotation among very many hardly changes the gap, and must have an effect all the same
         tol = min(tol, max(BETTER * certify(problem, start)[1] / (problem.stake or 1.0), CLOSE))
     solution = solve(problem, tol=tol, start=start, callback=callback, output=form, engine=engine)
-    return Completed(solution, value, choice)
+    return TagModel(solution, value, choice)
 
 
 def check_form(G: sp.csr_array, category_graph: Any, engine: Engine | None) -> None:
-    """Say so where assignments must be stored sparsely, and something needs all numbers."""
+    """Raise a ``ValueError`` where assignments must be sparse and an option needs dense ones."""
     items, tags = G.shape
     if category_graph is not None and engine is not None:
         raise ValueError("smoothing cannot be done on workers; set smoothing to 0, or leave the engine out")
     if category_graph is not None:
-        check_memory(items, tags, "where tags are tied to each other", "set smoothing to 0")
+        check_memory(items, tags, "with smoothing", "set smoothing to 0")
     if engine is not None:
         check_memory(items, tags, "on workers", "solve on this machine")
 
 
-def choose(W: sp.csr_array, G: sp.csr_array) -> Choice:
-    """The lam that brings most hidden words back, see :func:`lass.learning.lam_selection.choose_for_tags`.
+def choose_lam(W: sp.csr_array, G: sp.csr_array) -> Choice:
+    """The lam that predicts held-out annotations best, see :mod:`lass.learning.lam_selection`.
 
-    With more than 10,000 items it is tried on a part with 4,000, and on fewer where those and their tags
-    do not fit into the memory; then carried over by the typical degree, with which lam is
-    weighed; the reason says so.
+    With more than 10,000 items it is chosen on a sample of 4,000, or fewer where those and their tags do
+    not fit into the memory, and scaled by the ratio of the median degrees; the reason says so.
     """
     if G.shape[0] <= MANY and fits(*G.shape):
         return choose_for_tags(W, G)
-    part = part_of(W, G)
-    used = np.unique(G[part].indices)
-    while len(part) > LEAST and not fits(len(part), len(used)):
-        part = part_of(W, G, max(LEAST, len(part) // 2))
-        used = np.unique(G[part].indices)
-    said = sp.csr_array(G[part])
-    ties = sp.csr_array(W[part][:, part])
-    choice = choose_for_tags(ties, sp.csr_array(said[:, used]))
-    scale = _typical_degree(ties) / _typical_degree(W)
-    tried = f"{len(part):,} of {G.shape[0]:,} items and {len(used):,} of {G.shape[1]:,} tags"
+    sample = sample_items(W, G)
+    used = np.unique(G[sample].indices)
+    while len(sample) > LEAST and not fits(len(sample), len(used)):
+        sample = sample_items(W, G, max(LEAST, len(sample) // 2))
+        used = np.unique(G[sample].indices)
+    edges = sp.csr_array(W[sample][:, sample])
+    choice = choose_for_tags(edges, sp.csr_array(G[sample][:, used]))
+    scale = _median_degree(edges) / _median_degree(W)
+    tried = f"{len(sample):,} of {G.shape[0]:,} items and {len(used):,} of {G.shape[1]:,} tags"
     return replace(
         choice,
         lam=choice.lam * scale,
@@ -156,18 +155,18 @@ def choose(W: sp.csr_array, G: sp.csr_array) -> Choice:
     )
 
 
-def weigh(
-    completed: Completed,
+def with_scores(
+    model: TagModel,
     *,
     features: Any = None,
     groups: NDArray[np.intp] | None = None,
     weights: Weights | None = None,
-) -> Completed:
-    """Hear everybody who can speak for a tag of an item, and turn it into one score that can be believed.
+) -> TagModel:
+    """Add calibrated scores of all tags, combined from all predictors.
 
-    The crowd of the assignments, tags carried through the graph, those of direct neighbours, a linear
-    model of the features, the company of an item's other tags, and frequency: see
-    :data:`lass.learning.predictors.WITNESSES`. How much each counts is learnt by hiding some of the tags.
+    The predictors are the crowd of the assignments, propagation of tags through the graph, tags of direct
+    neighbours, a linear model of the features, co-occurrence with an item's other tags, and frequency: see
+    :data:`lass.learning.predictors.PREDICTORS`. Their weights are trained on held-out tags.
 
     Parameters
     ----------
@@ -175,48 +174,46 @@ def weigh(
         By :func:`complete`.
     features : array or csr_array of shape (N, D), optional
     groups : array of N numbers, optional
-        Items with the same number may be near copies, and are hidden together.
+        Items with the same number may be near copies, and are held out together.
     weights : Weights, optional
-        Those of an earlier call, so that nothing must be learnt.
+        Those of an earlier call; nothing is trained then.
 
     Returns
     -------
     Completed
         With scores; without them where fewer than ten groups of items have tags, or where assignments
-        are stored sparsely: witnesses need all numbers of items x tags.
+        are sparse: predictors need all numbers of items x tags.
     """
-    if completed.is_sparse:
-        return completed
-    found = hear(completed.solution, features=features, groups=groups, weights=weights)
-    return completed if found is None else replace(completed, weights=found[0], scores=found[1])
+    if model.is_sparse:
+        return model
+    found = score_tags(model.solution, features=features, groups=groups, weights=weights)
+    return model if found is None else replace(model, weights=found[0], scores=found[1])
 
 
-def _typical_degree(W: sp.csr_array) -> float:
+def _median_degree(W: sp.csr_array) -> float:
     return float(np.median(W.sum(axis=1))) or 1.0
 
 
-def scores(completed: Completed) -> Any:
-    """How likely each tag of each item is, the item's own word on it left out, (N, K).
+def scores(model: TagModel) -> Any:
+    """The score of each tag of each item, (N, K), not counting the item's own annotation of the tag.
 
-    Where nothing was weighed, what the crowd says: shares ``(W Z)_n / d_n`` that sum to one, in the form of
+    Without scores of predictors those of the crowd: shares ``(W Z)_n / d_n`` that sum to one, in the form of
     the assignments, see :meth:`lass.Solution.crowd`.
     """
-    return completed.solution.crowd() if completed.scores is None else completed.scores.values
+    return model.solution.crowd() if model.scores is None else model.scores.values
 
 
 def certificate(solution: Solution) -> str:
-    """How good an answer is, in one sentence."""
+    """How close to the optimum a solution is, in one sentence."""
     if not solution.problem.G.nnz:
-        return "Nobody said anything yet: every item gets the same share of every tag."
+        return "No annotations yet: every item gets the same share of every tag."
     if not solution.problem.stake:
-        return "The words leave no choice: every assignment is as good as any other."
+        return "The annotations do not prefer any tag: every assignment is optimal."
     share = max(solution.relative_gap, 0.0)
-    proven = f"proven to be within {_percent(share)} of the best possible, against what all words are worth"
-    if solution.converged:
-        return f"The assignments are {proven}."
-    return f"The assignments are {proven}, which is more than was asked for."
+    bound = f"The assignments are certified optimal to within {_percent(share)} (relative gap)"
+    return f"{bound}." if solution.converged else f"{bound}, which is more than the tolerance."
 
 
 def _percent(share: float) -> str:
-    """A share with two digits that matter."""
+    """A share with two significant digits."""
     return f"{share:.2%}" if share >= 1e-3 or share < 1e-9 else f"{100 * share:.2g}%"

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lass.collection import Collection
+from lass.collection import CollectionStore
 from lass.learning.active import rank
 from lass.model.quadratic_program import Array
 from lass.solvers.solution import Solution
 from lass.tagging.memory import blocks
-from lass.tagging.saved import restored
+from lass.tagging.storage import load_model
 
 
-class Question(NamedTuple):
+class NextItem(NamedTuple):
     """An item to tag, with a score that only its order means something in."""
 
     item: str
@@ -35,7 +35,7 @@ class Undecided(NamedTuple):
         return cls(solution, np.concatenate(lengths)[:, None])
 
 
-def next_items(collection: Collection, top: int = 10) -> list[Question]:
+def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
     """Items without words whose tags would teach most about the others, to be asked about together.
 
     By :func:`lass.learning.active.rank` with ``by="change"``: how many items speak through this one, times
@@ -45,9 +45,9 @@ def next_items(collection: Collection, top: int = 10) -> list[Question]:
     """
     if top < 1:
         raise ValueError(f"top must be a whole number >= 1; found {top}")
-    completed, words = restored(collection)
-    ranking = rank(Undecided.of(completed.solution), by="change", top=top)
+    model, words = load_model(collection)
+    ranking = rank(Undecided.of(model.solution), by="change", top=top)
     return [
-        Question(words.ids[row], score)
+        NextItem(words.ids[row], score)
         for row, score in zip(ranking.items.tolist(), ranking.scores.tolist(), strict=True)
     ]

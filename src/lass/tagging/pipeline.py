@@ -1,196 +1,170 @@
-"""A collection completed: features, graph and assignments, made anew only where something changed."""
+"""Fit a collection: features, graph, lam, assignments, scores and map, each only where it is out of date."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from lass.collection import Collection
-from lass.collection.arrays import Stored
+from lass.collection import CollectionStore
+from lass.collection.arrays import SavedArray
 from lass.collection.reading import category_graph
 from lass.graph import Health, health
 from lass.learning.predictors import Weights
 from lass.model.quadratic_program import row_ranges
 from lass.solvers import Step
 from lass.solvers.placement import Engine
-from lass.tagging.completion import Completed, certificate, check_form, choose, complete, weigh
-from lass.tagging.layout import map_of
-from lass.tagging.saved import compact_features, grown, keep
-from lass.tagging.stages import Progress, Report, graph_of, groups_of, silent
-from lass.tagging.tag_counts import TagHealth, tag_health
+from lass.tagging.completion import TagModel, certificate, check_form, choose_lam, complete, with_scores
+from lass.tagging.map_layout import map_of
+from lass.tagging.preparation import graph_of, groups_of
+from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
+from lass.tagging.state import FitRecord, SavedModel
+from lass.tagging.storage import extend_assignments, reduced_features, save_model
+from lass.tagging.tag_counts import TagCounts, count_tags
 
-#: share of the words that must change before lam is chosen again
+#: share of the annotations that must change before lam is chosen and weights are trained again
 CHANGED = 0.1
 
 
 @dataclass(frozen=True)
-class Fit:
-    """What :func:`fit` did, with the certificate and the health of graph and tags."""
+class FitResult:
+    """The model that :func:`fit` found, its certificate, and statistics of graph and tags."""
 
-    completed: Completed
-    #: why lam is what it is
-    reason: str
-    #: why each array was made anew; empty if all were fresh
-    remade: dict[str, str]
-    #: what each stage took
+    model: TagModel
+    #: how lam was chosen
+    lam_reason: str
+    #: array -> why it was computed again; empty if all were up to date
+    recomputed: dict[str, str]
+    #: stage -> seconds
     seconds: dict[str, float]
     graph: Health
-    tags: TagHealth
-    #: whether it started from former assignments
-    warm: bool
+    tags: TagCounts
+    #: whether the solve started from saved assignments
+    warm_start: bool
 
     @property
     def certificate(self) -> str:
-        """How good the answer is, in one sentence."""
-        return certificate(self.completed.solution)
+        """How close to the optimum the assignments are, in one sentence."""
+        return certificate(self.model.solution)
 
     @property
     def note(self) -> str:
-        """What to know of the scores, in one sentence; empty where there is nothing to say."""
-        weights = self.completed.weights
-        if weights is None or weights.complete == 1.0:
-            return self.completed.note
+        """What limits the scores, in one sentence; empty if nothing does."""
+        weights = self.model.weights
+        if weights is None or weights.completeness == 1.0:
+            return self.model.note
         return (
-            f"At most {weights.complete:.0%} of the tags that belong to tagged items seem to be stated; "
-            "scores count on the others."
+            f"At most {weights.completeness:.0%} of the tags of tagged items seem to be annotated; "
+            "scores allow for the missing ones."
         )
 
 
 def fit(
-    collection: Collection, report: Report = silent, *, tol: float = 1e-3, engine: Engine | None = None
-) -> Fit:
-    """Bring features, graph, assignments and map of a collection up to date, and save them.
+    collection: CollectionStore,
+    report: ProgressCallback = ignore_progress,
+    *,
+    tol: float = 1e-3,
+    engine: Engine | None = None,
+) -> FitResult:
+    """Bring features, graph, assignments, scores and map of a collection up to date, and save them.
 
-    What is fresh stays. New items are tied to those that are there; a solve starts from the
-    former assignments where there are some; a lam that was chosen, and what each witness is
-    worth (:func:`weigh`), stay until a tenth of the words have changed. The map comes last,
-    and only where openTSNE is installed. With an ``engine`` the assignments are found elsewhere,
-    as in :func:`lass.solve`; all other stages stay on this machine. Where all numbers of items x tags do
-    not fit into the memory, assignments are stored sparsely and nothing is weighed: ``Fit.note`` says so.
+    What is up to date stays. New items are connected to the others, whose edges stay; a solve starts
+    from the saved assignments; a lam that was chosen and the weights of the predictors
+    (:func:`with_scores`) stay until a tenth of the annotations have changed. The map comes last, and
+    only where openTSNE is installed. With an ``engine`` the solve runs elsewhere, as in
+    :func:`lass.solve`; all other stages run on this machine. Where all numbers of items x tags do not
+    fit into the memory, assignments are stored sparsely and predictors are not used, see ``FitResult.note``.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from lass.collection import Collection, Item, Settings
+    >>> from lass.collection import CollectionStore, Item, Settings
     >>> from lass.tagging import fit
     >>> texts = ["reads mail", "mail and news", "news reader", "a chess game", "a card game", "chess cards"]
     >>> items = [Item(str(n), text=text) for n, text in enumerate(texts)]
-    >>> with TemporaryDirectory() as folder:
-    ...     words = [("0", "mail", 1), ("3", "game", 1)]
-    ...     how = Settings(n_neighbors=2)
-    ...     with Collection.create(f"{folder}/programs", items, words=words, settings=how) as programs:
-    ...         done = fit(programs)
-    ...         Z = programs.assignments
+    >>> known = [("0", "mail", 1), ("3", "game", 1)]
+    >>> with TemporaryDirectory() as folder, CollectionStore.create(
+    ...     f"{folder}/programs", items, annotations=known, settings=Settings(n_neighbors=2)
+    ... ) as programs:
+    ...     result = fit(programs)
+    ...     Z = programs.assignments
     >>> Z.argmax(axis=1).tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    words = collection.annotations()
-    if not words.names:
-        raise ValueError(f"{collection.path} has no tags yet; say some: lass tag ITEM +tag --new")
-    ties = smoothing_of(collection, words.names)
-    check_form(words.G, ties, engine)
-    remade = collection.stale()
-    clock = Clock(report)
-    W = graph_of(collection, clock.report)
-    if W.shape[0] != words.G.shape[0]:
+    annotations = collection.annotation_matrix()
+    if not annotations.names:
+        raise ValueError(f"{collection.path} has no tags yet; add some: lass tag ITEM +tag --new")
+    G = annotations.G
+    smoothing = smoothing_of(collection, annotations.names)
+    check_form(G, smoothing, engine)
+    recomputed = collection.stale()
+    timer = StageTimer(report)
+    W = graph_of(collection, timer.report)
+    if W.shape[0] != G.shape[0]:
         raise ValueError(f"items were added to {collection.path} in this moment; run it again")
-    former = collection.stored("assignments")
-    start = None if former is None else grown(former.matrix, W, words.G.shape[1])
-    lam, reason, chosen_with = _lam(collection, former, words.G.nnz)
-    if lam == "auto":
-        clock.report(Progress("lam"))
-        choice = choose(W, words.G)
-        lam, reason = choice.lam, choice.reason
-    clock.report(Progress("solve"))
-    stake = float(row_ranges(words.G).sum()) or 1.0
+    saved = collection.saved_array("assignments")
+    former = None if saved is None else SavedModel.from_arrays(saved.extras)
+    start = None if saved is None else extend_assignments(saved.matrix, W, G.shape[1])
+    lam, record = _choose_lam(collection, saved, W, G, timer)
+    timer.report(Progress("solve"))
+    stake = float(row_ranges(G).sum()) or 1.0
 
-    def told(step: Step) -> None:
-        clock.report(Progress("solve", gap=step.gap / stake))
+    def report_gap(step: Step) -> None:
+        timer.report(Progress("solve", gap=step.gap / stake))
 
-    completed = complete(
-        W, words.G, lam, tol=tol, category_graph=ties, start=start, callback=told, engine=engine
+    model = complete(
+        W, G, lam, tol=tol, category_graph=smoothing, start=start, callback=report_gap, engine=engine
     )
-    compact = {}
-    if not completed.is_sparse:
-        clock.report(Progress("evidence"))
-        compact = compact_features(collection, former)
-        completed = weigh(
-            completed, features=compact.get("reduced"), groups=groups_of(collection)[1],
-            weights=_weights(former, words.G.nnz),
-        )  # fmt: skip
-    clock.report(Progress("saving"))
-    beside = {"chosen_with": np.asarray(chosen_with), "reason": np.asarray(reason), **compact}
-    if completed.weights is not None:
-        beside["weighed_with"] = np.asarray(_weighed_with(former, completed.weights, words.G.nnz))
-    keep(collection, completed, words, beside)
-    map_of(collection, W, clock.report)
-    seconds = clock.stop()
-    graph, tags = health(W, np.diff(words.G.indptr) > 0), tag_health(words)
-    return Fit(completed, reason, remade, seconds, graph, tags, former is not None)
+    if not model.is_sparse:
+        timer.report(Progress("scores"))
+        record, weights = reduced_features(collection, record, former), _saved_weights(former, G.nnz)
+        groups = groups_of(collection)[1]
+        model = with_scores(model, features=record.reduced_features, groups=groups, weights=weights)
+        trained_with = G.nnz if former is None or weights is None else former.n_weights_annotations
+        record = replace(record, n_weights_annotations=trained_with)
+    timer.report(Progress("saving"))
+    save_model(collection, model, annotations, record)
+    map_of(collection, W, timer.report)
+    return FitResult(
+        model, record.lam_reason, recomputed, timer.stop(),
+        health(W, np.diff(G.indptr) > 0), count_tags(annotations), warm_start=saved is not None,
+    )  # fmt: skip
 
 
-class Clock:
-    """Passes reports on, and takes the time of every stage."""
-
-    def __init__(self, report: Report) -> None:
-        self.seconds: dict[str, float] = {}
-        self._report, self._stage, self._began = report, "", time.perf_counter()
-
-    def report(self, progress: Progress) -> None:
-        """Take note of a stage."""
-        if progress.stage != self._stage:
-            self.stop()
-            self._stage = progress.stage
-        self._report(progress)
-
-    def stop(self) -> dict[str, float]:
-        """The seconds of all stages so far."""
-        now = time.perf_counter()
-        if self._stage:
-            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._began
-        self._began = now
-        return self.seconds
-
-
-def _lam(collection: Collection, former: Stored | None, said: int) -> tuple[float | str, str, int]:
-    """The lam to use, why, and how many words were known when it was chosen."""
+def _choose_lam(
+    collection: CollectionStore, saved: SavedArray | None, W: sp.csr_array, G: sp.csr_array, timer: StageTimer
+) -> tuple[float, FitRecord]:
+    """The lam of the settings or of the last fit, or one chosen now; with how it was chosen."""
     lam = collection.settings.lam
-    if (
-        lam == "auto"
-        and former is not None
-        and former.stamp.settings.get("lam") == "auto"
-        and "lam" in former.beside
-    ):
-        chosen_with = int(former.beside.get("chosen_with", 0))
-        if chosen_with and abs(said - chosen_with) <= CHANGED * chosen_with:
-            return float(former.beside["lam"]), str(former.beside.get("reason", "")), chosen_with
-    return lam, "as collection.toml says", said
+    if lam != "auto":
+        return float(lam), FitRecord(lam_reason="set in collection.toml", n_lam_annotations=G.nnz)
+    former = None if saved is None else SavedModel.from_arrays(saved.extras)
+    if saved is not None and former is not None and saved.stamp.settings.get("lam") == "auto":
+        then = former.n_lam_annotations
+        if _still_valid(then, G.nnz):
+            return former.lam, FitRecord(lam_reason=former.lam_reason, n_lam_annotations=then)
+    timer.report(Progress("lam"))
+    choice = choose_lam(W, G)
+    return choice.lam, FitRecord(lam_reason=choice.reason, n_lam_annotations=G.nnz)
 
 
-def _weights(former: Stored | None, said: int) -> Weights | None:
-    """What the witnesses were worth when they were weighed last, unless too many words have changed."""
-    if former is None or "weights" not in former.beside:
-        return None
-    then = int(former.beside.get("weighed_with", 0))
-    if abs(said - then) > CHANGED * then:
+def _saved_weights(former: SavedModel | None, n_annotations: int) -> Weights | None:
+    """The weights of the last fit, unless too many annotations have changed."""
+    if former is None or not former.weights or not _still_valid(former.n_weights_annotations, n_annotations):
         return None
     try:
-        return Weights.from_json(str(former.beside["weights"]))
-    except ValueError:  # another version heard other witnesses
+        return Weights.from_json(former.weights)
+    except ValueError:  # saved by a version with other predictors
         return None
 
 
-def _weighed_with(former: Stored | None, weights: Weights, said: int) -> int:
-    """How many words were known when these weights were learnt."""
-    if former is not None and _weights(former, said) == weights:
-        return int(former.beside["weighed_with"])
-    return said
+def _still_valid(then: int, now: int) -> bool:
+    """Whether a choice made with ``then`` annotations still holds with ``now``."""
+    return then > 0 and abs(now - then) <= CHANGED * then
 
 
-def smoothing_of(collection: Collection, names: list[str]) -> sp.csr_array | None:
-    """Ties between tags of the same parent, by the settings; None where they are not wanted."""
+def smoothing_of(collection: CollectionStore, names: list[str]) -> sp.csr_array | None:
+    """Edges between tags with the same parent, as the settings ask for; None if they do not."""
     strength = collection.settings.smoothing
     return category_graph(names) * strength if strength else None

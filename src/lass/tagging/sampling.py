@@ -1,4 +1,4 @@
-"""A part of a large graph that is small enough to try several values of lam on."""
+"""A sample of a large graph that is small enough to try several values of lam on."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-#: items that a part holds
+#: items in a sample
 SIZE = 4000
-#: share of the ties, the strongest, that a part grows along
+#: share of the edges, the heaviest, that a sample follows
 STRONG = 0.1
 
 
-def part_of(W: sp.csr_array, G: sp.csr_array, size: int = SIZE, seed: int = 0) -> NDArray[np.intp]:
-    """Informed items drawn at random with all that they are strongly tied to, until there are ``size``.
+def sample_items(W: sp.csr_array, G: sp.csr_array, size: int = SIZE, seed: int = 0) -> NDArray[np.intp]:
+    """Annotated items drawn at random, each with all items reached by heavy edges, until there are ``size``.
 
-    Along the strongest tenth of the ties, so that items keep most of their neighbours: 86 % of the
+    Along the heaviest tenth of the edges, so that items keep most of their neighbours: 86 % of the
     weight on 4,000 of 63,620 Debian packages, where items drawn at random would keep 6 %.
 
     Examples
@@ -36,8 +36,8 @@ def part_of(W: sp.csr_array, G: sp.csr_array, size: int = SIZE, seed: int = 0) -
         strong.data[W.data < np.quantile(W.data, 1 - STRONG)] = 0.0
         strong.eliminate_zeros()
     rng = np.random.default_rng(seed)
-    informed = np.diff(G.indptr) > 0
-    order = iter(np.concatenate([rng.permutation(np.flatnonzero(which)) for which in (informed, ~informed)]))
+    annotated = np.diff(G.indptr) > 0
+    order = iter(np.concatenate([rng.permutation(np.flatnonzero(one)) for one in (annotated, ~annotated)]))
     taken = np.zeros(N, bool)
     border = np.zeros(0, np.intp)
     count = 0

@@ -1,8 +1,8 @@
 from .evaluating import evaluate as evaluate
-from .figure import picture as picture
-from .on_disk import evaluate_collection as evaluate_collection
+from .evaluating import evaluate_collection as evaluate_collection
+from .plotting import plot_evaluation as plot_evaluation
 from .result import FILE as FILE
 from .result import Evaluation as Evaluation
-from .result import Figure as Figure
-from .result import Outcome as Outcome
-from .tables import tables as tables
+from .result import MetricValues as MetricValues
+from .result import SituationResult as SituationResult
+from .tables import metric_tables as metric_tables

@@ -1,4 +1,4 @@
-"""What LASS is held against: each a short function from what is visible to scores of the judged items."""
+"""Baselines that LASS is compared with: functions from what is visible to scores of the evaluated items."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from lass.model.quadratic_program import Array
 
 #: relative residual of the harmonic extension: far below what changes an order
 PRECISE = 1e-6
-#: parts into which groups fall where a linear model must not be judged on what it was fitted to
-PARTS = 3
-#: inverse strength of the penalty on a logistic regression, and how often it goes over its items
+#: folds of groups, so that a linear model is not evaluated on the items it was fitted to
+FOLDS = 3
+#: inverse strength of the penalty on a logistic regression, and its passes over the items
 STRENGTH, PASSES = 15.0, 20
-#: share of numbers that are not zero below which going over those alone is faster
+#: share of nonzeros below which sparse features are faster
 FEW = 0.2
 
 
 class Task(NamedTuple):
-    """What a method is given. ``features`` is None where items have ties but no features."""
+    """What a method is given. ``features`` is None where items have edges but no features."""
 
     W: sp.csr_array
     features: Any
@@ -38,10 +38,10 @@ class Task(NamedTuple):
         return sp.csr_array((self.split.visible > 0).astype(float))
 
 
-Rival = Callable[[Task], Array]
+Baseline = Callable[[Task], Array]
 
 
-def by_chance(task: Task) -> Array:
+def random_scores(task: Task) -> Array:
     """Random numbers."""
     return np.random.default_rng(task.seed).random((len(task.split.rows), task.split.visible.shape[1]))
 
@@ -52,92 +52,88 @@ def popularity(task: Task) -> Array:
 
 
 def neighbours(task: Task) -> Array:
-    """The weighted vote of the direct neighbours; where it is even, the more popular tag."""
+    """The weighted vote of the direct neighbours; ties are broken by popularity."""
     votes = (task.W[task.split.rows] @ task.tags).toarray()
     least = votes[votes > 0].min(initial=np.inf)
     counts = task.tags.sum(axis=0)
-    # so little that it decides between equal votes only
+    # small enough to break ties only
     return votes + (1e-6 * least if np.isfinite(least) else 1.0) * counts / (counts.max() + 1.0)
 
 
 def harmonic(task: Task) -> Array:
-    """Harmonic extension of every tag by itself, then what the neighbours of an item say.
+    """Harmonic extension of every tag by itself, then the weighted sum over the neighbours of an item.
 
-    Visible tags are ones and the other tags of tagged items zeros, held fixed; one system for all tags,
-    as the tagged items are the same for each. The items' own words are left out as with LASS:
-    a tagged item would otherwise keep its zeros.
+    Visible tags are ones and the other tags of labelled items zeros, held fixed; one system for all tags,
+    as the labelled items are the same for each. An item's own labels are left out as with LASS:
+    a labelled item would otherwise keep its zeros.
     """
     tags = task.tags
-    told = np.diff(task.split.visible.indptr) > 0
+    labelled = np.diff(task.split.visible.indptr) > 0
     _, part = components(task.W)
-    free = np.flatnonzero(~told & np.isin(part, part[told]))
+    free = np.flatnonzero(~labelled & np.isin(part, part[labelled]))
     Z = tags.toarray()
     Z[free] = solve_rows(task.W, free, (task.W[free] @ tags).toarray(), tol=PRECISE)
     return np.asarray(task.W[task.split.rows] @ Z)
 
 
 def linear(task: Task) -> Array:
-    """One-vs-rest logistic regression on the features, fitted to other items than those it is asked about.
+    """One-vs-rest logistic regression on the features, fitted to other items than those it predicts.
 
-    Where judged items are tagged themselves, groups fall into three parts, and each part is
-    judged by a model of the other two: the model was told that a hidden tag is wrong there.
+    Where evaluated items have visible tags, groups are divided into three folds, and each fold is predicted
+    by a model of the other two: for a model fitted to an item, its hidden tags are negative examples.
     """
     tags, rows = task.tags, task.split.rows
-    features = _of_length_one(task.features)
-    told = np.flatnonzero(np.diff(tags.indptr))
-    result = np.zeros((len(rows), tags.shape[1]))
-    if not np.isin(rows, told).any():
-        _fit_and_score(features, tags, told, rows, result, np.arange(len(rows)))
-        return result
+    features = _scaled(task.features)
+    tagged = np.flatnonzero(np.diff(tags.indptr))
+    if not np.isin(rows, tagged).any():
+        return _log_odds(features, tags, tagged, rows)
     groups = task.split.groups
-    part = np.random.default_rng(task.seed).integers(PARTS, size=groups.max() + 1)[groups]
-    for one in range(PARTS):
-        asked = np.flatnonzero(part[rows] == one)
-        _fit_and_score(features, tags, told[part[told] != one], rows[asked], result, asked)
+    fold = np.random.default_rng(task.seed).integers(FOLDS, size=groups.max() + 1)[groups]
+    result = np.zeros((len(rows), tags.shape[1]))
+    for one in range(FOLDS):
+        asked = np.flatnonzero(fold[rows] == one)
+        result[asked] = _log_odds(features, tags, tagged[fold[tagged] != one], rows[asked])
     return result
 
 
-def _fit_and_score(
-    features: Any, tags: sp.csr_array, told: NDArray[np.intp], asked: NDArray[np.intp],
-    result: Array, places: NDArray[np.intp],
-) -> None:  # fmt: skip
-    """Log-odds of every tag for the items ``asked``, into the rows ``places`` of the result."""
+def _log_odds(features: Any, tags: sp.csr_array, fitted: NDArray[np.intp], asked: NDArray[np.intp]) -> Array:
+    """Log-odds of every tag for the items ``asked``, by models of the items ``fitted``."""
     from joblib import Parallel, delayed
     from sklearn.linear_model import SGDClassifier
     from threadpoolctl import threadpool_limits
 
-    if not len(told) or not len(asked):
-        return
-    known, asked_for = features[told], features[asked]
-    targets = tags[told].toarray() > 0
+    if not len(fitted) or not len(asked):
+        return np.zeros((len(asked), tags.shape[1]))
+    X_fitted, X_asked = features[fitted], features[asked]
+    targets = tags[fitted].toarray() > 0
 
     def score(k: int) -> Array:
         positive = int(targets[:, k].sum())
-        if positive in (0, len(told)):  # nothing to learn: never, or always
+        if positive in (0, len(fitted)):  # one class only
             return np.full(len(asked), -np.inf if positive == 0 else np.inf)
         model = SGDClassifier(
-            loss="log_loss", alpha=1.0 / (STRENGTH * len(told)), max_iter=PASSES, tol=None, random_state=0
+            loss="log_loss", alpha=1.0 / (STRENGTH * len(fitted)), max_iter=PASSES, tol=None, random_state=0
         )
-        return np.asarray(model.fit(known, targets[:, k]).decision_function(asked_for))
+        return np.asarray(model.fit(X_fitted, targets[:, k]).decision_function(X_asked))
 
     # products of short vectors: threads of the linear algebra would wait for each other
     with threadpool_limits(1):
         columns = Parallel(n_jobs=-1, prefer="threads")(delayed(score)(k) for k in range(tags.shape[1]))
-    result[places] = np.stack(columns, axis=1)
+    return np.stack(columns, axis=1)
 
 
-def _of_length_one(features: Any) -> Any:
-    """Rows divided by their usual length, as steps of a fixed size need it; sparse where that is faster."""
+def _scaled(features: Any) -> Any:
+    """Rows divided by their mean length, as steps of a fixed size need it; sparse where that is faster."""
     if not sp.issparse(features) and np.count_nonzero(features) < FEW * features.size:
         features = sp.csr_array(features)
     squares = features.multiply(features) if sp.issparse(features) else features**2
-    usual = float(np.sqrt(squares.sum() / features.shape[0]))
-    return features.astype(np.float64) / (usual if usual > 0 else 1.0)
+    length = float(np.sqrt(squares.sum() / features.shape[0]))
+    return features.astype(np.float64) / (length if length > 0 else 1.0)
 
 
 #: name -> method; those in FROM_FEATURES need features
-RIVALS: dict[str, Rival] = {
+BASELINES: dict[str, Baseline] = {
     "one-vs-rest logistic regression": linear, "vote of the neighbours": neighbours,
-    "harmonic, tag by tag": harmonic, "popularity": popularity, "chance": by_chance,
+    "harmonic, tag by tag": harmonic, "popularity": popularity, "random": random_scores,
 }  # fmt: skip
 FROM_FEATURES = {"one-vs-rest logistic regression"}

@@ -1,10 +1,11 @@
-"""Hide a share of the known tags, ask every method for them, and count what comes back."""
+"""Hide a share of the known tags, let every method predict them, and compute metrics."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,18 +13,30 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.collection import CollectionStore
 from lass.learning.predictors.holdout import SITUATIONS, Split, split
 from lass.model.quadratic_program import Array
-from lass.tagging.completion import Completed, complete, scores, weigh
-from lass.tagging.evaluation.baselines import FROM_FEATURES, RIVALS, Rival, Task
-from lass.tagging.evaluation.metrics import judge
-from lass.tagging.evaluation.result import ALONE, OURS, Evaluation, Figure, Outcome
+from lass.tagging.completion import TagModel, complete, scores, with_scores
+from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, Baseline, Task
+from lass.tagging.evaluation.metrics import compute_metrics
+from lass.tagging.evaluation.result import (
+    CROWD_ONLY,
+    FILE,
+    OURS,
+    Evaluation,
+    MetricValues,
+    SituationResult,
+)
 from lass.tagging.memory import check_memory
+from lass.tagging.pipeline import smoothing_of
+from lass.tagging.preparation import features_of, graph_of, groups_of
+from lass.tagging.progress import ProgressCallback, ignore_progress
 
-#: lam is tried at these multiples of one over twice the usual degree; far beyond, solves get long and worse
+#: lam is tried at these multiples of one over twice the median degree; beyond, solves get slow and worse
 LAMS = (0.001, 0.01, 0.1, 1.0, 10.0)
 
-Report = Callable[[str, int, int], object]
+#: (description, steps done, all steps)
+StepCallback = Callable[[str, int, int], object]
 
 
 def evaluate(
@@ -38,38 +51,38 @@ def evaluate(
     top: int = 5,
     lam: float | str = "auto",
     category_graph: Any = None,
-    report: Report | None = None,
+    report: StepCallback | None = None,
 ) -> Evaluation:
-    """See which of the known tags LASS and its rivals find again when they are hidden.
+    """Hide known tags, and measure how well LASS and the baselines predict them.
 
     Parameters
     ----------
     W : csr_array of shape (N, N)
-        Which items are alike. It must not have been made from the tags.
+        Similarity of items. It must not have been computed from the tags.
     G : csr_array of shape (N, K)
-        What people said: +1, -1, or nothing.
+        Annotations: +1, -1, or nothing.
     features : array or csr_array of shape (N, D), optional
-        What linear models learn from; without it there are none among the rivals.
+        For the linear models; without it there are none among the baselines.
     groups : array of N numbers, optional
         Items with the same number may be near copies: what is hidden in one is hidden in all.
     hide : float
         The share to hide: of the tags of each group (``"scattered"``), or of the groups (``"items"``).
     situations : sequence of {"scattered", "items"}
     seeds : int
-        How often words are drawn to be hidden.
+        How often tags are drawn to be hidden.
     top : int
         Length of the lists of suggestions.
     lam : float or "auto"
         Of LASS. "auto" chooses it from what is visible in the first draw of a situation, by hiding
-        words once more.
+        annotations once more.
     category_graph : array or sparse matrix of shape (K, K), optional
     report : callable, optional
-        Called with what is being done, steps done and all steps.
+        Called with a description of the step, the number of steps done and of all steps.
 
     Returns
     -------
     Evaluation
-        The curve over lam in it is drawn from the hidden words, in hindsight; the method LASS is not.
+        Its curve over lam uses the hidden tags, in hindsight; the method LASS does not.
 
     Examples
     --------
@@ -78,8 +91,8 @@ def evaluate(
     >>> from lass.tagging.evaluation import evaluate
     >>> W = sp.csr_array(np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8))
     >>> G = sp.csr_array(np.repeat(np.eye(2), 4, axis=0))
-    >>> found = evaluate(W, G, situations=["items"], top=1, lam=1.0)
-    >>> found.situations["items"].methods["LASS"]["f1"].mean
+    >>> result = evaluate(W, G, situations=["items"], top=1, lam=1.0)
+    >>> result.situations["items"].methods["LASS"]["f1"].mean
     1.0
     """
     check_memory(G.shape[0], G.shape[1], "to be evaluated")
@@ -97,9 +110,11 @@ def evaluate(
     }
     degree = float(np.median(W.sum(axis=1)))
     lams = np.array(LAMS) / (2.0 * degree if degree > 0 else 1.0)
-    methods = {name: one for name, one in RIVALS.items() if features is not None or name not in FROM_FEATURES}
+    methods = {
+        name: one for name, one in BASELINES.items() if features is not None or name not in FROM_FEATURES
+    }
     step, steps = 0, len(situations) * seeds * (len(methods) + 2 + len(LAMS))
-    outcomes = {}
+    results = {}
     for situation, drawn in splits.items():
         found: dict[Any, list[dict[str, float]]] = defaultdict(list)
         seconds: dict[str, float] = defaultdict(float)
@@ -107,71 +122,112 @@ def evaluate(
         for seed, parts in enumerate(drawn):
             task = Task(W, features, parts, seed)
             ours = _Ours(task, value, category_graph)
-            for name, ask in _methods(task, methods, ours, lams):
+            for name, predict in _methods(task, methods, ours, lams):
                 if report is not None:
-                    told = name if isinstance(name, str) else f"{OURS} at lam {name:.3g}"
-                    report(f"{situation}, seed {seed + 1} of {seeds}: {told}", step, steps)
+                    method = name if isinstance(name, str) else f"{OURS} at lam {name:.3g}"
+                    report(f"{situation}, seed {seed + 1} of {seeds}: {method}", step, steps)
                 began = time.perf_counter()
-                answer = ask()
+                predicted = predict()
                 if isinstance(name, str):
                     seconds[name] += (time.perf_counter() - began) / seeds
-                found[name].append(judge(answer, parts, top, seed))
+                found[name].append(compute_metrics(predicted, parts, top, seed))
                 step += 1
             value = ours.lam  # what the first draw chose: choosing costs more than all the rest
-        outcomes[situation] = _outcome(drawn, found, dict(seconds), float(value))
+        results[situation] = _result(drawn, found, dict(seconds), float(value))
     return Evaluation(
-        items=G.shape[0], tags=G.shape[1], words=int((G.data > 0).sum()), hide=hide, top=top, seeds=seeds,
-        situations=outcomes,
+        items=G.shape[0], tags=G.shape[1], positive=int((G.data > 0).sum()), hide=hide, top=top, seeds=seeds,
+        situations=results,
     )  # fmt: skip
 
 
+def evaluate_collection(
+    collection: CollectionStore,
+    *,
+    hide: float = 0.5,
+    situations: Sequence[str] = tuple(SITUATIONS),
+    seeds: int = 3,
+    group: str | None = None,
+    top: int = 5,
+    progress: ProgressCallback = ignore_progress,
+    report: StepCallback | None = None,
+) -> Evaluation:
+    """Evaluate the annotations of a collection on its graph, and save the result in its folder.
+
+    Parameters
+    ----------
+    collection : CollectionStore
+    hide, situations, seeds, top, report
+        As in :func:`evaluate`.
+    group : str, optional
+        A field of the items: those with the same value are hidden together. By default "group" or
+        "source", if items have it; "" for none.
+    progress : callable, optional
+        Called while features and graph are computed, where they are out of date.
+    """
+    annotations = collection.annotation_matrix()
+    if not annotations.names:
+        raise ValueError(f"{collection.path} has no tags yet, so that none can be hidden")
+    group, groups = groups_of(collection, group)
+    W = graph_of(collection, progress)
+    features = None if collection.settings.metric == "precomputed" else features_of(collection, progress)
+    result = evaluate(
+        W, annotations.G, features=features, groups=groups, hide=hide, situations=situations, seeds=seeds,
+        top=top, lam=collection.settings.lam,
+        category_graph=smoothing_of(collection, annotations.names), report=report,
+    )  # fmt: skip
+    result = replace(result, name=collection.settings.name, group=group)
+    result.save(collection.path / FILE)
+    return result
+
+
 class _Ours:
-    """LASS with all its witnesses, its crowd alone, and that at other lams; equal lams give equal answers."""
+    """LASS with all predictors, with the crowd only, and that at other lams."""
 
     def __init__(self, task: Task, lam: float | str, category_graph: Any) -> None:
         self.task, self.lam, self.category_graph = task, lam, category_graph
-        self.completed: Completed | None = None
+        self.model: TagModel | None = None
 
     def __call__(self) -> Array:
-        self.completed = self._complete(self.lam)
-        self.lam = self.completed.lam
-        weighed = weigh(self.completed, features=self.task.features, groups=self.task.split.groups)
-        return self._judged(weighed)
+        self.model = self._complete(self.lam)
+        self.lam = self.model.lam
+        return self._scores(
+            with_scores(self.model, features=self.task.features, groups=self.task.split.groups)
+        )
 
-    def alone(self) -> Array:
-        return self._judged(self.completed or self._complete(self.lam))
+    def crowd_only(self) -> Array:
+        return self._scores(self.model or self._complete(self.lam))
 
     def at(self, lam: float) -> Array:
-        return self._judged(self._complete(lam))
+        return self._scores(self._complete(lam))
 
-    def _complete(self, lam: float | str) -> Completed:
+    def _complete(self, lam: float | str) -> TagModel:
         return complete(self.task.W, self.task.split.visible, lam, category_graph=self.category_graph)
 
-    def _judged(self, completed: Completed) -> Array:
-        return np.asarray(scores(completed)[self.task.split.rows], np.float64)
+    def _scores(self, model: TagModel) -> Array:
+        return np.asarray(scores(model)[self.task.split.rows], np.float64)
 
 
 def _methods(
-    task: Task, rivals: dict[str, Rival], ours: _Ours, lams: Array
+    task: Task, baselines: dict[str, Baseline], ours: _Ours, lams: Array
 ) -> Iterator[tuple[str | float, Callable[[], Array]]]:
     """Each method by its name, and LASS by every lam of the grid."""
     yield OURS, ours
-    yield ALONE, ours.alone
-    for name, rival in rivals.items():
-        yield name, partial(rival, task)
+    yield CROWD_ONLY, ours.crowd_only
+    for name, baseline in baselines.items():
+        yield name, partial(baseline, task)
     for lam in lams.tolist():
         yield lam, partial(ours.at, lam)
 
 
-def _outcome(
-    drawn: list[Split], found: dict[Any, list[dict[str, float]]], seconds: dict[str, float], chosen: float
-) -> Outcome:
-    figures = {
-        name: {metric: Figure([one[metric] for one in row]) for metric in row[0]}
+def _result(
+    drawn: list[Split], found: dict[Any, list[dict[str, float]]], seconds: dict[str, float], lam: float
+) -> SituationResult:
+    metrics = {
+        name: {metric: MetricValues([one[metric] for one in row]) for metric in row[0]}
         for name, row in found.items()
     }
-    return Outcome(
-        judged=[len(parts.rows) for parts in drawn], hidden=[parts.hidden.nnz for parts in drawn],
-        methods={name: row for name, row in figures.items() if isinstance(name, str)}, seconds=seconds,
-        chosen=chosen, curve={name: row for name, row in figures.items() if isinstance(name, float)},
+    return SituationResult(
+        evaluated=[len(parts.rows) for parts in drawn], hidden=[parts.hidden.nnz for parts in drawn],
+        methods={name: row for name, row in metrics.items() if isinstance(name, str)}, seconds=seconds,
+        lam=lam, curve={name: row for name, row in metrics.items() if isinstance(name, float)},
     )  # fmt: skip

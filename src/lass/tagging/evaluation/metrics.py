@@ -1,7 +1,9 @@
-"""How well hidden tags come back: figures of one list of tags an item.
+"""Metrics of predicted tags against hidden ones, from one ranked list of tags an item.
 
-Only tags that nothing was said about are in the lists. Tags with the same score are ordered by chance,
-with the same chance for every method, so that no method gains from the order of the columns.
+Only tags without a visible annotation are in the lists. Tags with the same score are ordered at random, by
+the same seed for every method, so that no method gains from the order of the columns. :func:`compute_metrics`
+gives all of :data:`METRICS` for a split of :mod:`lass.learning.predictors.holdout`; the functions it is
+made of take ranks and ones for the hidden tags, and serve any other comparison.
 """
 
 from __future__ import annotations
@@ -13,37 +15,37 @@ from numpy.typing import NDArray
 from lass.learning.predictors.holdout import Split
 from lass.model.quadratic_program import Array
 
-#: name -> what it says, in the order of the table
+#: name -> description, in the order of the table
 METRICS = {
     "precision": "share of the suggestions that were hidden tags, mean over items",
     "recall": "share of an item's hidden tags among its suggestions, mean over items",
     "f1": "harmonic mean of the two for each item, mean over items",
-    "reciprocal_rank": "one over the place of the first hidden tag, mean over items",
+    "reciprocal_rank": "one over the rank of the first hidden tag, mean over items",
     "average_precision": "label ranking average precision of the whole list",
     "ndcg": "normalised discounted cumulative gain of the whole list",
     "micro_f1": "F1 of all suggestions taken together",
     "macro_f1": "F1 of each tag that was hidden, mean over tags",
-    "coverage": "share of the tags hidden somewhere that come back somewhere",
+    "coverage": "share of the hidden tags that are suggested rightly to an item at least",
 }
 
 
-def places(scores: Array, stated: sp.csr_array, generator: np.random.Generator) -> NDArray[np.intp]:
-    """The place of every tag in the list of its item, from 0; stated tags come last.
+def rank_tags(scores: Array, stated: sp.csr_array, generator: np.random.Generator) -> NDArray[np.intp]:
+    """The rank of every tag in the list of its item, from 0; stated tags come last.
 
     Examples
     --------
     >>> import numpy as np
     >>> import scipy.sparse as sp
-    >>> from lass.tagging.evaluation.metrics import places
+    >>> from lass.tagging.evaluation.metrics import rank_tags
     >>> stated = sp.csr_array(np.array([[0, 1, 0]]))
-    >>> places(np.array([[0.2, 0.9, 0.4]]), stated, np.random.default_rng(0))
+    >>> rank_tags(np.array([[0.2, 0.9, 0.4]]), stated, np.random.default_rng(0))
     array([[1, 2, 0]])
     """
-    # a method may say "never"; what was stated comes after even that
+    # a score may be -inf; stated tags come after even that
     scores = np.maximum(scores, np.finfo(float).min)
     rows, columns = stated.nonzero()
     scores[rows, columns] = -np.inf
-    # shuffled, then sorted so that what is equal keeps its order: half the time of sorting by two keys
+    # shuffled, then sorted stably: half the time of sorting by two keys
     shuffle = np.argsort(generator.random(scores.shape, dtype=np.float32), axis=1)
     by_score = np.argsort(-np.take_along_axis(scores, shuffle, 1), axis=1, kind="stable")
     order = np.take_along_axis(shuffle, by_score, 1)
@@ -52,23 +54,26 @@ def places(scores: Array, stated: sp.csr_array, generator: np.random.Generator) 
     return result
 
 
-def judge(scores: Array, split: Split, top: int, seed: int) -> dict[str, float]:
-    """All :data:`METRICS` of the scores of the judged items, (len(split.rows), K), at ``top`` suggestions."""
+def compute_metrics(scores: Array, split: Split, top: int, seed: int) -> dict[str, float]:
+    """All :data:`METRICS` for scores of the evaluated items, (len(split.rows), K), at ``top`` suggestions."""
     stated = sp.csr_array(split.visible[split.rows])
     truth = split.hidden[split.rows].toarray().astype(np.int8)
-    place = places(scores, stated, np.random.default_rng(seed))
-    chosen = place < np.minimum(top, truth.shape[1] - np.diff(stated.indptr))[:, None]
+    rank = rank_tags(scores, stated, np.random.default_rng(seed))
+    chosen = rank < np.minimum(top, truth.shape[1] - np.diff(stated.indptr))[:, None]
     return {
-        **suggestion_figures(truth, chosen),
-        "reciprocal_rank": reciprocal_rank(truth, place),
-        "average_precision": average_precision(truth, place),
-        "ndcg": ndcg(truth, place),
+        **precision_recall_f1(truth, chosen),
+        "reciprocal_rank": reciprocal_rank(truth, rank),
+        "average_precision": average_precision(truth, rank),
+        "ndcg": ndcg(truth, rank),
         "coverage": coverage(truth, chosen),
     }
 
 
-def suggestion_figures(truth: NDArray[np.int8], chosen: NDArray[np.bool_]) -> dict[str, float]:
-    """Precision, recall and F1 over items, micro and macro, by scikit-learn."""
+def precision_recall_f1(truth: NDArray[np.int8], chosen: NDArray[np.bool_]) -> dict[str, float]:
+    """Precision, recall and F1 over items, and micro and macro F1, by scikit-learn.
+
+    ``truth`` and ``chosen`` are (items, tags): ones for hidden tags, and whether a tag is suggested.
+    """
     from sklearn.metrics import precision_recall_fscore_support
 
     named = np.flatnonzero(truth.any(axis=0))
@@ -86,7 +91,7 @@ def suggestion_figures(truth: NDArray[np.int8], chosen: NDArray[np.bool_]) -> di
     }  # fmt: skip
 
 
-def average_precision(truth: NDArray[np.int8], place: NDArray[np.intp]) -> float:
+def average_precision(truth: NDArray[np.int8], rank: NDArray[np.intp]) -> float:
     """Label ranking average precision: for each hidden tag the share of hidden ones from the top down to it.
 
     What scikit-learn's ``label_ranking_average_precision_score`` gives, for all items at once
@@ -100,24 +105,24 @@ def average_precision(truth: NDArray[np.int8], place: NDArray[np.intp]) -> float
     0.5833333333333333
     """
     item, tag = truth.nonzero()
-    depth = place[item, tag]
-    order = np.lexsort((depth, item))
-    item, depth = item[order], depth[order]
+    ranks = rank[item, tag]
+    order = np.lexsort((ranks, item))
+    item, ranks = item[order], ranks[order]
     counts = np.bincount(item, minlength=len(truth))
     before = np.arange(len(item)) - np.repeat(np.cumsum(counts) - counts, counts)
-    shares = np.bincount(item, (before + 1.0) / (depth + 1.0), minlength=len(truth))
+    shares = np.bincount(item, (before + 1.0) / (ranks + 1.0), minlength=len(truth))
     return float((shares / counts).mean())
 
 
-def ndcg(truth: NDArray[np.int8], place: NDArray[np.intp]) -> float:
+def ndcg(truth: NDArray[np.int8], rank: NDArray[np.intp]) -> float:
     """Normalised discounted cumulative gain of the whole list, by scikit-learn."""
     from sklearn.metrics import ndcg_score
 
-    return float(ndcg_score(truth, -place.astype(float), ignore_ties=True))
+    return float(ndcg_score(truth, -rank.astype(float), ignore_ties=True))
 
 
-def reciprocal_rank(truth: NDArray[np.int8], place: NDArray[np.intp]) -> float:
-    """Mean over items of 1 / (1 + place) of the hidden tag that comes first.
+def reciprocal_rank(truth: NDArray[np.int8], rank: NDArray[np.intp]) -> float:
+    """Mean over items of ``1 / (1 + rank)`` of the first hidden tag, ranks from 0.
 
     Examples
     --------
@@ -126,12 +131,12 @@ def reciprocal_rank(truth: NDArray[np.int8], place: NDArray[np.intp]) -> float:
     >>> reciprocal_rank(np.array([[0, 1, 1], [1, 0, 0]]), np.array([[0, 2, 1], [0, 1, 2]]))
     0.75
     """
-    first = np.where(truth > 0, place, truth.shape[1]).min(axis=1)
+    first = np.where(truth > 0, rank, truth.shape[1]).min(axis=1)
     return float((1.0 / (1.0 + first)).mean())
 
 
 def coverage(truth: NDArray[np.int8], chosen: NDArray[np.bool_]) -> float:
-    """Share of the tags hidden in some item that are suggested rightly to one of those items at least.
+    """Share of the hidden tags that are suggested rightly to one item at least.
 
     Examples
     --------

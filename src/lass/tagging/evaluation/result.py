@@ -1,32 +1,36 @@
-"""What an evaluation found, as something to print, to keep and to draw."""
+"""The result of an evaluation, to print, to save and to plot."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-#: where a collection keeps its last evaluation
+from lass.model.atomic import atomic_path
+
+#: file of a collection with its last evaluation
 FILE = "evaluation.json"
-FORMAT = 1
-#: the method that the others are held against
+FORMAT = 2
+#: keys of format 1 (lass 0.1.0) -> keys of today
+FORMAT_1_KEYS = {"words": "positive", "judged": "evaluated", "chosen": "lam"}
+FORMAT_1_METHODS = {"LASS, its crowd alone": "LASS, crowd only", "chance": "random"}
+#: the method that the others are compared with
 OURS = "LASS"
-#: the assignments by themselves, without the other witnesses
-ALONE = "LASS, its crowd alone"
+#: the assignments by themselves, without the other predictors
+CROWD_ONLY = "LASS, crowd only"
 
 
 @dataclass(frozen=True)
-class Figure:
+class MetricValues:
     """One metric of one method, seed by seed.
 
     Examples
     --------
-    >>> from lass.tagging.evaluation import Figure
-    >>> figure = Figure([0.4, 0.5, 0.6])
-    >>> round(figure.mean, 3), round(figure.error, 3)
+    >>> from lass.tagging.evaluation import MetricValues
+    >>> values = MetricValues([0.4, 0.5, 0.6])
+    >>> round(values.mean, 3), round(values.error, 3)
     (0.5, 0.058)
     """
 
@@ -51,32 +55,32 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """One situation: figures by method and metric, and how LASS depends on lam.
+class SituationResult:
+    """Metrics of one situation by method, and of LASS by lam.
 
     Attributes
     ----------
-    judged, hidden : list of int
-        Items judged and words hidden, seed by seed.
+    evaluated, hidden : list of int
+        Items evaluated and tags hidden, seed by seed.
     methods : dict
-        Method -> metric -> :class:`Figure`.
+        Method -> metric -> :class:`MetricValues`.
     seconds : dict
-        Method -> seconds a seed, on average.
-    chosen : float
-        The lam of the method LASS: chosen from what was visible in the first draw, or as it is set.
+        Method -> mean seconds a seed.
+    lam : float
+        Of the method LASS: chosen from what was visible in the first draw, or as it is set.
     curve : dict
-        lam -> metric -> :class:`Figure` of LASS at that lam.
+        lam -> metric -> :class:`MetricValues` of LASS at that lam.
     """
 
-    judged: list[int]
+    evaluated: list[int]
     hidden: list[int]
-    methods: dict[str, dict[str, Figure]]
+    methods: dict[str, dict[str, MetricValues]]
     seconds: dict[str, float]
-    chosen: float
-    curve: dict[float, dict[str, Figure]] = field(default_factory=dict)
+    lam: float
+    curve: dict[float, dict[str, MetricValues]] = field(default_factory=dict)
 
     def ranked(self, metric: str = "f1") -> list[str]:
-        """The methods, the best first."""
+        """The methods, best first."""
         return sorted(self.methods, key=lambda name: -self.methods[name][metric].mean)
 
     def best_lam(self) -> float | None:
@@ -86,67 +90,68 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Which share of hidden tags comes back, by which method. See :func:`evaluate`."""
+    """How well each method predicts hidden tags, see :func:`evaluate`."""
 
     items: int
     tags: int
-    words: int
+    #: positive annotations
+    positive: int
     hide: float
     top: int
     seeds: int
-    situations: dict[str, Outcome]
+    situations: dict[str, SituationResult]
     name: str = ""
     group: str = ""
 
-    def picked_lam(self) -> float | None:
+    def best_lam(self) -> float | None:
         """The lam of the grid with the highest F1 over all situations and seeds."""
         curves = [outcome.curve for outcome in self.situations.values()]
         lams = set.intersection(*(set(curve) for curve in curves)) if curves else set()
         return max(sorted(lams), key=lambda lam: sum(curve[lam]["f1"].mean for curve in curves), default=None)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it for JSON, with means and standard errors beside the figures of each seed."""
-        result = {"format": FORMAT, **asdict(self), "lam": self.picked_lam()}
-        for name, outcome in self.situations.items():
-            told = result["situations"][name]
-            told["methods"] = {method: _figures(row) for method, row in outcome.methods.items()}
-            told["curve"] = [{"lam": lam, **_figures(row)} for lam, row in outcome.curve.items()]
+        """As a dictionary for JSON, with means and standard errors of all metrics."""
+        result = {"format": FORMAT, **asdict(self), "lam": self.best_lam()}
+        for name, one in self.situations.items():
+            result["situations"][name]["methods"] = {
+                method: _metrics_as_dict(row) for method, row in one.methods.items()
+            }
+            result["situations"][name]["curve"] = [
+                {"lam": lam, **_metrics_as_dict(row)} for lam, row in one.curve.items()
+            ]
         return result
 
     @classmethod
     def from_dict(cls, data: Any) -> Evaluation:
-        """What :meth:`as_dict` gave; anything else is a ``ValueError``."""
+        """What :meth:`as_dict` gave, or lass 0.1.0 wrote; anything else is a ``ValueError``."""
         try:
-            if data["format"] != FORMAT:
+            if data["format"] == 1:
+                data = _from_format_1(data)
+            elif data["format"] != FORMAT:
                 raise ValueError(f"it has format {data['format']!r}, this version reads {FORMAT}")
             situations = {
-                str(name): Outcome(
-                    judged=[int(count) for count in told["judged"]],
-                    hidden=[int(count) for count in told["hidden"]],
-                    methods={str(method): _row(row) for method, row in told["methods"].items()},
-                    seconds={str(method): float(value) for method, value in told["seconds"].items()},
-                    chosen=float(told["chosen"]),
-                    curve={float(row["lam"]): _row(row) for row in told["curve"]},
+                str(name): SituationResult(
+                    evaluated=[int(count) for count in one["evaluated"]],
+                    hidden=[int(count) for count in one["hidden"]],
+                    methods={str(method): _metrics(row) for method, row in one["methods"].items()},
+                    seconds={str(method): float(value) for method, value in one["seconds"].items()},
+                    lam=float(one["lam"]),
+                    curve={float(row["lam"]): _metrics(row) for row in one["curve"]},
                 )
-                for name, told in data["situations"].items()
+                for name, one in data["situations"].items()
             }
             return cls(
                 situations=situations, name=str(data["name"]), group=str(data["group"]),
                 hide=float(data["hide"]),
-                **{key: int(data[key]) for key in ("items", "tags", "words", "top", "seeds")},
+                **{key: int(data[key]) for key in ("items", "tags", "positive", "top", "seeds")},
             )  # fmt: skip
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"this is not an evaluation ({type(error).__name__}: {error})") from None
 
     def save(self, path: Path) -> None:
         """Write JSON, whole or not at all."""
-        draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-        try:
+        with atomic_path(path) as draft:
             draft.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
 
     @classmethod
     def load(cls, path: Path) -> Evaluation:
@@ -157,20 +162,30 @@ class Evaluation:
             raise ValueError(f"{path}: {error}; run lass evaluate again") from None
 
 
-def _figures(row: dict[str, Figure]) -> dict[str, Any]:
+def _from_format_1(data: dict[str, Any]) -> dict[str, Any]:
+    """The same with the keys and the names of methods of today."""
+    situations = {}
+    for name, one in data["situations"].items():
+        situations[name] = {FORMAT_1_KEYS.get(key, key): value for key, value in one.items()}
+        for part in ("methods", "seconds"):
+            situations[name][part] = {FORMAT_1_METHODS.get(key, key): row for key, row in one[part].items()}
+    return {FORMAT_1_KEYS.get(key, key): value for key, value in data.items()} | {"situations": situations}
+
+
+def _metrics_as_dict(row: dict[str, MetricValues]) -> dict[str, Any]:
     return {
         metric: {"mean": one.mean, "standard_error": one.error, "seeds": one.seeds}
         for metric, one in row.items()
     }
 
 
-def _row(row: dict[str, Any]) -> dict[str, Figure]:
+def _metrics(row: dict[str, Any]) -> dict[str, MetricValues]:
     found = {}
-    for metric, told in row.items():
+    for metric, values in row.items():
         if metric == "lam":
             continue
-        seeds = [float(value) for value in told["seeds"]]
+        seeds = [float(value) for value in values["seeds"]]
         if not seeds or not all(map(math.isfinite, seeds)):
-            raise ValueError(f"figures of {metric!r} must be numbers; found {seeds}")
-        found[str(metric)] = Figure(seeds)
+            raise ValueError(f"values of {metric!r} must be numbers; found {seeds}")
+        found[str(metric)] = MetricValues(seeds)
     return found

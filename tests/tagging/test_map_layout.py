@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 import lass
-from lass.collection import Collection, Item, Settings
+from lass import Collection
+from lass.collection import Item, Settings
 from lass.tagging import fit
-from lass.tagging import layout as layouts
-from lass.tagging.layout import layout, map_of
+from lass.tagging import map_layout as layouts
+from lass.tagging.map_layout import graph_layout, map_of
 
 
 def blobs(count, groups=6, seed=0):
@@ -33,7 +34,7 @@ def test_neighbours_sit_together(tree, monkeypatch):
     X, group = blobs(600)
     W = lass.knn_graph(X, 10)
     told = []
-    points = layout(W, report=told.append)
+    points = graph_layout(W, report=told.append)
     assert points.shape == (600, 2)
     assert np.isfinite(points).all()
     assert np.abs(points).max() == pytest.approx(1)
@@ -44,9 +45,9 @@ def test_neighbours_sit_together(tree, monkeypatch):
     assert told[-1].note == "100%"
     monkeypatch.setattr(layouts, "GATHERING", 20)
     monkeypatch.setattr(layouts, "SPREADING", 10)
-    points = layout(W)
-    np.testing.assert_array_equal(points, layout(W))
-    assert not np.array_equal(points, layout(W, seed=1))
+    points = graph_layout(W)
+    np.testing.assert_array_equal(points, graph_layout(W))
+    assert not np.array_equal(points, graph_layout(W, seed=1))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 29, 30, 31])
@@ -56,7 +57,7 @@ def test_few_items(count):
         sp.csr_array(np.ones((count, count)) - np.eye(count)),
         sp.csr_array(np.eye(count, k=1) + np.eye(count, k=-1)),
     ):
-        points = layout(W)
+        points = graph_layout(W)
         assert points.shape == (count, 2)
         assert np.isfinite(points).all()
         assert np.abs(points).max() <= 1
@@ -71,7 +72,7 @@ def test_parts_of_a_graph_do_not_mix():
     shuffled = rng.permutation(sum(sizes))
     part = np.repeat(np.arange(len(sizes)), sizes)[shuffled]
     W = sp.csr_array(sp.block_diag(parts, format="csr"))[shuffled][:, shuffled]
-    points = layout(W)
+    points = graph_layout(W)
     assert np.isfinite(points).all()
     assert np.abs(points).max() == pytest.approx(1)
     centres = np.array([points[part == number].mean(axis=0) for number in range(len(sizes))])
@@ -91,7 +92,7 @@ def test_parts_of_a_graph_do_not_mix():
 def test_ties_of_no_weight_are_none():
     W = sp.csr_array(np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]]))
     W.data[:] = 0
-    assert np.isfinite(layout(W)).all()
+    assert np.isfinite(graph_layout(W)).all()
     assert W.nnz == 6  # the graph of the caller stays
 
 
@@ -101,7 +102,7 @@ def test_a_report_may_end_the_drawing():
         raise InterruptedError("enough")
 
     with pytest.raises(InterruptedError, match="enough"):
-        layout(lass.knn_graph(blobs(60)[0], 5), report=stop)
+        graph_layout(lass.knn_graph(blobs(60)[0], 5), report=stop)
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def collection(tmp_path):
         metric="euclidean", n_neighbors=6, lam=0.1,
     )  # fmt: skip
     words = [(f"p{n}", f"group {group[n]}", 1) for n in range(0, 120, 4)]
-    with Collection.create(tmp_path / "c", items, words=words, settings=settings) as made:
+    with Collection.create(tmp_path / "c", items, annotations=words, settings=settings) as made:
         yield made
 
 
@@ -126,23 +127,23 @@ def test_fit_draws_last_and_only_where_it_must(collection):
     assert collection.stale() == {}
     assert collection.stale_map() is None
     assert collection.map.shape == (120, 2)
-    token = collection.stored("map").stamp.token
+    token = collection.saved_array("map").stamp.token
     collection.annotate("p1", {"group 0": 1})
     seen.clear()
     done = fit(collection, lambda step: seen.append(step.stage))
     assert "map" not in seen
-    assert set(done.remade) == {"assignments"}
-    assert collection.stored("map").stamp.token == token
+    assert set(done.recomputed) == {"assignments"}
+    assert collection.saved_array("map").stamp.token == token
     collection.change_settings(n_neighbors=8)
     assert collection.stale_map() == "the graph must be made anew"
     fit(collection)
     assert collection.stale_map() is None
-    assert collection.stored("map").stamp.token != token
+    assert collection.saved_array("map").stamp.token != token
 
 
 def test_old_points_stay_where_few_items_are_new(collection):
     fit(collection)
-    before, stored = collection.map, collection.items(["p0", "p1"])
+    before, stored = collection.map, collection.get_items(["p0", "p1"])
     collection.add_items([Item(f"q{n}", extra=item.extra) for n, item in enumerate([*stored, stored[0]])])
     fit(collection)
     after = collection.map
@@ -192,5 +193,5 @@ def test_a_long_chain_takes_no_longer_than_others():
     count = 3000
     W = sp.diags_array([np.ones(count - 1)] * 2, offsets=[-1, 1], format="csr")
     began = time.process_time()
-    assert np.isfinite(layout(sp.csr_array(W))).all()
+    assert np.isfinite(graph_layout(sp.csr_array(W))).all()
     assert time.process_time() - began < 60

@@ -10,9 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from lass.collection import Collection
+from lass.collection import CollectionStore
 from lass.model.quadratic_program import Array
-from lass.tagging.stages import GROWTH, Progress, Report, silent
+from lass.tagging.preparation import GROWTH
+from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
+from lass.tagging.state import SavedGraph, SavedMap
 
 #: parts of the graph with fewer items, and those beyond the largest, become plain discs
 FEW, PARTS = 30, 50
@@ -20,15 +22,15 @@ FEW, PARTS = 30, 50
 GATHERING, SPREADING = 100, 200
 #: items up to which forces are computed by a tree; beyond, on a grid
 TREE = 2000
-#: how far new items are put beside the mean of their neighbours, so that none hides another
-BESIDE = 0.004
+#: distance of new items from the mean of their neighbours, so that none hides another
+OFFSET = 0.004
 
 
-def layout(W: sp.csr_array, seed: int = 0, report: Report = silent) -> Array:
+def graph_layout(W: sp.csr_array, seed: int = 0, report: ProgressCallback = ignore_progress) -> Array:
     """Points in the square from -1 to 1, one an item, from a graph alone.
 
     Each connected part is drawn by t-SNE from a spectral start. The largest lies in the middle, the
-    others around it, down to items without neighbours on the rim; each takes a room that fits
+    others around it, down to items without neighbours on the rim; its area is proportional to
     the number of its items. The same graph and seed give the same map.
 
     Parameters
@@ -37,14 +39,14 @@ def layout(W: sp.csr_array, seed: int = 0, report: Report = silent) -> Array:
         Symmetric, not negative.
     seed : int
     report : callable, optional
-        Told how far it is; an error that it raises ends the drawing.
+        Called with the progress; an error that it raises ends the drawing.
 
     Returns
     -------
     array of shape (N, 2)
     """
     W, items = sp.csr_array(W, copy=True), W.shape[0]
-    W.eliminate_zeros()  # they would count as ties
+    W.eliminate_zeros()  # they would count as edges
     _, part = connected_components(W, directed=False)
     sizes = np.bincount(part, minlength=1)
     order = np.argsort(-sizes, kind="stable")
@@ -60,34 +62,39 @@ def layout(W: sp.csr_array, seed: int = 0, report: Report = silent) -> Array:
     return points / (np.abs(points).max() or 1.0)
 
 
-def map_of(collection: Collection, W: sp.csr_array, report: Report = silent) -> Array | None:
+def map_of(
+    collection: CollectionStore, W: sp.csr_array, report: ProgressCallback = ignore_progress
+) -> Array | None:
     """The map of a collection with graph ``W``, drawn and saved where it is out of date.
 
-    Where items were added and tied to those that are there, old points stay and each new one comes
-    to the mean of its neighbours, until there are too many of them. None where openTSNE is missing.
+    Where items were added to the graph, old points stay and each new one is put at the mean of its
+    neighbours, until there are too many of them. None where openTSNE is missing.
     """
-    stored, graph = collection.stored("map"), collection.stored("graph")
-    if stored is not None and collection.stale_map() is None:
-        return np.asarray(stored.matrix)
+    saved, graph = collection.saved_array("map"), collection.saved_array("graph")
+    if saved is not None and collection.stale_map() is None:
+        return np.asarray(saved.matrix)
     if find_spec("openTSNE") is None:
         return None
     report(Progress("map"))
-    # what the graph was made for from scratch: another number means that the old ties are gone
-    fitted = -1 if graph is None else int(graph.beside.get("fitted", -1))
-    drawn = 0 if stored is None else int(stored.beside.get("drawn", 0))
+    built = None if graph is None else SavedGraph.from_arrays(graph.extras)
+    drawn = None if saved is None else SavedMap.from_arrays(saved.extras)
+    # another n_fitted means that the whole graph was built again
+    n_fitted, n_drawn = -1 if built is None else built.n_fitted, W.shape[0]
     if (
-        stored is not None
-        and len(stored.matrix) < W.shape[0] <= (1 + GROWTH) * drawn
-        and int(stored.beside.get("fitted", -1)) == fitted
+        saved is not None
+        and drawn is not None
+        and len(saved.matrix) < W.shape[0] <= (1 + GROWTH) * drawn.n_drawn
+        and drawn.n_fitted == n_fitted
     ):
-        points = _extended(stored.matrix, W)
+        points, n_drawn = _extended(saved.matrix, W), drawn.n_drawn
     else:
-        points, drawn = layout(W, report=report), W.shape[0]
-    collection.save_map(points.astype(np.float32), drawn=np.asarray(drawn), fitted=np.asarray(fitted))
+        points = graph_layout(W, report=report)
+    state = SavedMap(n_drawn=n_drawn, n_fitted=n_fitted)
+    collection.save_map(points.astype(np.float32), **state.to_arrays())
     return points
 
 
-def _drawn(W: sp.csr_array, seed: int, report: Report) -> Array:
+def _drawn(W: sp.csr_array, seed: int, report: ProgressCallback) -> Array:
     """One connected part within the circle of radius 1, by t-SNE."""
     library: Any = import_module("openTSNE")
     # all items pull alike, however many others name them as neighbours
@@ -95,7 +102,7 @@ def _drawn(W: sp.csr_array, seed: int, report: Report) -> Array:
     P = sp.csr_matrix(P + P.T)
     total, done = GATHERING + SPREADING, 0
 
-    def told(iteration: int, _error: float, _points: Any) -> None:
+    def report_iteration(iteration: int, _error: float, _points: Any) -> None:
         report(Progress("map", f"{(done + iteration) / total:.0%}"))
 
     start = _spectral(sp.csr_array(P), seed)
@@ -106,7 +113,7 @@ def _drawn(W: sp.csr_array, seed: int, report: Report) -> Array:
         ints_in_interval=2,
         random_state=seed,
         n_jobs=1,
-        callbacks=told,
+        callbacks=report_iteration,
         callbacks_every_iters=25,
     )
     points.optimize(GATHERING, exaggeration=12, momentum=0.5, inplace=True)
@@ -172,7 +179,7 @@ def _extended(points: Array, W: sp.csr_array) -> Array:
     result = np.zeros((items, 2))
     result[:old] = points
     known = np.arange(items) < old
-    while True:  # some are tied to new ones only: these come first
+    while True:  # some have new neighbours only, which must be placed first
         near = W[~known][:, known]
         weight = np.asarray(near.sum(axis=1)).ravel()
         if not weight.any():
@@ -181,8 +188,8 @@ def _extended(points: Array, W: sp.csr_array) -> Array:
         result[placed] = (near @ result[known])[weight > 0] / weight[weight > 0, None]
         known[placed] = True
     aside = np.flatnonzero(~known)
-    angle = aside * np.pi * (3 - np.sqrt(5))  # by the row: those of the next time come beside them
+    angle = aside * np.pi * (3 - np.sqrt(5))  # by the row: those added later come next to them
     result[aside] = np.column_stack([np.cos(angle), np.sin(angle)])
     new = np.arange(old, items)
-    result[new] += BESIDE * np.column_stack([np.cos(new), np.sin(new)])
+    result[new] += OFFSET * np.column_stack([np.cos(new), np.sin(new)])
     return np.clip(result, -1, 1)

@@ -1,0 +1,46 @@
+"""Annotations, assignments and suggestions as rows of a table, one dictionary a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from lass.collection import CollectionStore
+
+if TYPE_CHECKING:
+    from lass.tagging import DoubtfulTag, Suggestion
+
+ANNOTATION_COLUMNS = ("item", "tag", "value")
+ASSIGNMENT_COLUMNS = ("item", "tag", "share")
+SUGGESTION_COLUMNS = ("item", "tag", "score", "rank", "because", "neighbours")
+DOUBTFUL_TAG_COLUMNS = ("item", "tag", "score", "mean_score", "rank")
+
+
+def annotation_rows(collection: CollectionStore) -> Iterator[dict[str, Any]]:
+    """All annotations, as ``lass init --tags`` reads them."""
+    annotations = collection.annotation_matrix()
+    entries = annotations.G.tocoo()
+    for row, column, value in zip(
+        *(axis.tolist() for axis in entries.coords), entries.data.tolist(), strict=True
+    ):
+        yield {"item": annotations.ids[row], "tag": annotations.names[column], "value": int(value)}
+
+
+def assignment_rows(collection: CollectionStore, least: float) -> Iterator[dict[str, Any]]:
+    """Shares of tags that are at least ``least``."""
+    Z = collection.assignments
+    if Z is None:
+        raise ValueError(f"{collection.path} has no assignments yet; make them: lass fit {collection.path}")
+    ids, names = collection.ids(), collection.names()
+    for row, shares in enumerate(Z):
+        for column in (shares >= max(least, 1e-9)).nonzero()[0].tolist():
+            yield {"item": ids[row], "tag": names[column], "share": float(shares[column])}
+
+
+def suggestion_rows(found: Iterable[Suggestion] | Iterable[DoubtfulTag]) -> Iterator[dict[str, Any]]:
+    """Suggestions or doubtful tags."""
+    for one in found:
+        row = one._asdict()
+        if "neighbours" in row:
+            row["neighbours"] = [neighbour._asdict() for neighbour in row["neighbours"]]
+        yield row
