@@ -22,7 +22,9 @@ from .solvers import distributed as distributed
 from .solvers import gpu as gpu
 from .solvers.solution import ConvergenceWarning as ConvergenceWarning
 from .solvers.solution import Solution as Solution
-from .solvers.solution import solve as solve
+from .solvers.solving import solve as solve
 from .tagging.collection import Collection as Collection
+from .tagging.collection import create as create
+from .tagging.collection import open as open
 
 __version__: str

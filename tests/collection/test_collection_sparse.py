@@ -11,11 +11,11 @@ from test_cli import ITEMS, TAGS, run
 
 import lass
 from lass.collection import CollectionStore, Item, Settings
-from lass.solvers.sparse import Assignments
+from lass.solvers.assignments import extended
+from lass.solvers.sparse import SparseAssignments
 from lass.tagging import LiveModel, TagSuggester, complete, fit, next_items, load_model, scores
 from lass.tagging.completion import choose_lam
 from lass.tagging.memory import BLOCK, blocks
-from lass.tagging.storage import extend_assignments
 
 N, K = 120, 30
 NAMES = [f"tag{k}" for k in range(K)]
@@ -63,7 +63,7 @@ def test_the_same_suggestions_and_doubts_as_from_all_numbers(collection, tiny):
     done = fit(collection, tol=1e-13)
     sparse = TagSuggester.from_collection(collection)
     assert done.model.is_sparse
-    assert isinstance(sparse.scores, Assignments)
+    assert isinstance(sparse.scores, SparseAssignments)
     assert done.model.weights is None
     words = collection.annotation_matrix()
     tiny.delenv("LASS_MEMORY_GIB")
@@ -137,7 +137,7 @@ def test_assignments_come_back_from_the_disk_as_they_were(collection, tiny):
     done = fit(collection)
     Z, stored = done.model.solution.Z, collection.saved_array("assignments")
     for back in (collection.assignments, stored.matrix, load_model(collection)[0].solution.Z):
-        assert isinstance(back, Assignments)
+        assert isinstance(back, SparseAssignments)
         assert back.stored == Z.stored
         np.testing.assert_allclose(back.to_dense(), Z.to_dense(), rtol=0, atol=1e-15)
     assert stored.stamp.categories == K
@@ -168,14 +168,14 @@ def test_the_form_is_that_of_the_budget_of_today(collection, tiny):
 def test_growth_by_items_and_tags(tiny):
     W = ties()
     Z = lass.solve(W[:100][:, :100], sp.csr_array(np.eye(100, K)), 0.3, output="sparse").Z
-    sparse = extend_assignments(Z, W, K + 3)
-    assert isinstance(sparse, Assignments)
+    sparse = extended(Z, W, K + 3)
+    assert isinstance(sparse, SparseAssignments)
     assert sparse.shape == (N, K + 3)
     assert sparse.feasible
-    assert isinstance(extend_assignments(Z.to_dense(), W, K + 3), Assignments)
+    assert isinstance(extended(Z.to_dense(), W, K + 3), SparseAssignments)
     np.testing.assert_array_equal(sparse[ALONE], np.full(K + 3, 1 / (K + 3)))
     tiny.delenv("LASS_MEMORY_GIB")
-    dense = extend_assignments(Z, W, K + 3)
+    dense = extended(Z, W, K + 3)
     assert isinstance(dense, np.ndarray)
     found = sparse.to_dense()
     # where every tag has a share, a new one has it as well; elsewhere it has none, as in dense form
@@ -265,7 +265,7 @@ def test_damaged_arrays_are_one_clear_error(collection, tiny, spoil, why):
 
 
 def test_arrays_that_are_not_finite_are_not_saved(collection):
-    Z = Assignments(sp.csr_array((N, K)), np.full(N, np.nan))
+    Z = SparseAssignments(sp.csr_array((N, K)), np.full(N, np.nan))
     with pytest.raises(ValueError, match="must be finite"):
         collection.save_assignments(Z, 0)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 import lass
-from lass.cli.group import Commands
+from lass.cli.group import CommandGroup
 
 #: command -> the module it is in and its name there; loaded when it is asked for
-HOME = {
+COMMANDS = {
     "demo": "lass.cli.demo:demo",
     "studio": "lass.cli.studio:studio",
     "init": "lass.cli.init:init",
@@ -25,24 +25,28 @@ HOME = {
     "reproduce": "lass.cli.reproduce:reproduce",
 }
 
-BEGINNINGS = {
-    "A collection is a folder. Make one, complete it, look at what comes out:": [
+EXAMPLES = {
+    "A collection is a folder. Make one from tables, complete its tags, see the suggestions:": [
         "lass init packages/ --items items.csv --id package --text summary --tags tags.csv",
         "lass fit packages/",
         "lass suggest packages/ --top 5 --out suggestions.csv",
     ],
-    "Or try it on real data that comes with it:": ["lass demo"],
+    "State tags yourself, on the command line or in the browser:": [
+        "lass tag packages/ mutt +mail::imap -game::strategy",
+        "lass studio packages/",
+    ],
+    "Try it on real data that comes with it:": ["lass demo"],
     "Completion of commands and options by the Tab key, in bash (or zsh, fish):": [
         'eval "$(_LASS_COMPLETE=bash_source lass)"',
     ],
 }
 
 
-@click.command(cls=Commands, home=HOME, beginnings=BEGINNINGS, invoke_without_command=True)
+@click.command(cls=CommandGroup, modules=COMMANDS, examples=EXAMPLES, invoke_without_command=True)
 @click.version_option(lass.__version__, prog_name="lass")
 @click.pass_context
 def group(context: click.Context) -> None:
-    """Complete the tags of a collection from a few words and many similarities."""
+    """Complete the tags of a collection from a few annotations and many similarities."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

@@ -1,4 +1,4 @@
-"""``lass add``: items and tags that come later."""
+"""``lass add``: items and annotations that come later."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import click
 
 from lass.cli.group import Command
 from lass.cli.import_options import reading_options
-from lass.cli.output import Talk, count, folder_argument, json_option, opened, talking
-from lass.collection.importing import Imported, read, told
+from lass.cli.output import Output, count, folder_argument, json_option, opened, with_output
+from lass.collection.importing import Imported, read_tables
 
 if TYPE_CHECKING:
-    from lass.collection import Collection
+    from lass.tagging import Collection
 
 EXAMPLES = [
     "lass add packages/ --items more.csv --id package",
@@ -25,12 +25,12 @@ EXAMPLES = [
 @folder_argument
 @reading_options
 @json_option
-@talking
-def add(talk: Talk, folder: Path, **options: Any) -> None:
-    """Add items, tags, or both to the collection in FOLDER.
+@with_output
+def add(output: Output, folder: Path, **options: Any) -> None:
+    """Add items, annotations, or both to the collection in FOLDER.
 
-    New items are read as those of lass init were. Where vectors or ties were given then, they are
-    needed for the new items too; without --items, they replace those of all items. The next fit ties
+    New items are read as those of lass init were. Where vectors or edges were given then, they are
+    needed for the new items too; without --items, they replace those of all items. The next fit connects
     new items to those that are there.
     """
     vectors, edges = options.pop("vectors"), options.pop("edges")
@@ -45,27 +45,22 @@ def add(talk: Talk, folder: Path, **options: Any) -> None:
             elif features.get("kind") in ("text", "embeddings"):
                 options["text"] = options["text"] or features["columns"]
         known = collection.ids()
-        imported = read(**options, known=set(known))
+        imported = read_tables(**options, known=set(known))
         _leave_out_known(collection, imported, options["items"], set(known))
         given = _given(collection, known, imported, vectors, edges, options)
         before = set(collection.names())
-        items = collection.add_items(imported.items, imported.words, new=True)
+        items = collection.add_items(imported.items, imported.annotations, new=True)
         if vectors is not None:
             collection.save_features(given)
         if edges is not None:
             collection.save_graph(given)
-        names = collection.names()
-    new = len(set(names) - before)
-    lines = [
-        f"{folder}: {count(len(imported.items), 'item')} and {count(len(imported.words), 'word')} added"
-        + (f", with {count(new, 'new tag')}" if new else "")
-    ]
-    if imported.skipped:
-        lines.append(told(imported.skipped))
-    talk.result(
-        "\n".join([*lines, f"Next: lass fit {folder}"]),
-        collection=str(folder), items=items, added=len(imported.items), words=len(imported.words),
-        new_tags=new, skipped=len(imported.skipped),
+        new = len(set(collection.names()) - before)
+    added = f"{count(len(imported.items), 'item')} and {count(len(imported.annotations), 'annotation')} added"
+    lines = [f"{folder}: {added}" + (f", with {count(new, 'new tag')}" if new else ""), imported.note]
+    output.result(
+        "\n".join([*filter(None, lines), f"Next: lass fit {folder}"]),
+        collection=str(folder), items=items, added=len(imported.items),
+        annotations=len(imported.annotations), new_tags=new, skipped=len(imported.skipped),
     )  # fmt: skip
 
 
@@ -83,7 +78,7 @@ def _given(
     collection: Collection, known: list[str], imported: Imported, vectors: Path | None, edges: Path | None,
     options: dict[str, Any],
 ) -> Any:  # fmt: skip
-    """Vectors or ties of all items, old and new; read before anything changes."""
+    """Vectors or edges of all items, old and new; read before anything changes."""
     kind = collection.settings.features.get("kind")
     for name, value in (("vectors", vectors), ("edges", edges)):
         if value is not None and kind != name:
@@ -109,8 +104,8 @@ def _given(
         from lass.collection.features import read_edges
 
         ids = [*known, *imported.ids]
-        W, bad = read_edges(edges, ids, encoding=options["encoding"], skip_bad=options["skip_bad"])
-        imported.skipped += bad
+        W, skipped = read_edges(edges, ids, encoding=options["encoding"], skip_bad=options["skip_bad"])
+        imported.skipped += skipped
         former = collection.graph
         if imported.items and former is not None:
             former.resize(W.shape)

@@ -1,4 +1,4 @@
-"""``lass evaluate``: hide known tags and see who brings them back."""
+"""``lass evaluate``: hide known tags, and measure how well methods predict them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.output import Talk, folder_argument, json_option, opened, talking
+from lass.cli.output import Output, folder_argument, json_option, opened, with_output
 
 EXAMPLES = [
     "lass evaluate packages/ --seeds 3 --picture evaluation.png",
@@ -34,65 +34,63 @@ EXAMPLES = [
 @click.option("--picture", type=click.Path(path_type=Path), help="Draw it: .png, .svg or .pdf.")
 @click.option("--set-lam", is_flag=True, help="Keep the lam with the highest F1 in collection.toml.")
 @json_option
-@talking
+@with_output
 def evaluate(
-    talk: Talk, folder: Path, hide: float, situations: tuple[str, ...], seeds: int, group: str | None,
+    output: Output, folder: Path, hide: float, situations: tuple[str, ...], seeds: int, group: str | None,
     top: int, picture: Path | None, set_lam: bool,
 ) -> None:  # fmt: skip
-    """Hide known tags of the collection in FOLDER, and see which method brings most of them back.
+    """Hide known tags of the collection in FOLDER, and measure which method predicts most of them.
 
-    Compares LASS with popularity, the vote of the neighbours, harmonic label propagation, logistic regression
-    on the features and chance, whoever is best. Methods see what is left visible and nothing else;
-    tags somebody spoke of are not suggested again. The same seeds hide the same words. The result is kept
-    in FOLDER for lass report.
+    Compares LASS with the frequency of tags, the vote of the neighbours, harmonic label propagation, logistic
+    regression on the features, and random tags. Methods see the visible annotations and nothing else; tags
+    with a visible annotation are not suggested again. The same seeds hide the same tags. The result is
+    saved in FOLDER for lass report.
     """
     if not 0 < hide < 1:
         raise ValueError(f"--hide must be a share between 0 and 1; found {hide:g}")
     with opened(folder) as collection:
-        from lass.learning.predictors.holdout import SITUATIONS
-        from lass.tagging.evaluation import evaluate_collection, tables
-        from lass.tagging.evaluation import picture as draw
-        from lass.tagging.evaluation.figure import check_ending
+        from lass.tagging.evaluation import metric_tables, plot_evaluation
+        from lass.tagging.evaluation.plotting import check_plot_path
         from lass.tagging.evaluation.tables import summary
 
         if picture is not None:
-            check_ending(picture)
-        with talk.progress() as making:
+            check_plot_path(picture)
+        with output.progress() as making:
             from lass.tagging import graph_of
 
             if collection.stale().keys() & {"features", "graph"}:
                 graph_of(collection, making)
-        with _steps(talk) as report:
-            found = evaluate_collection(
-                collection, hide=hide, situations=tuple(dict.fromkeys(situations)) or tuple(SITUATIONS),
-                seeds=seeds, group=group, top=top, report=report,
+        with _steps(output) as report:
+            found = collection.evaluate(
+                hide=hide, situations=tuple(dict.fromkeys(situations)), seeds=seeds, group=group, top=top,
+                report=report,
             )  # fmt: skip
         if picture is not None:
-            draw(found, picture)
-        lam = found.picked_lam()
+            plot_evaluation(found, picture)
+        lam = found.best_lam()
         if set_lam and lam is not None:
             collection.change_settings(lam=lam)
-    if talk.as_json:
-        talk.json(found.as_dict())
+    if output.as_json:
+        output.json(found.as_dict())
         return
-    for table in tables(found):
-        talk.out.print(table)
-        talk.out.print()
+    for table in metric_tables(found):
+        output.out.print(table)
+        output.out.print()
     for line in summary(found):
-        talk.out.print(line, markup=False)
+        output.out.print(line, markup=False)
     if picture is not None:
-        talk.out.print(f"Picture: {picture}", markup=False)
+        output.out.print(f"Picture: {picture}", markup=False)
     if set_lam:
-        talk.out.print(
-            f"lam = {lam:.3g} is in {folder / 'collection.toml'} now; next: lass fit {folder}", markup=False
+        output.out.print(
+            f"lam = {lam:.3g} is in {folder / 'collection.toml'} now. Next: lass fit {folder}", markup=False
         )
 
 
 @contextmanager
-def _steps(talk: Talk) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar with the method at work, on a terminal; in words with --verbose elsewhere."""
-    if talk.quiet or not sys.stderr.isatty():
-        yield lambda what, done, total: talk.detail(f"{done + 1} of {total}: {what}")
+def _steps(output: Output) -> Iterator[Callable[[str, int, int], None]]:
+    """A callback that shows the steps as a bar on a terminal, or with --verbose as lines."""
+    if output.quiet or not sys.stderr.isatty():
+        yield lambda what, done, total: output.detail(f"{done + 1} of {total}: {what}")
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -102,6 +100,6 @@ def _steps(talk: Talk) -> Iterator[Callable[[str, int, int], None]]:
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
     )
-    with Progress(*columns, console=talk.err, transient=True) as bars:
+    with Progress(*columns, console=output.err, transient=True) as bars:
         task = bars.add_task("", total=None)
         yield lambda what, done, total: bars.update(task, description=what, completed=done, total=total)

@@ -1,4 +1,4 @@
-"""``lass export``: what is said, or what was completed, as a table."""
+"""``lass export``: annotations or assignments as a table."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.output import Talk, count, folder_argument, json_option, opened, talking
-from lass.collection.writing import check_ending, write_delimited, write_rows
-from lass.tagging.tables import ASSIGNMENTS, WORDS, assignments, words
-
-COLUMNS = {"words": WORDS, "assignments": ASSIGNMENTS}
+from lass.cli.output import Output, count, folder_argument, json_option, opened, with_output
+from lass.collection.writing import check_ending, write_delimited
 
 
 @click.command(cls=Command, examples=["lass export packages/ --out tags.csv"])
 @folder_argument
 @click.option(
     "--what",
-    type=click.Choice(list(COLUMNS)),
-    default="words",
+    type=click.Choice(["annotations", "assignments"]),
+    default="annotations",
     show_default=True,
-    help="What people said, or the completed shares of the tags.",
+    help="The annotations, or the shares of the tags that were fitted.",
 )
 @click.option(
     "--min-share",
@@ -32,21 +29,21 @@ COLUMNS = {"words": WORDS, "assignments": ASSIGNMENTS}
 )
 @click.option("--out", type=click.Path(path_type=Path), help="A file: .csv, .tsv, .jsonl, .json or .parquet.")
 @json_option
-@talking
-def export(talk: Talk, folder: Path, what: str, min_share: float, out: Path | None) -> None:  # fmt: skip
+@with_output
+def export(output: Output, folder: Path, what: str, min_share: float, out: Path | None) -> None:
     """Write the tags of FOLDER as a table; CSV onto stdout where --out names no file.
 
-    What people said comes out as lass init --tags reads it.
+    Annotations are written as lass init --tags reads them.
     """
     if out is not None:
         check_ending(out)
     with opened(folder) as collection:
-        rows = words(collection) if what == "words" else assignments(collection, min_share)
         if out is not None:
-            found = list(rows)
-            write_rows(out, COLUMNS[what], found)
-            talk.result(f"{out}: {count(len(found), 'row')}", out=str(out), rows=len(found))
-        elif talk.as_json:
-            talk.json(list(rows))
+            rows = collection.export(out, what=what, min_share=min_share)
+            output.result(f"{out}: {count(rows, 'row')}", out=str(out), rows=rows)
+            return
+        columns, table = collection.export_rows(what, min_share)
+        if output.as_json:
+            output.json(list(table))
         else:
-            write_delimited(None, COLUMNS[what], rows)
+            write_delimited(None, columns, table)

@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 
 import click
 
-#: what a user can cause: a wrong argument, a file that is not there, a disk that is full
-MISTAKES = (ValueError, OSError, ImportError)
+#: errors that a user can cause: a wrong argument, a file that is not there, a disk that is full
+USER_ERRORS = (ValueError, OSError, ImportError)
 
 
 EXIT_CODES = """
-Exit codes: 0 done, 1 something failed, 2 a mistake in what was asked for, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 wrong arguments or files, 130 interrupted.
 """
 
 
@@ -42,56 +42,56 @@ def write_lines(formatter: click.HelpFormatter, title: str, lines: Sequence[str]
         formatter.write(f"\n{title}\n" + "".join(f"  {line}\n" for line in lines))
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """Commands by the module they are in; those whose module is not there are not offered."""
 
     def __init__(
         self,
         *arguments: Any,
-        home: Mapping[str, str],
-        beginnings: Mapping[str, Sequence[str]],
+        modules: Mapping[str, str],
+        examples: Mapping[str, Sequence[str]],
         **options: Any,
     ) -> None:
         super().__init__(*arguments, **options)
-        self.beginnings = beginnings
-        self.home = {name: place for name, place in home.items() if find_spec(place.partition(":")[0])}
+        self.examples = examples
+        self.modules = {name: place for name, place in modules.items() if find_spec(place.partition(":")[0])}
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write how to begin."""
-        for title, lines in self.beginnings.items():
+        """Write the examples and the exit codes."""
+        for title, lines in self.examples.items():
             write_lines(formatter, title, lines)
         formatter.write(EXIT_CODES)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in the order in which they are used."""
-        return list(self.home)
+        return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """One command, its module loaded."""
-        if cmd_name not in self.home:
+        if cmd_name not in self.modules:
             return None
-        module, _, name = self.home[cmd_name].partition(":")
+        module, _, name = self.modules[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant; a misspelt one is told with the nearest name."""
-        from lass.collection.records import close
+        """The command; the error for a misspelt one names the nearest."""
+        from lass.collection.records import did_you_mean
 
-        if args and not args[0].startswith("-") and args[0] not in self.home:
-            near = close(args[0], self.home) or f"; there are {', '.join(self.home)}"
+        if args and not args[0].startswith("-") and args[0] not in self.modules:
+            near = did_you_mean(args[0], self.modules) or f"; there are {', '.join(self.modules)}"
             raise click.UsageError(f"there is no command {args[0]!r}{near}", ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; that nobody reads on (``lass suggest ... | head``) is no error."""
+        """Run a command; a closed pipe (``lass suggest ... | head``) is no error."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            _nobody_listens()
+            _silence_stdout()
             return 0
         return result
 
@@ -109,33 +109,31 @@ class Commands(click.Group):
             code = super().main(*arguments, **options)
         except click.UsageError as error:
             where = f"; see {error.ctx.command_path} --help" if error.ctx else ""
-            _end(error.format_message().rstrip(".") + where, 2)
+            _exit(error.format_message().rstrip(".") + where, 2)
         except click.ClickException as error:
-            _end(error.format_message(), 2)
+            _exit(error.format_message(), 2)
         except click.Abort:
-            _end("interrupted", 130)
-        except MISTAKES as error:
-            _end(_told(error), 2)
+            _exit("interrupted", 130)
+        except USER_ERRORS as error:
+            _exit(_message(error), 2)
         except MemoryError:
-            _end("not enough memory for this collection", 1)
+            _exit("not enough memory for this collection", 1)
         except Exception as error:
-            _end(
-                f"unexpected {type(error).__name__}: {error} (LASS_TRACEBACK=1 shows where; please tell us)",
-                1,
-            )
+            what = f"unexpected {type(error).__name__}: {error}"
+            _exit(f"{what} (LASS_TRACEBACK=1 shows where; please report it)", 1)
         finally:
             if ours:
                 signal.signal(signal.SIGINT, before)
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) or type(error).__name__
 
 
-def _end(message: str, code: int) -> NoReturn:
+def _exit(message: str, code: int) -> NoReturn:
     if os.environ.get("LASS_TRACEBACK") and sys.exc_info()[1] is not None:
         raise
     with suppress(BrokenPipeError):
@@ -144,12 +142,12 @@ def _end(message: str, code: int) -> NoReturn:
 
 
 def _interrupted(number: int, frame: FrameType | None) -> NoReturn:
-    # not KeyboardInterrupt, which a solver takes as a wish for the answer so far
+    # not KeyboardInterrupt, on which a solver returns the solution so far
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _end("interrupted; what was there is unchanged", 130)
+    _exit("interrupted; what was there is unchanged", 130)
 
 
-def _nobody_listens() -> None:
-    """Keep Python from complaining at the end that its output went nowhere."""
+def _silence_stdout() -> None:
+    """Keep Python from an error at its end about output that nobody read."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The options that say what to read, which ``init`` and ``add`` share."""
+"""The options of what to read, which ``init`` and ``add`` share."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _READING = (
     click.option("--text", multiple=True, help="Column that describes an item; may be given several times."),
     click.option("--numeric", multiple=True, help="Column of numbers to compare items by, instead of text."),
     click.option("--vectors", type=_FILE, help="Vectors to compare items by (.npy, .npz, or a table)."),
-    click.option("--edges", type=_FILE, help="Table of ties: two items and, if you like, a weight."),
-    click.option("--tags", type=_FILE, help="Table of tags: item,tag,value in rows; or item and its tags; "
-                 "or one column a tag."),
+    click.option("--edges", type=_FILE, help="Table of edges: two similar items and, if you like, a weight."),
+    click.option("--tags", type=_FILE, help="Table of annotations: item, tag and value (+1 or -1); or item "
+                 "and its tags; or one column a tag."),
     click.option("--layout", type=click.Choice(["auto", "long", "column", "wide"]), default="auto",
                  help="How the table of tags is written, where that is not clear."),
     click.option("--value", help="Column of the table of tags that holds +1 or -1."),
     click.option("--tag-column", help="Column of the items that holds their tags."),
     click.option("--separator", help="Between tags of one cell; by default ; or | or a comma."),
-    click.option("--encoding", help="Of the files; by default UTF-8 or what their mark says."),
+    click.option("--encoding", help="Of the files; by default UTF-8 or by their byte-order mark."),
     click.option("--skip-bad", is_flag=True, help="Leave bad rows out and count them, instead of stopping."),
 )  # fmt: skip
 
 
 def reading_options(command: Command) -> Command:
-    """Give a command the options that say what to read, and how."""
+    """Give a command the options of what to read, and how."""
     for option in reversed(_READING):
         command = option(command)
     return command

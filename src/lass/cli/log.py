@@ -1,4 +1,4 @@
-"""``lass log``: who said what, and when."""
+"""``lass log``: who changed what, and when."""
 
 from __future__ import annotations
 
@@ -8,34 +8,31 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.output import Talk, folder_argument, json_option, opened, talking
-from lass.collection import Change, Naming
+from lass.cli.output import Output, folder_argument, json_option, opened, with_output
+from lass.collection import Change, TagChange
 
 
 @click.command(cls=Command, examples=["lass log packages/ --item mutt"])
 @folder_argument
-@click.option("--item", help="Only words on this item.")
-@click.option(
-    "--limit", type=click.IntRange(1), default=20, show_default=True, help="So many changes at most."
-)
+@click.option("--item", help="Only annotations of this item.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Changes, at most.")
 @json_option
-@talking
-def log(talk: Talk, folder: Path, item: str | None, limit: int) -> None:
-    """List the last changes of the collection in FOLDER, the latest first."""
+@with_output
+def log(output: Output, folder: Path, item: str | None, limit: int) -> None:
+    """List the last changes of annotations and tags in FOLDER, the latest first."""
     with opened(folder) as collection:
-        changes: list[Change | Naming] = [*collection.history(item, limit)]
+        changes: list[Change | TagChange] = [*collection.history(item, limit)]
         if item is None:
-            changes += collection.namings(limit)
+            changes += collection.tag_changes(limit)
     changes = sorted(changes, key=lambda change: -change.number)[:limit]
-    lines = [_line(change) for change in changes]
-    if talk.as_json:
-        talk.json([asdict(change) for change in changes])
+    if output.as_json:
+        output.json([asdict(change) for change in changes])
     else:
-        click.echo("\n".join(lines) or "Nothing was said yet.")
+        click.echo("\n".join(map(_line, changes)) or "No changes yet.")
 
 
-def _line(change: Change | Naming) -> str:
-    if isinstance(change, Naming):
+def _line(change: Change | TagChange) -> str:
+    if isinstance(change, TagChange):
         what = str(change)
     else:
         sign = {1: "+", -1: "-", 0: "0"}[change.value]

@@ -1,10 +1,11 @@
-"""What commands say: results on stdout, all else on stderr, as loud as was asked for."""
+"""The output of commands: results on stdout, all else on stderr, as much as was asked for."""
 
 from __future__ import annotations
 
 import functools
 import json
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,15 +20,15 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lass.collection import Collection, Item
-    from lass.tagging.stages import Progress
+    from lass.collection import Item
+    from lass.tagging import Collection, Progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass
-class Talk:
-    """Where a command speaks."""
+class Output:
+    """What a command prints, and where."""
 
     quiet: bool = False
     verbose: bool = False
@@ -43,23 +44,23 @@ class Talk:
 
     @cached_property
     def err(self) -> Console:
-        """For people who wait."""
+        """For notes and progress."""
         from rich.console import Console
 
         return Console(stderr=True, highlight=False, soft_wrap=True)
 
-    def say(self, text: str) -> None:
-        """Something that people may want to know."""
+    def note(self, text: str) -> None:
+        """A line for people, unless --quiet."""
         if not self.quiet:
             self.err.print(text, markup=False)
 
     def detail(self, text: str) -> None:
-        """Something for the curious."""
+        """A line for people, if --verbose."""
         if self.verbose:
-            self.say(text)
+            self.note(text)
 
     def result(self, text: str, **data: Any) -> None:
-        """What came out: in words, or as one JSON document."""
+        """The result: as text, or as one JSON document."""
         if self.as_json:
             self.json(data)
         elif not self.quiet:
@@ -71,18 +72,18 @@ class Talk:
 
     @contextmanager
     def progress(self) -> Iterator[Callable[[Progress], None]]:
-        """A report that shows each stage as it runs, on a terminal; in words with --verbose elsewhere."""
+        """A callback that shows each stage as it runs on a terminal, or with --verbose as lines."""
         if self.quiet or not sys.stderr.isatty():
-            told = ""
+            last = ""
 
-            def tell(progress: Progress) -> None:
-                nonlocal told
+            def report(progress: Progress) -> None:
+                nonlocal last
                 line = f"{progress.stage} {progress.note}".rstrip()
-                if line != told:
+                if line != last:
                     self.detail(line)
-                told = line
+                last = line
 
-            yield tell
+            yield report
             return
         from lass.cli.progress import Stages
 
@@ -90,25 +91,25 @@ class Talk:
             yield stages.report
 
 
-def talking(command: Command) -> Command:
+def with_output(command: Command) -> Command:
     """Give a command the options --quiet and --verbose, and a :class:`Talk` as its first argument."""
 
     @functools.wraps(command)
     def run(*arguments: Any, quiet: bool, verbose: bool, as_json: bool = False, **options: Any) -> Any:
-        talk = Talk(quiet, verbose, as_json)
+        output = Output(quiet, verbose, as_json)
         logger = logging.getLogger("lass")
         before = logger.level
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: talk.say(f"note: {message}")
+            warnings.showwarning = lambda message, *_, **__: output.note(f"note: {message}")
             try:
                 logger.setLevel(logging.ERROR if quiet else before)
-                return command(talk, *arguments, **options)
+                return command(output, *arguments, **options)
             finally:
                 logger.setLevel(before)
 
     decorated: Any = run
-    decorated = click.option("--verbose", is_flag=True, help="Say more.")(decorated)
-    return click.option("--quiet", is_flag=True, help="Say nothing but results and errors.")(decorated)
+    decorated = click.option("--verbose", is_flag=True, help="Print more.")(decorated)
+    return click.option("--quiet", is_flag=True, help="Print nothing but results and errors.")(decorated)
 
 
 #: the option --json
@@ -120,17 +121,17 @@ folder_argument = click.argument("folder", type=click.Path(path_type=Path), defa
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Collection]:
-    """A collection, closed at the end."""
-    from lass.collection import Collection
+    """A collection, closed at the end; read-only where the folder cannot be written."""
+    from lass.tagging import Collection
 
     if not (folder / "collection.toml").is_file():
         raise ValueError(f"{folder} is not the folder of a collection; make one: lass init --help")
-    with Collection.open(folder) as collection:
+    with Collection.open(folder, read_only=not os.access(folder, os.W_OK)) as collection:
         yield collection
 
 
 def caption(item: Item) -> str:
-    """What to show an item by, beside its id: its title, or how its text begins."""
+    """What to show an item by, next to its id: its title, or the first line of its text."""
     if item.title not in ("", item.id):
         return item.title
     return item.text.partition("\n")[0]

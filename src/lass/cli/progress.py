@@ -9,21 +9,13 @@ from typing import TYPE_CHECKING, Self
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from lass.tagging.progress import STAGES
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lass.tagging.stages import Progress
+    from lass.tagging import Progress
 
-WORDS = {
-    "features": "reading the items",
-    "neighbours": "looking for neighbours",
-    "graph": "tying the graph",
-    "lam": "choosing lam on hidden words",
-    "solve": "completing the tags",
-    "evidence": "weighing the evidence",
-    "saving": "saving",
-    "map": "drawing the map",
-}
 #: relative gap at which a solve is over
 TARGET = 1e-3
 
@@ -56,12 +48,12 @@ class Stages:
         self._bars.stop()
 
     def report(self, progress: Progress) -> None:
-        """Take note of what is being done."""
+        """Show the progress of a stage."""
         if progress.stage != self._stage:
             self._finish()
             self._stage, self._widest = progress.stage, 0.0
-            words = WORDS.get(progress.stage, progress.stage)
-            self._task = self._bars.add_task(words, total=None, note=progress.note)
+            description = STAGES.get(progress.stage, progress.stage)
+            self._task = self._bars.add_task(description, total=None, note=progress.note)
         elif progress.note and self._task is not None:
             self._bars.update(self._task, note=progress.note)
         if progress.gap is not None and progress.gap > 0 and self._task is not None:

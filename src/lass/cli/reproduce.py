@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from lass.cli.group import Command
-from lass.cli.output import Talk, json_option, talking
+from lass.cli.output import Output, json_option, with_output
 
 EXAMPLES = [
     "lass reproduce toy --out evidence/",
@@ -28,9 +28,9 @@ EXAMPLES = [
 @click.option("--runs", type=click.IntRange(2), default=20, show_default=True, help="Random repetitions.")
 @click.option("--fresh", is_flag=True, help="Begin anew, and not where an earlier run was stopped.")
 @json_option
-@talking
+@with_output
 def reproduce(
-    talk: Talk, names: tuple[str, ...], data: Path | None, out: Path, quick: bool, runs: int, fresh: bool
+    output: Output, names: tuple[str, ...], data: Path | None, out: Path, quick: bool, runs: int, fresh: bool
 ) -> None:
     """Run the experiments NAME..., or all of them, and hold the paper against what comes out.
 
@@ -39,11 +39,11 @@ def reproduce(
     goes on where it was.
     """
     from evidence import NAMES
-    from lass.collection.records import close
+    from lass.collection.records import did_you_mean
 
     for name in names:
         if name not in (*NAMES, "all"):
-            near = close(name, NAMES) or f"; there are all, {', '.join(NAMES)}"
+            near = did_you_mean(name, NAMES) or f"; there are all, {', '.join(NAMES)}"
             raise ValueError(f"there is no experiment {name!r}{near}")
     if data is not None and not data.is_dir():
         raise ValueError(f"--data: there is no folder {str(data)!r}")
@@ -55,14 +55,14 @@ def reproduce(
 
     def tell(text: str) -> None:
         minutes, seconds = divmod(int(time.monotonic() - began), 60)
-        talk.say(f"{minutes:3d}:{seconds:02d}  {text}")
+        output.note(f"{minutes:3d}:{seconds:02d}  {text}")
 
     asked = NAMES if "all" in names else names
     records = run(asked, out, data, quick=quick, runs=runs, fresh=fresh, tell=tell)
     holds = [finding.holds for record in records for finding in record.outcome.findings]
     missing = [record.name for record in records if record.failure]
     counts = {"hold": holds.count(True), "do not": holds.count(False), "open": holds.count(None)}
-    talk.result(
+    output.result(
         f"{out / 'report.html'}: {counts['hold']} claims hold, {counts['do not']} do not, "
         f"{counts['open']} are open",
         report=str(out / "report.html"), claims=counts, not_run=missing,

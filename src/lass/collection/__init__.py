@@ -1,11 +1,13 @@
-"""Collections on disk: items, what people said of them, and the arrays made from both.
+"""Collections on disk: items, annotations, and the arrays made from both.
 
 Importing this takes no time: NumPy and SciPy are loaded when arrays are first asked for.
 """
 
-from lass.collection.collection import CollectionStore
-from lass.collection.folder import AnnotationMatrix
-from lass.collection.records import Change, Item, Moment, TagChange, Since
+from lass.collection.records import Annotation, Change, Item, Moment, Since, TagChange
 from lass.collection.settings import Settings
+from lass.collection.store import AnnotationMatrix, CollectionStore
 
-__all__ = ["AnnotationMatrix", "Change", "CollectionStore", "Item", "Moment", "TagChange", "Settings", "Since"]
+__all__ = [
+    "Annotation", "AnnotationMatrix", "Change", "CollectionStore", "Item", "Moment", "Settings", "Since",
+    "TagChange",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The arrays of a collection, each in a file with a stamp that tells what it was made from."""
+"""The arrays of a collection, each in a file with a stamp of what it was made from."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-Thing = TypeVar("Thing")
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import NDArray
+
+    #: what can be saved with an array under a name
+    Extra: TypeAlias = NDArray[Any] | sp.csr_array
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -21,7 +28,7 @@ class Stamp:
     items, categories : int
         How many there were.
     changes : int
-        The last change of the log that was known.
+        The last change of the log that it takes into account.
     settings : dict
         Those that matter for this array.
     source : str
@@ -40,25 +47,25 @@ class Stamp:
 
 @dataclass(frozen=True)
 class SavedArray:
-    """An array, its stamp, and whatever was saved beside it."""
+    """An array, its stamp, and the named arrays saved with it."""
 
     matrix: Any
     stamp: Stamp
-    extras: dict[str, Any]
+    extras: dict[str, Extra]
 
 
-def save(path: Path, matrix: Any, stamp: Stamp, extras: dict[str, Any]) -> None:
-    """Write an array, dense or sparse or :class:`lass.solvers.sparse.Assignments`, whole or not at all."""
+def save(path: Path, matrix: Any, stamp: Stamp, extras: Mapping[str, Any]) -> None:
+    """Write an array, dense, CSR or sparse assignments, whole or not at all."""
     import numpy as np
     import scipy.sparse as sp
 
     from lass.model.files import pack_matrix, write
-    from lass.solvers.sparse import Assignments
+    from lass.solvers.sparse import SparseAssignments
 
     arrays: dict[str, Any] = {}
-    if isinstance(matrix, Assignments):
+    if isinstance(matrix, SparseAssignments):
         arrays["background"], matrix = matrix.background, matrix.to_csr()
-    for name, value in (("matrix", matrix), *((f"beside_{name}", value) for name, value in extras.items())):
+    for name, value in (("matrix", matrix), *((f"extra_{name}", value) for name, value in extras.items())):
         pack_matrix(arrays, name, sp.csr_array(value) if sp.issparse(value) else value)
     for name, value in arrays.items():
         if value.dtype.kind not in "biufU":
@@ -81,16 +88,16 @@ def stamp_of(path: Path) -> Stamp | None:
     return _guarded(path, lambda: _stamp_alone(path))
 
 
-def _guarded(path: Path, reading: Callable[[], Thing]) -> Thing | None:
+def _guarded(path: Path, reading: Callable[[], Result]) -> Result | None:
     if not path.exists():
         return None
     try:
         return reading()
     except Exception as error:  # a foreign archive can fail in any of a dozen ways
-        told = str(error)
-        raise ValueError(
-            told if str(path) in told else f"{path} is not a saved array ({error or type(error).__name__})"
-        ) from None
+        message = str(error)
+        if str(path) not in message:
+            message = f"{path} is not a saved array ({message or type(error).__name__})"
+        raise ValueError(message) from None
 
 
 def _whole(path: Path) -> SavedArray:
@@ -109,17 +116,19 @@ def _stored(data: dict[str, Any]) -> SavedArray:
         raise ValueError("the array is not finite")
     if "background" in data:
         matrix = _assignments(matrix, data["background"])
-    extras = {name: unpack_matrix(data, f"beside_{name}") for name in json.loads(str(data["names"]))}
+    # version 0.1.0 wrote "beside_" where later ones write "extra_"
+    data = {name.replace("beside_", "extra_", 1): value for name, value in data.items()}
+    extras = {name: unpack_matrix(data, f"extra_{name}") for name in json.loads(str(data["names"]))}
     return SavedArray(matrix, stamp, extras)
 
 
 def _assignments(stored: Any, background: Any) -> Any:
     """Assignments from what is stored of them, checked."""
-    from lass.solvers.sparse import Assignments
+    from lass.solvers.sparse import SparseAssignments
 
     if not stored.has_canonical_format:
         raise ValueError("an item has a tag twice")
-    found = Assignments(stored, background)
+    found = SparseAssignments(stored, background)
     if not found.feasible:
         raise ValueError("shares of the tags are negative, or do not sum to one")
     return found
@@ -144,7 +153,7 @@ def _stamp(data: Mapping[str, Any]) -> Stamp:
     counts = (stamp.items, stamp.categories, stamp.changes)
     if (
         not all(isinstance(count, int) and count >= 0 for count in counts)
-        or not all(isinstance(word, str) for word in (stamp.source, stamp.token))
+        or not all(isinstance(text, str) for text in (stamp.source, stamp.token))
         or not isinstance(stamp.settings, dict)
     ):
         raise ValueError("the stamp makes no sense")

@@ -1,4 +1,4 @@
-"""The making of a collection's folder: whole or not at all."""
+"""The folder of a new collection, made whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from lass.collection import log, store, tags
-from lass.collection.database import Database, name_first
+from lass.collection import change_log, item_table, tag_table
+from lass.collection.database import Database, log_first_names
 from lass.collection.records import Item
 from lass.collection.settings import Settings
 
-SETTINGS, TAGS = "collection.toml", "tags.sqlite"
+SETTINGS, DATABASE = "collection.toml", "tags.sqlite"
 
 
-def build(
+def create_folder(
     path: Path,
     items: Iterable[Item],
-    categories: Iterable[str],
-    words: Iterable[tuple[str, str, float]],
+    tags: Iterable[str],
+    annotations: Iterable[tuple[str, str, float]],
     settings: Settings,
     finish: Callable[[Path], None],
 ) -> None:
-    """Make everything in a hidden folder beside the place, and give it its name at the end."""
+    """Make everything in a hidden folder beside ``path``, and rename it at the end."""
     _check_free(path)
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,16 +36,16 @@ def build(
     draft.mkdir()
     try:
         settings.write(draft / SETTINGS)
-        database = Database(draft / TAGS, new=True)
+        database = Database(draft / DATABASE, new=True)
         try:
             with database.writing() as connection:
-                if not store.add_items(connection, items):
+                if not item_table.add(connection, items):
                     raise ValueError("items must hold at least one; found none")
-                tags.put_all(connection, categories)
-                make = tags.find if tags.names(connection) else tags.find_or_put
-                placed = store.placed(connection, words, partial(make, connection))
-                name_first(connection)
-                log.Action(connection, "", log.IMPORT).say(placed)
+                tag_table.insert_all(connection, tags)
+                find = tag_table.find if tag_table.names(connection) else tag_table.find_or_insert
+                values = item_table.locate(connection, annotations, partial(find, connection))
+                log_first_names(connection)
+                change_log.Action(connection, "", change_log.IMPORT).annotate(values)
         finally:
             database.close()
         finish(draft)
@@ -62,7 +62,7 @@ def build(
 
 def _check_free(path: Path) -> None:
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise ValueError(f"path must be a place where nothing is yet; {path} is there and not empty")
+        raise ValueError(f"a new collection needs a new or empty folder; {path} is there and not empty")
 
 
 def _to_disk(folder: Path) -> None:

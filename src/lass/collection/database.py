@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-FORMAT = 2
+FORMAT = 3
 #: "LASS" in ASCII: tells our files from other SQLite files
 APPLICATION = 0x4C415353
-#: how long to wait while another process writes
-PATIENCE = 30.0
+#: seconds to wait while another process writes
+TIMEOUT = 30.0
 
 # A file is taken for ours if its schema is this one: a change here needs a new format and a migration.
-#: what is said of which item
-WORDS = """
+SCHEMA = """
 CREATE TABLE items (
     row INTEGER PRIMARY KEY CHECK (row >= 0),
     id TEXT NOT NULL UNIQUE,
@@ -38,18 +38,15 @@ CREATE TABLE changes (
     value REAL NOT NULL CHECK (value IN (-1, 0, 1)),
     undoes INTEGER REFERENCES changes
 ) STRICT;
-CREATE INDEX changes_of_word ON changes (item, category);
+CREATE INDEX changes_of_annotation ON changes (item, category);
 CREATE INDEX changes_of_batch ON changes (batch);
 CREATE INDEX changes_undone ON changes (undoes) WHERE undoes IS NOT NULL;
-CREATE TABLE words (
+CREATE TABLE annotations (
     item INTEGER NOT NULL REFERENCES items,
     category INTEGER NOT NULL REFERENCES categories,
     value REAL NOT NULL CHECK (value IN (-1, 1)),
     PRIMARY KEY (item, category)
 ) STRICT, WITHOUT ROWID;
-"""
-#: what tags are called, and which are out of use; numbers and batches are shared with the changes of words
-NAMES = """
 CREATE TABLE namings (
     number INTEGER PRIMARY KEY,
     batch INTEGER NOT NULL,
@@ -69,27 +66,39 @@ CREATE TABLE retired (
     name TEXT NOT NULL
 ) STRICT;
 """
-SCHEMA = WORDS + NAMES
+_STATEMENTS = [statement.strip() for statement in SCHEMA.split(";") if statement.strip()]
 
 
-def name_first(connection: sqlite3.Connection) -> None:
-    """Write down the names that tags have from the start; with numbers below 0, as they are no changes."""
+def log_first_names(connection: sqlite3.Connection) -> None:
+    """Log the names that tags have from the start; with numbers below 0, as they are no changes."""
     connection.execute(
         """INSERT INTO namings
            SELECT -1 - "column", 0, '', '', "column", name, 1, NULL, NULL FROM categories"""
     )
 
 
-def _with_names(connection: sqlite3.Connection) -> None:
-    for statement in NAMES.split(";"):
-        connection.execute(statement)
-    name_first(connection)
+def _log_of_tags(connection: sqlite3.Connection) -> None:
+    """Format 1 had no log of tags."""
+    for statement in _STATEMENTS:
+        if "namings" in statement or "retired" in statement:
+            connection.execute(statement)
+    log_first_names(connection)
+
+
+def _words_to_annotations(connection: sqlite3.Connection) -> None:
+    """Format 2 had the annotations in a table called words."""
+    connection.execute("DROP INDEX changes_of_word")
+    for statement in _STATEMENTS:
+        if "changes_of_annotation" in statement or "TABLE annotations" in statement:
+            connection.execute(statement)
+    connection.execute("INSERT INTO annotations SELECT item, category, value FROM words")
+    connection.execute("DROP TABLE words")
 
 
 #: format -> what turns a file of that format into one of the next; runs inside a transaction
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _with_names}
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _log_of_tags, 2: _words_to_annotations}
 
-#: what is wrong with the file itself, as opposed to the disk or the rights
+#: errors of the file itself, as opposed to the disk or the rights
 _FOREIGN = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH}
 _WAITING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
@@ -105,36 +114,35 @@ class Database:
     path : Path
     new : bool
         Make the file; otherwise it must be there, and be ours.
+    read_only : bool
+        Work on a copy in memory, in the present format; the file stays as it is.
     """
 
-    def __init__(self, path: Path, *, new: bool = False) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, new: bool = False, read_only: bool = False) -> None:
+        self.path, self.read_only = path, read_only
         self._lock = threading.RLock()
         if path.exists() == new:
             raise ValueError(f"{path} is {'already' if new else 'not'} there")
-        with self._in_words():
-            self._connection = sqlite3.connect(
-                f"{path.resolve().as_uri()}?mode={'rwc' if new else 'rw'}",
-                uri=True,
-                timeout=PATIENCE,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+        with self._named_errors():
+            self._connection = self._connect("rwc" if new else _reading_mode(path) if read_only else "rw")
         try:
-            with self._in_words():
+            with self._named_errors():
                 # nothing that a foreign schema holds is run before the schema is known to be ours
                 self._connection.execute("PRAGMA trusted_schema = OFF")
                 if not new:
                     self._check_kind()
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                self._connection.execute("PRAGMA synchronous = FULL")
+                if read_only:
+                    self._copy_to_memory()
+                else:
+                    self._connection.execute("PRAGMA journal_mode = WAL")
+                    self._connection.execute("PRAGMA synchronous = FULL")
                 self._connection.execute("PRAGMA foreign_keys = ON")
-                # in KiB; many words in any order touch all pages of an index
+                # in KiB; many annotations in any order touch all pages of an index
                 self._connection.execute("PRAGMA cache_size = -131072")
             if new:
                 self._build()
             else:
-                self._come_up_to_date()
+                self._migrate()
         except BaseException:
             self._connection.close()
             raise
@@ -148,8 +156,17 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All that is done within, or nothing of it, is on the disk afterwards."""
+        self.check_writable()
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
+
+    def check_writable(self) -> None:
+        """Refuse a change of a collection that was opened to be read."""
+        if self.read_only:
+            raise ValueError(
+                f"{self.path.parent} was opened read-only and cannot be changed; "
+                "open it with read_only=False, where you may write to the folder"
+            )
 
     def close(self) -> None:
         """Let go of the file."""
@@ -158,7 +175,7 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._in_words():
+        with self._lock, self._named_errors():
             self._connection.execute(begin)
             try:
                 yield self._connection
@@ -169,7 +186,7 @@ class Database:
                 raise
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _named_errors(self) -> Iterator[None]:
         """Errors of SQLite as errors that name the file."""
         try:
             yield
@@ -179,17 +196,33 @@ class Database:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code in _WAITING:
                 raise TimeoutError(
-                    f"{self.path} is held by another program for more than {PATIENCE:g} seconds"
+                    f"{self.path} is held by another program for more than {TIMEOUT:g} seconds"
                 ) from None
             if code in _FOREIGN or isinstance(error, sqlite3.IntegrityError):
                 raise ValueError(f"{self.path} is not the database of a collection ({error})") from None
             raise OSError(f"{self.path} cannot be read or written ({error})") from None
 
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{self.path.resolve().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=TIMEOUT,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def _copy_to_memory(self) -> None:
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        copy.execute("PRAGMA trusted_schema = OFF")
+        self._connection.backup(copy)
+        self._connection.close()
+        self._connection = copy
+
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
 
     def _build(self) -> None:
-        with self._in_words():
+        with self._named_errors():
             self._connection.executescript(
                 f"BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION};"
                 f" PRAGMA user_version = {FORMAT}; COMMIT;"
@@ -200,12 +233,12 @@ class Database:
             raise ValueError(f"{self.path} is not the database of a collection (another program made it)")
         check_format(self._pragma("user_version"), self.path, FORMAT)
 
-    def _come_up_to_date(self) -> None:
+    def _migrate(self) -> None:
         if self._pragma("user_version") == FORMAT:
             with self.reading() as connection:
                 self._check_schema(connection)
             return
-        with self.writing() as connection:
+        with self._transaction("BEGIN IMMEDIATE") as connection:
             # asked again: another process may have been faster
             for old in range(self._pragma("user_version"), FORMAT):
                 if old not in MIGRATIONS:
@@ -224,6 +257,13 @@ class Database:
             raise ValueError(
                 f"{self.path} is not the database of a collection (unexpected or missing: {', '.join(odd)})"
             )
+
+
+def _reading_mode(path: Path) -> str:
+    """How to open a file that is only read; where SQLite cannot write files beside it, it must not try."""
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return "rw"
+    return "ro" if path.with_name(f"{path.name}-wal").exists() else "ro&immutable=1"
 
 
 def check_format(found: object, path: Path, newest: int) -> int:

@@ -1,4 +1,4 @@
-"""Which arrays of a collection are out of date, and why, in words."""
+"""Which arrays of a collection are out of date, and why."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from lass.collection.arrays import Stamp
 from lass.collection.settings import Settings
 
-#: what is made from what, in this order
-CHAIN = {"features": "", "graph": "features", "assignments": "graph", "map": "graph"}
+#: array -> the array it is made from, in the order of making
+MADE_FROM = {"features": "", "graph": "features", "assignments": "graph", "map": "graph"}
 
 
 def relevant(name: str, settings: Settings) -> dict[str, Any]:
@@ -23,14 +23,14 @@ def relevant(name: str, settings: Settings) -> dict[str, Any]:
 
 
 def reasons(
-    stamps: dict[str, Stamp | None], settings: Settings, items: int, categories: int, changes: int, last: int
+    stamps: dict[str, Stamp | None], settings: Settings, items: int, tags: int, needed: int, last: int
 ) -> dict[str, str]:
     """The arrays that must be made anew, each with all its reasons; empty when everything is fresh.
 
-    Assignments know the last of the ``changes`` that matter, and none beyond the ``last``.
+    Assignments must be made after change ``needed``, and not after one beyond the ``last``.
     """
     result: dict[str, str] = {}
-    for name, source in CHAIN.items():
+    for name, source in MADE_FROM.items():
         given = settings.metric == "precomputed"
         if name == "features" and given:
             continue
@@ -42,10 +42,10 @@ def reasons(
         if stamp.items != items:
             why.append(f"made for {stamp.items} items, now {items}")
         if name == "assignments":
-            if stamp.categories != categories:
-                why.append(f"made for {stamp.categories} categories, now {categories}")
-            if not changes <= stamp.changes <= last:
-                why.append(f"made after change {stamp.changes}, now {changes}")
+            if stamp.categories != tags:
+                why.append(f"made for {stamp.categories} tags, now {tags}")
+            if not needed <= stamp.changes <= last:
+                why.append(f"made after change {stamp.changes}, now {needed}")
         why += _differences(stamp.settings, relevant(name, settings))
         if source and not (source == "features" and given):
             before = stamps[source]

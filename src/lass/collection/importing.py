@@ -1,4 +1,4 @@
-"""People's files turned into items, words and settings of a collection."""
+"""People's tables turned into items, annotations and settings of a collection."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lass.collection.reading import BadInput, BadRow, Items, read_items, read_tags
+from lass.collection.records import Annotation, Item
+from lass.collection.settings import Settings
+
 if TYPE_CHECKING:
-    from lass.collection import Item, Settings
-    from lass.collection.reading import Items, BadRow, Annotation
+    import scipy.sparse as sp
+    from numpy.typing import NDArray
 
 
 @dataclass
 class Imported:
-    """Items and words as a collection takes them, and what was left out."""
+    """Items and annotations as a collection takes them, and the rows that were left out."""
 
     items: list[Item] = field(default_factory=list)
     annotations: list[Annotation] = field(default_factory=list)
@@ -27,36 +31,129 @@ class Imported:
         """The ids of the items, in order."""
         return [item.id for item in self.items]
 
+    @property
+    def tags(self) -> list[str]:
+        """The different tags of the annotations, sorted."""
+        return sorted({annotation.tag for annotation in self.annotations})
 
-def read(
-    *, items: Path | None, id: str | None, title: str | None, text: Iterable[str], numeric: Iterable[str],
-    tags: Path | None, layout: Any, value: str | None, tag_column: str | None, separator: str | None,
-    encoding: str | None, skip_bad: bool, known: Collection[str] = (),
+    @property
+    def note(self) -> str:
+        """One line on the rows that were left out; empty where there are none."""
+        if not self.skipped:
+            return ""
+        return f"{len(self.skipped):,} bad rows left out; the first: {self.skipped[0]}"
+
+
+@dataclass
+class NewCollection(Imported):
+    """All that a new collection is made of."""
+
+    settings: Settings = field(default_factory=Settings)
+    features: NDArray[Any] | None = None
+    graph: sp.csr_array | None = None
+
+
+def read_tables(
+    *, items: Any = None, id: str | None = None, title: str | None = None, text: str | Iterable[str] = (),
+    numeric: str | Iterable[str] = (), tags: Any = None, layout: Any = "auto", value: str | None = None,
+    tag_column: str | None = None, separator: str | None = None, encoding: str | None = None,
+    skip_bad: bool = False, known: Collection[str] = (),
 ) -> Imported:  # fmt: skip
-    """Read the files; ``known`` are items that are there already and may get tags too."""
-    from lass.collection.reading import read_items, read_tags
+    """Read items and tags, from files or tables in memory.
 
+    See :func:`lass.collection.reading.read_items` and :func:`~lass.collection.reading.read_tags`; ``known``
+    are items that are there already and may get tags too.
+    """
     result = Imported()
     if items is not None:
         result.found = found = read_items(
-            items, id=id, title=title, text=tuple(text) or None, numeric=numeric, tags_column=tag_column,
-            separator=separator, encoding=encoding, skip_bad=skip_bad,
+            items, id=id, title=title, text=_names(text) or None, numeric=_names(numeric),
+            tags_column=tag_column, separator=separator, encoding=encoding, skip_bad=skip_bad,
         )  # fmt: skip
-        result.items, result.annotations, result.skipped = _items(found), found.annotations, list(found.skipped)
+        result.items, result.annotations = _items(found), found.annotations
+        result.skipped = list(found.skipped)
     if tags is not None:
-        said = read_tags(
+        more = read_tags(
             tags, ids={*known, *result.ids}, layout=layout, value=value, separator=separator,
             encoding=encoding, skip_bad=skip_bad,
         )  # fmt: skip
-        result.annotations = result.annotations + said.annotations
-        result.skipped += said.skipped
-    _check_values(result, tags or items, skip_bad)
+        result.annotations = result.annotations + more.annotations
+        result.skipped += more.skipped
+    source = items if tags is None else tags
+    _check_values(result, str(source) if isinstance(source, str | Path) else "tags", skip_bad)
     return result
 
 
-def _items(found: Items) -> list[Item]:
-    from lass.collection import Item
+def read_new(
+    *, items: Any, vectors: Any = None, edges: Any = None, embed: str | None = None,
+    metric: str | None = None, n_neighbors: int = 30, name: str = "", **options: Any,
+) -> NewCollection:  # fmt: skip
+    """Read all that a new collection is made of; ``options`` are those of :func:`read_tables`.
 
+    Items are compared in one way: by their texts, or by ``numeric`` columns, ``vectors``, ``edges``, or
+    embeddings by the model ``embed``.
+    """
+    given = {"numeric": options.get("numeric") or None, "vectors": vectors, "edges": edges, "embed": embed}
+    kinds = [kind for kind, value in given.items() if value is not None]
+    if len(kinds) > 1:
+        raise ValueError(f"items are compared in one way; found {' and '.join(kinds)}. Leave all but one out")
+    if edges is not None and metric is not None:
+        raise ValueError(f"metric is not used where edges are given; found {metric!r}. Leave it out")
+    _check_metric(metric)
+    imported = read_tables(items=items, **options)
+    new = NewCollection(imported.items, imported.annotations, imported.skipped, imported.found)
+    if vectors is not None:
+        from lass.collection.features import read_vectors
+
+        new.features = read_vectors(vectors, new.ids)
+    if edges is not None:
+        from lass.collection.features import read_edges
+
+        reading = {key: options[key] for key in ("encoding", "skip_bad") if key in options}
+        new.graph, skipped = read_edges(edges, new.ids, **reading)
+        new.skipped += skipped
+    new.settings = settings_of(
+        new, items, "".join(kinds), id=options.get("id"), metric=metric, n_neighbors=n_neighbors, name=name,
+        embed=embed,
+    )  # fmt: skip
+    return new
+
+
+def settings_of(
+    imported: Imported, items: Any, kind: str = "", *, id: str | None = None, metric: str | None = None,
+    n_neighbors: int = 30, name: str = "", embed: str | None = None,
+) -> Settings:  # fmt: skip
+    """How items are compared, by the ``kind`` of features; by default that of the items."""
+    found = imported.found
+    assert found is not None
+    kind = kind or found.kind
+    features: dict[str, Any] = {"kind": kind}
+    if kind == "numeric":
+        features["columns"] = list(found.numeric)
+    elif kind == "images":
+        features["folder"] = str(Path(items).resolve())
+    elif kind not in ("vectors", "edges"):
+        if not any(found.texts):
+            columns = ", ".join([*found.columns][:8]) or "no others"
+            source = items if isinstance(items, str | Path) else "items"
+            raise ValueError(
+                f"{source}: nothing to compare items by; name a column of texts with text= (--text; columns: "
+                f"{columns}), or use numeric, vectors or edges"
+            )
+        features = {"kind": "text", "columns": list(found.text_columns)}
+        if kind == "embed":
+            features |= {"kind": "embeddings", "model": embed}
+    if id is not None:
+        features["id"] = id
+    usual = {"numeric": "euclidean", "edges": "precomputed"}.get(kind, "cosine")
+    return Settings(name=name, features=features, n_neighbors=n_neighbors, metric=metric or usual)
+
+
+def _names(columns: str | Iterable[str] | None) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns or ())
+
+
+def _items(found: Items) -> list[Item]:
     names = list(found.columns)
     rows = zip(*found.columns.values(), strict=True) if names else ((),) * len(found)
     return [
@@ -71,58 +168,29 @@ def _is_known(value: Any) -> bool:
     return value is not None and value != "" and not (isinstance(value, float) and math.isnan(value))
 
 
-def _check_values(result: Imported, file: Path | None, skip_bad: bool) -> None:
+def _check_values(result: Imported, file: str, skip_bad: bool) -> None:
     """A collection keeps +1 and -1; other numbers are bad rows."""
-    from lass.collection.reading import BadInput, BadRow
-
     kept = []
-    for word in result.annotations:
-        if abs(word.value) == 1:
-            kept.append(word)
+    for annotation in result.annotations:
+        if abs(annotation.value) == 1:
+            kept.append(annotation)
             continue
-        message = f"a word must be +1 or -1; found {word.value:g} for item {word.item!r} and tag {word.tag!r}"
+        message = (
+            f"an annotation must be +1 or -1; found {annotation.value:g} for item {annotation.item!r} "
+            f"and tag {annotation.tag!r}"
+        )
         if not skip_bad:
-            raise BadInput(str(file), None, message + ". Round it, or leave it out with --skip-bad")
-        result.skipped.append(BadRow(str(file), None, message))
+            raise BadInput(file, None, message + ". Round it, or leave it out with skip_bad (--skip-bad)")
+        result.skipped.append(BadRow(file, None, message))
     result.annotations = kept
 
 
-def names_of(words: Iterable[Annotation]) -> list[str]:
-    """The tags that are spoken of, sorted."""
-    return sorted({word.tag for word in words})
+def _check_metric(metric: str | None) -> None:
+    """Refuse now what would only fail when the collection is fitted."""
+    if metric in (None, "cosine", "euclidean"):
+        return
+    from sklearn.neighbors import VALID_METRICS
 
-
-def told(skipped: list[BadRow]) -> str:
-    """What was left out, in a line."""
-    return f"{len(skipped):,} bad rows left out; the first: {skipped[0]}" if skipped else ""
-
-
-def settings_of(
-    imported: Imported, items: Path, kind: str = "", *, id: str | None = None, metric: str | None = None,
-    neighbours: int = 30, name: str = "", embed: str | None = None,
-) -> Settings:  # fmt: skip
-    """How it is to be read again, tied and completed; ``kind`` is that of the items by default."""
-    from lass.collection import Settings
-
-    found = imported.found
-    assert found is not None
-    kind = kind or found.kind
-    features: dict[str, Any] = {"kind": kind}
-    if kind == "numeric":
-        features["columns"] = list(found.numeric)
-    elif kind == "images":
-        features["folder"] = str(items.resolve())
-    elif kind not in ("vectors", "edges"):
-        if not any(found.texts):
-            columns = ", ".join([*found.columns][:8]) or "no others"
-            raise ValueError(
-                f"{items}: nothing to compare items by; name a column of texts with --text "
-                f"(columns: {columns}), or use --numeric, --vectors or --edges"
-            )
-        features = {"kind": "text", "columns": list(found.text_columns)}
-        if kind == "embed":
-            features |= {"kind": "embeddings", "model": embed}
-    if id is not None:
-        features["id"] = id
-    usual = {"numeric": "euclidean", "edges": "precomputed"}.get(kind, "cosine")
-    return Settings(name=name, features=features, n_neighbors=neighbours, metric=metric or usual)
+    known = sorted(set(VALID_METRICS["brute"]) - {"precomputed"})
+    if metric not in known:
+        raise ValueError(f"metric (--metric) must be one of {', '.join(known)}; found {metric!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -29,9 +28,17 @@ class Item:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Annotation(NamedTuple):
+    """What a person stated of an item and a tag: it has the tag (+1), has it not (-1), or between."""
+
+    item: str
+    tag: str
+    value: float
+
+
 @dataclass(frozen=True)
 class Change:
-    """One line of the log: what somebody said of an item and a tag, or took back.
+    """One line of the log: an annotation that somebody made, or took back.
 
     Attributes
     ----------
@@ -42,7 +49,7 @@ class Change:
     at : str
         When, in UTC.
     value : int
-        What the word was from then on: +1, -1, or 0 where nothing was said any more.
+        The annotation from then on: +1, -1, or 0 where there was none any more.
     undoes : int or None
         The change it reverses.
     undone : bool
@@ -67,7 +74,7 @@ class TagChange:
     Attributes
     ----------
     number, batch, at, who, undoes, undone
-        As for a :class:`Change`; no change and no naming have the same number.
+        As for a :class:`Change`; no two changes of either kind have the same number.
     column : int
         Of the tag, for ever.
     before : str or None
@@ -99,23 +106,23 @@ class TagChange:
 
 
 class Moment(NamedTuple):
-    """How much was said at some time: words that stood, and items with at least one tag (+1)."""
+    """How many annotations there were at some time, and how many items with at least one tag (+1)."""
 
     at: str
-    words: int
+    annotations: int
     tagged: int
 
 
 class Since(NamedTuple):
-    """What changed after some change: the rows of items with other words, and whether any tag was renamed,
-    made or retired.
+    """What changed after some change: the rows of items with other annotations, and whether any tag was
+    renamed, made or retired.
     """
 
     rows: list[int]
     tags: bool
 
 
-def text(value: Any, name: str, *, empty: bool = False) -> str:
+def check_text(value: Any, name: str, *, empty: bool = False) -> str:
     """``value`` itself if it is text that a file can hold, else ``ValueError``."""
     if not isinstance(value, str):
         raise ValueError(f"{name} must be text; found {value!r}")
@@ -130,38 +137,21 @@ def text(value: Any, name: str, *, empty: bool = False) -> str:
     return value
 
 
-def sign(value: Any, item: Any, tag: Any) -> int:
+def check_sign(value: Any, item: Any, tag: Any) -> int:
     """+1, -1 or 0."""
     for known in (1, -1, 0):
         if value == known:
             return known
     raise ValueError(
-        f"a word must be +1 (is about it), -1 (is not) or 0 (withdrawn); "
+        f"an annotation must be +1 (has the tag), -1 (has it not) or 0 (withdrawn); "
         f"found {value!r} for item {item!r} and tag {tag!r}"
     )
 
 
-def row_of(item: Any) -> tuple[str, str, str, str]:
-    """An item as it is stored."""
-    if not isinstance(item, Item):
-        raise ValueError(f"items must be Item(id, title, text, extra); found {item!r}")
-    name = text(item.id, "the id of an item")
-    try:
-        extra = json.dumps(dict(item.extra), ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"extra of item {name!r} must be a mapping that JSON can hold ({error})") from None
-    return (
-        name,
-        text(item.title, f"the title of item {name!r}", empty=True),
-        text(item.text, f"the text of item {name!r}", empty=True),
-        text(extra, f"extra of item {name!r}", empty=True),
-    )
-
-
-def close(name: str, known: Iterable[str]) -> str:
-    """Words on which of the known names may have been meant; empty where none is near."""
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message: which of the known names may have been meant; empty where none is near."""
     lowered: dict[str, str] = {}
-    for word in known:
-        lowered.setdefault(word.lower(), word)
+    for other in known:
+        lowered.setdefault(other.lower(), other)
     near = difflib.get_close_matches(name.lower(), lowered, n=3)
-    return f"; did you mean {' or '.join(repr(lowered[word]) for word in near)}?" if near else ""
+    return f"; did you mean {' or '.join(repr(lowered[match]) for match in near)}?" if near else ""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 from lass.collection.database import check_format
-from lass.collection.records import close
+from lass.collection.records import did_you_mean
+from lass.model.atomic import atomic_path
 
 FORMAT = 1
 
@@ -25,7 +25,7 @@ MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 @dataclass(frozen=True)
 class Settings:
-    """How a collection is to be read, tied and completed.
+    """How the items of a collection are compared, and how its tags are completed.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Settings:
     lam : float or "auto"
         As in :class:`lass.LASS`.
     smoothing : float
-        How much tags under the same parent (``facet::tag``, ``a/b/c``) are tied to one another; 0 not at all.
+        Weight of the edges between tags under the same parent (``facet::tag``, ``a/b/c``); 0 for none.
 
     Examples
     --------
@@ -81,9 +81,9 @@ class Settings:
             raise ValueError(f"lam must be 'auto' or a number >= 0; found {self.lam!r}")
         if not _is_number(self.smoothing) or not 0 <= self.smoothing < math.inf:
             raise ValueError(f"smoothing must be a finite number >= 0; found {self.smoothing!r}")
-        for word in ("name", "created", "metric"):
-            if not isinstance(getattr(self, word), str):
-                raise ValueError(f"{word} must be text; found {getattr(self, word)!r}")
+        for name in ("name", "created", "metric"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} must be text; found {getattr(self, name)!r}")
         if not isinstance(self.features, Mapping):
             raise ValueError(f"features must be a table of settings; found {self.features!r}")
         for key, value in self.features.items():
@@ -95,31 +95,21 @@ class Settings:
 
     def to_toml(self) -> str:
         """The text of the settings file."""
-        tables: dict[str, Mapping[str, Plain]] = {
-            "": {"format": FORMAT, "name": self.name, "created": self.created},
-            "features": self.features,
-            "graph": {"n_neighbors": self.n_neighbors, "metric": self.metric},
-            "model": {"lam": self.lam, "smoothing": self.smoothing},
-        }
-        parts = []
-        for title, table in tables.items():
-            lines = [f"[{title}]"] if title else []
-            lines += [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
-            parts.append("\n".join(lines) + "\n")
-        return "\n".join(parts)
+        return tomli_w.dumps(
+            {
+                "format": FORMAT,
+                "name": self.name,
+                "created": self.created,
+                "features": self.features,
+                "graph": {"n_neighbors": self.n_neighbors, "metric": self.metric},
+                "model": {"lam": self.lam, "smoothing": self.smoothing},
+            }
+        )
 
     def write(self, path: Path) -> None:
-        """Put the settings into a new file and only then into the place of the old one."""
-        draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-        try:
-            with draft.open("xb") as file:  # readable for whom the umask says, as temporary files are not
-                file.write(self.to_toml().encode())
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        """Put the settings into a file, whole or not at all."""
+        with atomic_path(path) as draft:
+            draft.write_bytes(self.to_toml().encode())
 
     @staticmethod
     def read(path: Path) -> Settings:
@@ -147,7 +137,7 @@ def _flat(tables: dict[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for title, table in tables.items():
         if title not in known:
-            raise ValueError(f"there is no setting {title!r}{close(title, known)}")
+            raise ValueError(f"there is no setting {title!r}{did_you_mean(title, known)}")
         if title not in _TABLES:
             result[title] = table
             continue
@@ -155,7 +145,9 @@ def _flat(tables: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{title} must be a table; found {table!r}")
         for key, value in table.items():
             if key not in _TABLES[title]:
-                raise ValueError(f"there is no setting {key!r} in [{title}]{close(key, _TABLES[title])}")
+                raise ValueError(
+                    f"there is no setting {key!r} in [{title}]{did_you_mean(key, _TABLES[title])}"
+                )
             result[key] = value
     return result
 
@@ -168,18 +160,3 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, list):
         return all(isinstance(part, str) for part in value)
     return isinstance(value, str | bool) or (_is_number(value) and math.isfinite(value))
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
-
-
-def _value(value: Plain) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        # JSON's escapes are TOML's, but for one character
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    return repr(value)

@@ -1,118 +1,432 @@
-"""Items and words in the database; each function works within a transaction of its caller.
-
-What only a damaged or foreign file can cause is a ``DatabaseError``, to which the
-:class:`~lass.collection.database.Database` adds the name of the file.
-"""
+"""A collection on disk: a folder with settings, items, tags, annotations, and arrays made from them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from sqlite3 import Connection, DatabaseError
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from lass.collection.records import Item, close, row_of, sign, text
+from lass.collection import arrays, change_log, freshness, integrity, item_table, tag_table
+from lass.collection.creation import DATABASE, SETTINGS, create_folder
+from lass.collection.database import Database
+from lass.collection.records import Change, Item, Moment, Since, TagChange
+from lass.collection.settings import Settings
 
-#: names compared with a misspelt one, at most
-_COMPARED = 5000
-
-
-def count_items(connection: Connection) -> int:
-    """How many items there are; their rows must be 0, 1, 2, ..."""
-    count, last = connection.execute("SELECT count(*), coalesce(max(row), -1) FROM items").fetchone()
-    if count != last + 1:
-        raise DatabaseError(f"rows of the items are not numbered one after the other: {count} up to {last}")
-    return int(count)
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 
-def ids(connection: Connection) -> list[str]:
-    """The ids of all items, by row."""
-    count_items(connection)
-    return [name for (name,) in connection.execute("SELECT id FROM items ORDER BY row")]
+class AnnotationMatrix(NamedTuple):
+    """All annotations as a signed matrix, with the names of rows and columns, as of change ``number``.
 
-
-def items(connection: Connection, wanted: Iterable[str] | None = None) -> list[Item]:
-    """Items by row, or those with the wanted ids in their order."""
-    query = "SELECT id, title, text, extra FROM items "
-    if wanted is None:
-        rows = connection.execute(query + "ORDER BY row").fetchall()
-    else:
-        places = [find_item(connection, name) for name in wanted]
-        rows = [connection.execute(query + "WHERE row = ?", (row,)).fetchone() for row in places]
-    try:
-        return [Item(name, title, words, json.loads(extra)) for name, title, words, extra in rows]
-    except (TypeError, ValueError, RecursionError) as error:
-        raise DatabaseError(f"an item holds what is not JSON: {error}") from None
-
-
-def find_item(connection: Connection, name: Any) -> int:
-    """The row of an item; ``ValueError`` with near names if there is none."""
-    if isinstance(name, str):
-        found = connection.execute("SELECT row FROM items WHERE id = ?", (text(name, "item", empty=True),))
-        for (row,) in found:
-            return int(row)
-        # in a large collection, those that begin alike are the likeliest
-        known = connection.execute(
-            "SELECT id FROM items ORDER BY lower(substr(id, 1, 2)) = lower(substr(?, 1, 2)) DESC LIMIT ?",
-            (name, _COMPARED),
-        )
-        raise ValueError(f"there is no item {name!r}{close(name, (near for (near,) in known))}")
-    raise ValueError(f"an item is named by its id, a text; found {name!r}")
-
-
-def add_items(connection: Connection, new: Iterable[Item]) -> int:
-    """Put items behind those that are there; how many there are then."""
-    first = row = count_items(connection)
-    for item in new:
-        values = row_of(item)
-        done = connection.execute(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING", (row, *values)
-        )
-        if not done.rowcount:
-            (at,) = connection.execute("SELECT row FROM items WHERE id = ?", values[:1]).fetchone()
-            where = (
-                "is in the collection already"
-                if at < first
-                else f"comes twice, as item {at - first} and {row - first}"
-            )
-            raise ValueError(f"ids of items must differ; {values[0]!r} {where}")
-        row += 1
-    return row
-
-
-def placed(
-    connection: Connection, words: Iterable[Any], find_tag: Callable[[Any], int]
-) -> dict[tuple[int, int], int]:
-    """Words (id, tag, value) as {(row, column): value}; a word said twice must be the same.
-
-    ``find_tag`` gives the column of a tag, which it may make.
+    The columns of retired tags are empty.
     """
-    rows: dict[Any, int] = {}
-    columns: dict[Any, int] = {}
-    result: dict[tuple[int, int], int] = {}
-    for word in words:
-        try:
-            item, tag, value = word
-            known = item in rows, tag in columns
-        except (TypeError, ValueError):
-            raise ValueError(f"words must be (id, tag, value); found {word!r}") from None
-        value = sign(value, item, tag)
-        if not known[0]:
-            rows[item] = find_item(connection, item)
-        if not known[1]:
-            columns[tag] = find_tag(tag)
-        if result.setdefault((rows[item], columns[tag]), value) != value:
+
+    G: sp.csr_array
+    ids: list[str]
+    names: list[str]
+    number: int
+    retired: frozenset[int] = frozenset()
+
+
+class CollectionStore:
+    """Items, tags and annotations in a folder that several programs may have open at once.
+
+    Every method that changes something returns after the change is on the disk; annotations are
+    logged and never deleted. :class:`lass.Collection` adds fitting and suggesting to it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder, made by :meth:`create`. A database of an older format is brought to the present one.
+    read_only : bool
+        Read the state of this moment and change nothing, not even the format; methods that change something
+        are refused.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from lass.collection import CollectionStore, Item
+    >>> with TemporaryDirectory() as folder:
+    ...     songs = CollectionStore.create(f"{folder}/songs", [Item("a"), Item("b")], ["jazz", "loud"])
+    ...     songs.annotate("a", {"jazz": 1, "loud": -1}, who="ann")
+    ...     songs.undo()
+    ...     songs.redo()
+    ...     print(songs.annotation_matrix().G.toarray())
+    ...     songs.close()
+    [1, 2]
+    [3, 4]
+    [5, 6]
+    [[ 1. -1.]
+     [ 0.  0.]]
+    """
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise ValueError(f"{self.path} is not the folder of a collection; make one with lass.create")
+        for name in (SETTINGS, DATABASE):
+            if not (self.path / name).is_file():
+                raise ValueError(f"{self.path} is not the folder of a collection; it has no {name}")
+        self.settings = Settings.read(self.path / SETTINGS)
+        self._database = Database(self.path / DATABASE, read_only=read_only)
+
+    @classmethod
+    def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
+        """The collection in a folder."""
+        return cls(path, read_only=read_only)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        items: Iterable[Item],
+        tags: Iterable[str] = (),
+        annotations: Iterable[tuple[str, str, float]] = (),
+        *,
+        settings: Settings | None = None,
+        features: Any = None,
+        graph: Any = None,
+    ) -> Self:
+        """Make a new folder, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where nothing is yet, or an empty folder.
+        items : iterable of Item
+        tags : iterable of str
+            All tags; by default those of the annotations, in the order in which they come.
+        annotations : iterable of (id, tag, value)
+            Those known from the start; they cannot be undone.
+        settings : Settings, optional
+        features, graph : matrices, optional
+            Given ones, which cannot be made from the items.
+        """
+
+        def save_given(draft: Path) -> None:
+            with cls(draft) as collection:
+                if features is not None:
+                    collection.save_features(features)
+                if graph is not None:
+                    collection.save_graph(graph)
+
+        create_folder(Path(path), items, tags, annotations, settings or Settings(), save_given)
+        return cls(path)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        with self._database.reading() as connection:
+            return item_table.count(connection)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    # ---- items, tags and annotations: each answer is of one moment
+
+    def ids(self) -> list[str]:
+        """The ids of all items, by row."""
+        with self._database.reading() as connection:
+            return item_table.ids(connection)
+
+    def get_items(self, ids: Iterable[str] | None = None) -> list[Item]:
+        """All items by row, or those with these ids in this order."""
+        with self._database.reading() as connection:
+            return item_table.items(connection, ids)
+
+    def add_items(
+        self,
+        items: Iterable[Item],
+        annotations: Iterable[tuple[str, str, float]] = (),
+        *,
+        who: str = "",
+        new: bool = False,
+    ) -> int:
+        """Append items, with annotations of them or others; how many items there are then."""
+        items, annotations = list(items), list(annotations)
+        with self._database.writing() as connection:
+            count = item_table.add(connection, items)
+            action = change_log.Action(connection, who, change_log.IMPORT)
+            action.annotate(_located(connection, annotations, action, new))
+        return count
+
+    def names(self) -> list[str]:
+        """The tags, by column; all differ, and those of retired tags end in "(retired COLUMN)"."""
+        with self._database.reading() as connection:
+            return tag_table.names(connection)
+
+    def retired(self) -> set[int]:
+        """The columns of tags that are not in use any more, which have no annotations."""
+        with self._database.reading() as connection:
+            return tag_table.retired(connection)
+
+    def add_tag(self, name: str, *, who: str = "") -> int:
+        """Make a tag that no item has yet; its column.
+
+        The name of a retired tag brings that one back, in its old column.
+        """
+        with self._database.writing() as connection:
+            return tag_table.add(connection, name, change_log.Action(connection, who))
+
+    def rename_tag(self, tag: str, name: str, *, who: str = "") -> list[int]:
+        """Give a tag a name that no other tag in use has; the number of the change."""
+        with self._database.writing() as connection:
+            return tag_table.rename(connection, tag, name, change_log.Action(connection, who))
+
+    def merge_tags(self, tag: str, into: str, *, who: str = "") -> list[int]:
+        """Move the annotations of a tag to another, and retire it; the numbers of the changes.
+
+        Where an item has an annotation of the other tag already, that one stays.
+        """
+        with self._database.writing() as connection:
+            return tag_table.merge(connection, tag, into, change_log.Action(connection, who))
+
+    def annotation_matrix(self) -> AnnotationMatrix:
+        """All annotations as a signed matrix; all parts are of the same moment."""
+        import numpy as np
+        import scipy.sparse as sp
+
+        with self._database.reading() as connection:
+            ids, names = item_table.ids(connection), tag_table.names(connection)
+            number, retired = change_log.last(connection), frozenset(tag_table.retired(connection))
+            rows = connection.execute("SELECT item, category, value FROM annotations").fetchall()
+            item, category, value = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+            if rows and not (
+                item.max() < len(ids) and category.max() < len(names) and (abs(value) == 1).all()
+            ):
+                raise DatabaseError("annotations of items or tags that are not there")
+        entries = value, (item.astype(np.int32), category.astype(np.int32))
+        return AnnotationMatrix(
+            sp.csr_array(entries, shape=(len(ids), len(names))), ids, names, number, retired
+        )
+
+    def annotations_of(self, item: str) -> dict[str, int]:
+        """The annotations of one item, by tag."""
+        with self._database.reading() as connection:
+            return tag_table.annotations_of(connection, item_table.find(connection, item))
+
+    def annotate(
+        self, item: str, values: Mapping[str, float], *, who: str = "", new: bool = False
+    ) -> list[int]:
+        """State of an item that it has some tags (+1) and does not have others (-1); 0 withdraws.
+
+        Returns the numbers of the changes, which are on the disk by then. Tags that are not
+        there yet are made if ``new``, and retired ones brought back; an undo retires them again.
+        """
+        if not isinstance(values, Mapping):
+            raise ValueError(f"values must be a mapping from tags to +1 or -1; found {values!r}")
+        return self.annotate_all(((item, tag, value) for tag, value in values.items()), who=who, new=new)
+
+    def annotate_all(
+        self, annotations: Iterable[tuple[str, str, float]], *, who: str = "", new: bool = False
+    ) -> list[int]:
+        """Make several annotations (id, tag, value) of any items as one action, which is undone as one."""
+        annotations = list(annotations)
+        with self._database.writing() as connection:
+            action = change_log.Action(connection, who)
+            return action.annotate(_located(connection, annotations, action, new))
+
+    def withdraw(self, item: str, tag: str, *, who: str = "") -> list[int]:
+        """Take back the annotation of an item and a tag."""
+        return self.annotate(item, {tag: 0}, who=who)
+
+    def undo(self, who: str | None = None) -> list[int]:
+        """Reverse the last action that was not reversed yet; the numbers of the changes, if any.
+
+        With ``who``, the last action of that person: later annotations of others stay, and so does a
+        tag that others used. Where somebody else took the name of a tag that would come back, or
+        retired one that annotations would come back on, it is a ``ValueError`` and nothing changes.
+        """
+        with self._database.writing() as connection:
+            return change_log.undo(connection, who)
+
+    def redo(self, who: str | None = None) -> list[int]:
+        """Reverse the last undo, unless there was a new action since; the numbers of the changes, if any."""
+        with self._database.writing() as connection:
+            return change_log.redo(connection, who)
+
+    # ---- the log of changes
+
+    def revision(self) -> int:
+        """The number of the last change of annotations or tags, 0 before the first."""
+        with self._database.reading() as connection:
+            return change_log.last(connection)
+
+    def history(self, item: str | None = None, limit: int = 100) -> list[Change]:
+        """The last changes of annotations, of all items or one, the latest first."""
+        _check_limit(limit)
+        with self._database.reading() as connection:
+            row = None if item is None else item_table.find(connection, item)
+            return change_log.changes(connection, row, limit)
+
+    def tag_changes(self, limit: int = 100) -> list[TagChange]:
+        """The last changes of tags (made, renamed, merged, retired), the latest first."""
+        _check_limit(limit)
+        with self._database.reading() as connection:
+            return change_log.tag_changes(connection, limit)
+
+    def changed_since(self, number: int) -> Since:
+        """The rows of items whose annotations changed after change ``number``, and whether any tag did."""
+        if not isinstance(number, int) or number < 0:
+            raise ValueError(f"number must be that of a change, or 0; found {number!r}")
+        with self._database.reading() as connection:
+            return change_log.since(connection, number)
+
+    def moments(self, limit: int = 200) -> list[Moment]:
+        """How many annotations there were after each action, oldest first; ``limit`` of them at most."""
+        _check_limit(limit)
+        with self._database.reading() as connection:
+            return change_log.moments(connection, limit)
+
+    def check(self) -> list[str]:
+        """What is wrong with the database, in sentences; reads all of it."""
+        with self._database.reading() as connection:
+            return integrity.problems(connection)
+
+    # ---- settings, and arrays made under them
+
+    def change_settings(self, **changes: Any) -> Settings:
+        """Replace some of the settings, on the disk and here."""
+        with self._database.writing():  # so that of two programs neither overwrites what the other wrote
+            try:
+                settings = replace(Settings.read(self.path / SETTINGS), **changes)
+            except TypeError as error:
+                raise ValueError(f"settings: {error}") from None
+            settings.write(self.path / SETTINGS)
+        self.settings = settings
+        return settings
+
+    def saved_array(self, name: str) -> arrays.SavedArray | None:
+        """One of features, graph, assignments and map with its stamp and extras; None if not there."""
+        return arrays.load(self._file(name))
+
+    def saved_stamp(self, name: str) -> arrays.Stamp | None:
+        """The stamp of one of the arrays alone."""
+        return arrays.stamp_of(self._file(name))
+
+    @property
+    def features(self) -> Any:
+        """The features of the items, dense or CSR, one row an item; None if not there."""
+        return self._matrix("features")
+
+    @property
+    def graph(self) -> Any:
+        """The weights of the edges between items, CSR; None if not there."""
+        return self._matrix("graph")
+
+    @property
+    def assignments(self) -> Any:
+        """The assignments, one row an item and one column a tag; None if not there.
+
+        An array, or :class:`lass.solvers.sparse.Assignments` where all numbers did not fit into the memory.
+        """
+        return self._matrix("assignments")
+
+    @property
+    def map(self) -> Any:
+        """A point from -1 to 1 for each item, similar ones side by side; None if not there."""
+        return self._matrix("map")
+
+    def save_features(self, X: Any, **extras: Any) -> None:
+        """Keep features made under the present settings, with named arrays that belong to them."""
+        self._save("features", X, 0, extras)
+
+    def save_graph(self, W: Any, **extras: Any) -> None:
+        """Keep a graph made from the saved features under the present settings."""
+        self._save("graph", W, 0, extras)
+
+    def save_assignments(self, Z: Any, number: int, **extras: Any) -> None:
+        """Keep assignments made from the saved graph and the annotations as of change ``number``."""
+        self._save("assignments", Z, number, extras)
+
+    def save_map(self, points: Any, **extras: Any) -> None:
+        """Keep points drawn from the saved graph."""
+        self._save("map", points, 0, extras)
+
+    def stale(self) -> dict[str, str]:
+        """The arrays that must be made anew, each with the reason; empty if all are fresh.
+
+        Nothing else is made from the map, and it may be missing: see :meth:`stale_map`.
+        """
+        found = self._stale()
+        found.pop("map", None)
+        return found
+
+    def stale_map(self) -> str | None:
+        """Why the map must be drawn anew; None if it is fresh."""
+        return self._stale().get("map")
+
+    def _stale(self) -> dict[str, str]:
+        stamps = {name: self.saved_stamp(name) for name in freshness.MADE_FROM}
+        self.settings = Settings.read(self.path / SETTINGS)
+        with self._database.reading() as connection:
+            items, tags = item_table.count(connection), len(tag_table.names(connection))
+            last, annotated = change_log.last(connection), change_log.last_annotation(connection)
+        # smoothing connects tags of the same parent: then names matter as annotations do
+        needed = last if self.settings.smoothing else annotated
+        return freshness.reasons(stamps, self.settings, items, tags, needed, last)
+
+    def _file(self, name: str) -> Path:
+        if name not in freshness.MADE_FROM:
+            known = ", ".join(map(repr, freshness.MADE_FROM))
+            raise ValueError(f"name must be one of {known}; found {name!r}")
+        return self.path / "arrays" / f"{name}.npz"
+
+    def _matrix(self, name: str) -> Any:
+        saved = self.saved_array(name)
+        return None if saved is None else saved.matrix
+
+    def _save(self, name: str, matrix: Any, number: int, extras: Mapping[str, Any]) -> None:
+        self._database.check_writable()
+        shape: tuple[int, ...] = getattr(matrix, "shape", ())
+        with self._database.reading() as connection:
+            items, latest = item_table.count(connection), change_log.last(connection)
+        if len(shape) != 2 or shape[0] > items:
             raise ValueError(
-                f"words contradict each other on item {item!r} and tag {tag!r}; keep one of them"
+                f"{name} must be a matrix with one row an item, {items} at most; found shape {shape}"
             )
-    return result
+        if name == "map" and shape[1] != 2:
+            raise ValueError(f"a map must have two columns; found shape {shape}")
+        if name == "graph" and shape[0] != shape[1]:
+            raise ValueError(f"a graph must be square, one row and column an item; found shape {shape}")
+        if not isinstance(number, int) or not 0 <= number <= latest:
+            raise ValueError(f"number must be that of a change, {latest} at most; found {number!r}")
+        source = freshness.MADE_FROM[name]
+        made_from = self.saved_stamp(source) if source else None
+        stamp = arrays.Stamp(
+            items=shape[0],
+            categories=shape[1] if name == "assignments" else 0,
+            changes=number,
+            settings=freshness.relevant(name, self.settings),
+            source=made_from.token if made_from else "",
+        )
+        arrays.save(self._file(name), matrix, stamp, extras)
 
 
-def annotations_of(connection: Connection, item: Any) -> Mapping[str, int]:
-    """What is said of one item, by tag."""
-    found = connection.execute(
-        'SELECT name, value FROM words JOIN categories ON category = "column"'
-        " WHERE item = ? ORDER BY category",
-        (find_item(connection, item),),
-    )
-    return {name: int(value) for name, value in found}
+def _located(
+    connection: Connection, annotations: Iterable[Any], action: change_log.Action, new: bool
+) -> dict[tuple[int, int], int]:
+    """Annotations by row and column; if ``new``, tags that are not in use are made within the action."""
+
+    def find_tag(name: Any) -> int:
+        if new:
+            return tag_table.find_or_add(connection, name, action)
+        return tag_table.find(connection, name)
+
+    return item_table.locate(connection, annotations, find_tag)
+
+
+def _check_limit(limit: int) -> None:
+    if not isinstance(limit, int) or limit < 1:
+        raise ValueError(f"limit must be a whole number >= 1; found {limit!r}")

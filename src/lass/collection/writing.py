@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -12,39 +11,38 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
+from lass.model.atomic import atomic_path
+
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 
 
-def check_ending(path: Path) -> None:
-    """Say before the work is done that its result could not be written."""
+def check_ending(path: Path, name: str = "--out") -> None:
+    """Refuse before the work is done a file that could not be written."""
     if path.suffix.lower() not in ENDINGS:
-        raise ValueError(f"--out must end in {', '.join(ENDINGS)}; found {str(path)!r}")
+        raise ValueError(f"{name} must end in {', '.join(ENDINGS)}; found {str(path)!r}")
     if not path.parent.is_dir():
-        raise ValueError(f"--out: there is no folder {str(path.parent)!r}")
+        raise ValueError(f"{name}: there is no folder {str(path.parent)!r}")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-        raise ValueError("--out: Parquet needs the package pyarrow: pip install pyarrow")
+        from lass.model.checks import install_hint
+
+        raise ValueError(f"{name}: Parquet needs the package pyarrow: {install_hint('files')}")
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Put rows into a new file and only then into the place of the old one."""
+    """Write rows in the format that the ending of the file names."""
     check_ending(path)
     kind = path.suffix.lower()
-    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-    try:
+    with atomic_path(path) as draft:
         if kind == ".parquet":
-            _parquet(draft, columns, rows)
-        else:
-            with draft.open("x", encoding="utf-8", newline="") as file:
-                if kind == ".jsonl":
-                    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-                elif kind == ".json":
-                    json.dump(list(rows), file, ensure_ascii=False, indent=1)
-                else:
-                    write_delimited(file, columns, rows, "\t" if kind == ".tsv" else ",")
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+            _write_parquet(draft, columns, rows)
+            return
+        with draft.open("x", encoding="utf-8", newline="") as file:
+            if kind == ".jsonl":
+                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            elif kind == ".json":
+                json.dump(list(rows), file, ensure_ascii=False, indent=1)
+            else:
+                write_delimited(file, columns, rows, "\t" if kind == ".tsv" else ",")
 
 
 def write_delimited(
@@ -67,15 +65,14 @@ def cell(value: Any) -> Any:
     return value
 
 
-def _parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+def _write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    rows = list(rows)
-    plain = [{name: _listed(row[name]) for name in columns} for row in rows]
+    plain = [{name: _pairs(row[name]) for name in columns} for row in rows]
     parquet.write_table(arrow.table({name: [row[name] for row in plain] for name in columns}), path)
 
 
-def _listed(value: Any) -> Any:
-    """Reasons as pairs: which ones there are differs from row to row."""
+def _pairs(value: Any) -> Any:
+    """The parts of a score as pairs: which ones there are differs from row to row."""
     if not isinstance(value, dict):
         return value
-    return [{"witness": name, "part": part} for name, part in value.items()]
+    return [{"predictor": name, "part": part} for name, part in value.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,8 @@ from lass.collection.importing import read_new
 from lass.collection.writing import check_ending, write_rows
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from lass.solvers.placement import Engine
-    from lass.tagging import DoubtfulTag, FitResult, NextItem, ProgressCallback, Suggestion
+    from lass.solvers.plan import Engine
+    from lass.tagging import DoubtfulTag, FitResult, NextItem, ProgressCallback, Suggestion, TagSuggester
     from lass.tagging.evaluation import Evaluation
     from lass.tagging.evaluation.evaluating import StepCallback
 
@@ -25,31 +24,24 @@ else:
 
 
 class Suggestions(Rows):
-    """A list of :class:`Suggestion` rows: item, tag, score, rank, because, neighbours.
+    """A list of :class:`Suggestion` rows: item, tag, score, rank, because, neighbours."""
 
-    ``note`` is a sentence on what limits the scores, empty if nothing does.
-    """
-
-    def __init__(self, rows: Iterable[Suggestion] = (), note: str = "") -> None:
-        super().__init__(rows)
-        self.note = note
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A data frame with one row a suggestion."""
-        import pandas as pd
-
+    def to_pandas(self) -> Any:
+        """A pandas data frame with one row a suggestion."""
         from lass.tagging.export_rows import SUGGESTION_COLUMNS, suggestion_rows
 
-        return pd.DataFrame(suggestion_rows(self), columns=list(SUGGESTION_COLUMNS))
+        pandas = import_module("pandas")
+        return pandas.DataFrame(suggestion_rows(self), columns=list(SUGGESTION_COLUMNS))
 
     def __repr__(self) -> str:
         """A line a suggestion; of many, the first and the number of the others."""
         if not self:
             return "no suggestions"
-        widths = [max(len(row[column]) for row in self[:SHOWN]) for column in (0, 1)]
+        shown = self[:SHOWN]
+        item, tag = max(len(row.item) for row in shown), max(len(row.tag) for row in shown)
         lines = [
-            f"{row.item:<{widths[0]}}  {row.tag:<{widths[1]}}  {_score(row.score)}  {_reasons(row)}".rstrip()
-            for row in self[:SHOWN]
+            f"{row.item:<{item}}  {row.tag:<{tag}}  {_score(row.score)}  {_reasons(row)}".rstrip()
+            for row in shown
         ]
         if len(self) > SHOWN:
             lines.append(f"... and {len(self) - SHOWN:,} more")
@@ -92,6 +84,8 @@ class Collection(CollectionStore):
     Annotation(item='3', tag='game', value=1)
     >>> programs.close(); folder.cleanup()
     """
+
+    _cached: tuple[Any, TagSuggester] | None = None
 
     @property
     def items(self) -> list[Item]:
@@ -213,22 +207,31 @@ class Collection(CollectionStore):
         """
         if isinstance(items, str):
             raise ValueError(f"items must be a list of ids; found the text {items!r}. Pass [{items!r}]")
-        from lass.tagging.suggestions import TagSuggester
-
-        suggester = TagSuggester.from_collection(self)
-        found = suggester.suggestions(
+        found = self._suggester().suggestions(
             top=top, items=items, tag=tag, untagged=untagged, min_score=min_score, limit=limit,
             neighbours=neighbours,
         )  # fmt: skip
-        return Suggestions(found, suggester.model.note)
+        return Suggestions(found)
+
+    def score_limits(self) -> str:
+        """What limits the scores, in one sentence; empty if nothing does."""
+        return self._suggester().model.note
 
     def doubtful_tags(
         self, *, items: Iterable[str] | None = None, tag: str | None = None, limit: int | None = None
     ) -> list[DoubtfulTag]:
         """Stated tags with a score below the mean score of the tag, the lowest first."""
+        return self._suggester().doubtful_tags(items=items, tag=tag, limit=limit)
+
+    def _suggester(self) -> TagSuggester:
+        """Suggestions of the saved model, read again once model, items or annotations have changed."""
         from lass.tagging.suggestions import TagSuggester
 
-        return TagSuggester.from_collection(self).doubtful_tags(items=items, tag=tag, limit=limit)
+        stamp = self.saved_stamp("assignments")
+        key = (stamp and stamp.token, len(self), self.revision())
+        if self._cached is None or self._cached[0] != key:
+            self._cached = key, TagSuggester.from_collection(self)
+        return self._cached[1]
 
     def next_items(self, top: int = 10) -> list[NextItem]:
         """Untagged items whose tags would change most of the other assignments."""
@@ -273,7 +276,7 @@ class Collection(CollectionStore):
         )  # fmt: skip
 
     def export(self, path: str | Path, *, what: str = "annotations", min_share: float = 0.01) -> int:
-        """Write annotations, as :func:`lass.create` reads them, or assignments to a table; the number of rows.
+        """Write annotations, as :func:`lass.create` reads them, or assignments; the number of rows.
 
         Parameters
         ----------

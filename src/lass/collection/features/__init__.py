@@ -1,4 +1,4 @@
-"""What items are compared by: texts, numbers, pictures, given vectors and given ties."""
+"""What items are compared by: texts, numbers, pictures, given vectors and given edges."""
 
 from lass.collection.features.given import embed_texts, read_edges, read_vectors
 from lass.collection.features.images import image_features

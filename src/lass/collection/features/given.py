@@ -1,4 +1,4 @@
-"""Vectors and ties that people bring themselves, and embeddings from a language model."""
+"""Vectors and edges that people bring themselves, and embeddings from a language model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 
 from lass.collection.reading.cells import BadCell, number_of, text_of, value_of
 from lass.collection.reading.errors import BadRow, BadRowLog, shown
+from lass.collection.reading.in_memory import any_table
 from lass.collection.reading.tables import open_table
+from lass.graph.laplacian import as_weights
 
 Vectors = NDArray[np.float32]
 
 
-def read_vectors(path: str | Path, ids: Sequence[str]) -> Vectors:
-    """Vectors of the items ``ids``, one row each in their order.
+def read_vectors(source: Any, ids: Sequence[str]) -> Vectors:
+    """Vectors of the items ``ids``, one row each in their order, from an array or a file.
 
     ``.npy`` holds one row an item, in order. ``.npz`` holds ``vectors`` (or a
     single array), and may hold ``ids``. ``.parquet``, ``.csv``, ``.tsv`` and
@@ -41,13 +43,18 @@ def read_vectors(path: str | Path, ids: Sequence[str]) -> Vectors:
     array([[0., 1.],
            [1., 0.]], dtype=float32)
     """
-    path = Path(path)
-    bad_rows = BadRowLog(path)
-    vectors, names = (
-        _arrays(path, bad_rows) if path.suffix.lower() in (".npy", ".npz") else _columns(path, bad_rows)
-    )
+    bad_rows = BadRowLog.of(source, "vectors")
+    names: list[str] | None = None
+    if not isinstance(source, str | Path):
+        vectors: NDArray[Any] = np.asarray(source)
+    elif Path(source).suffix.lower() in (".npy", ".npz"):
+        vectors, names = _arrays(Path(source), bad_rows)
+    else:
+        vectors, names = _columns(Path(source), bad_rows)
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiub" or not vectors.shape[1]:
-        raise bad_rows.error(f"needs a table of numbers, one row an item; found {vectors.dtype} {vectors.shape}")
+        raise bad_rows.error(
+            f"needs a table of numbers, one row an item; found {vectors.dtype} {vectors.shape}"
+        )
     if names is not None and len(names) != len(vectors):
         raise bad_rows.error(f"has {len(vectors)} vectors but {len(names)} ids")
     with np.errstate(over="ignore"):
@@ -58,14 +65,18 @@ def read_vectors(path: str | Path, ids: Sequence[str]) -> Vectors:
         raise bad_rows.error("NaN, infinity or a number beyond single precision; repair that vector", row)
     if names is None:
         if len(vectors) != len(ids):
-            raise bad_rows.error(f"has {len(vectors)} rows for {len(ids)} items; give it ids, or one row an item")
+            raise bad_rows.error(
+                f"has {len(vectors)} rows for {len(ids)} items; give it ids, or one row an item"
+            )
         return vectors
     where = {name: row for row, name in enumerate(names)}
     if len(where) < len(names):
         raise bad_rows.error("names an item twice; keep one vector an item")
     missing = [item for item in ids if item not in where]
     if missing:
-        raise bad_rows.error(f"has no vector for {len(missing)} of {len(ids)} items, such as {shown(missing[0])}")
+        raise bad_rows.error(
+            f"has no vector for {len(missing)} of {len(ids)} items, such as {shown(missing[0])}"
+        )
     return vectors[[where[item] for item in ids]]
 
 
@@ -110,13 +121,22 @@ def _entry(cell: Any, name: str) -> float:
 
 
 def read_edges(
-    path: str | Path, ids: Sequence[str], *, encoding: str | None = None, skip_bad: bool = False
+    source: Any, ids: Sequence[str], *, encoding: str | None = None, skip_bad: bool = False
 ) -> tuple[sp.csr_array, list[BadRow]]:
-    r"""A graph from a table of ties: two items and, where given, a weight > 0 a row.
+    r"""A graph from a table of edges: two items and, where given, a weight > 0 a row.
 
-    The two columns with items come first, the weight third (one without it). A tie holds
-    both ways; of several rows about the same pair the largest weight counts, so a file
-    may list both directions. An item tied to itself says nothing.
+    The two columns with items come first, the weight third (one without it). An edge holds
+    both ways; of several rows with the same pair the largest weight counts, so a file
+    may list both directions. An edge from an item to itself is left out.
+
+    Parameters
+    ----------
+    source : path, DataFrame, list of (a, b) or (a, b, weight), or matrix of shape (N, N)
+    ids : sequence of str
+        The items, in the order of rows and columns.
+    encoding : str, optional
+    skip_bad : bool
+        Leave bad rows out instead of stopping at the first.
 
     Returns
     -------
@@ -131,18 +151,25 @@ def read_edges(
     >>> from tempfile import TemporaryDirectory
     >>> from lass.collection.features import read_edges
     >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "ties.csv"
+    ...     path = Path(folder) / "edges.csv"
     ...     _ = path.write_text("a,b,weight\nmutt,pine,0.5\n")
     ...     read_edges(path, ["mutt", "pine"])[0].toarray()
     array([[0. , 0.5],
            [0.5, 0. ]])
     """
-    bad_rows = BadRowLog(path, skip_bad)
-    table = open_table(path, bad_rows, encoding)
+    bad_rows = BadRowLog.of(source, "edges", skip_bad)
+    if sp.issparse(source) or isinstance(source, np.ndarray):
+        W = as_weights(source, "edges")
+        if W.shape[0] != len(ids):
+            raise bad_rows.error(f"has {W.shape[0]} rows for {len(ids)} items; give it one row an item")
+        return W, []
+    table = any_table(source, bad_rows, ("a", "b", "weight"), encoding)
     if len(table.columns) not in (2, 3):
-        raise bad_rows.error(f"needs columns a, b and, if you like, weight; found {len(table.columns)} columns")
+        raise bad_rows.error(
+            f"needs columns a, b and, if you like, weight; found {len(table.columns)} columns"
+        )
     where = {item: n for n, item in enumerate(ids)}
-    ties: dict[tuple[int, int], float] = {}
+    edges: dict[tuple[int, int], float] = {}
     for line, cells in table.rows:
         try:
             ends = [text_of(cell).strip() for cell in cells[:2]]
@@ -157,12 +184,12 @@ def read_edges(
             continue
         low, high = sorted((where[ends[0]], where[ends[1]]))
         if low != high and weight:
-            ties[low, high] = max(weight, ties.get((low, high), 0.0))
-    if not ties and bad_rows.skipped:
-        raise bad_rows.nothing_left("ties")
-    pairs = np.array(list(ties), np.intp).reshape(-1, 2)
+            edges[low, high] = max(weight, edges.get((low, high), 0.0))
+    if not edges and bad_rows.skipped:
+        raise bad_rows.nothing_left("edges")
+    pairs = np.array(list(edges), np.intp).reshape(-1, 2)
     half = sp.csr_array(
-        (np.array(list(ties.values()), float), (pairs[:, 0], pairs[:, 1])), shape=(len(ids),) * 2
+        (np.array(list(edges.values()), float), (pairs[:, 0], pairs[:, 1])), shape=(len(ids),) * 2
     )
     return sp.csr_array(half + half.T), bad_rows.skipped
 

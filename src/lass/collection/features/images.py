@@ -32,7 +32,7 @@ def image_features(
     ----------
     paths : sequence of paths
     skipped : list, optional
-        A picture that cannot be read gets a row of zeros and is told here; without it the
+        A picture that cannot be read gets a row of zeros and is listed here; without it the
         first such picture is a ``BadInput``.
 
     Returns

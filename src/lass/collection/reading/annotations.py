@@ -1,32 +1,25 @@
-"""What people said: one word a tag of an item, none twice and none against another."""
+"""Annotations read from a file: each pair of item and tag once, none against another."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from lass.collection.reading.cells import BadCell, separator_of, tags_of, text_of
 from lass.collection.reading.errors import BadRowLog, shown
-
-
-class Annotation(NamedTuple):
-    """One thing said: the item is about the tag (+1), is not (-1), or something between."""
-
-    item: str
-    tag: str
-    value: float
+from lass.collection.records import Annotation
 
 
 class AnnotationCollector:
-    """Collects words, each (item, tag) once, and finds those that contradict one another."""
+    """Collects annotations, each (item, tag) once, and finds those that contradict one another."""
 
     def __init__(self, bad_rows: BadRowLog, ids: Collection[str] | None = None) -> None:
         self.bad_rows = bad_rows
         self.ids = None if ids is None else ids if isinstance(ids, set | frozenset | dict) else set(ids)
-        self.said: dict[tuple[str, str], tuple[float, int]] = {}
+        self.values: dict[tuple[str, str], tuple[float, int]] = {}
 
     def add(self, line: int, item: str, pairs: Iterable[tuple[str, float]]) -> None:
-        """Take the words of one row."""
+        """Take the annotations of one row."""
         if not item:
             self.bad_rows.add(line, "no item is named here; give each row the id of an item")
             return
@@ -37,7 +30,7 @@ class AnnotationCollector:
             )
             return
         for tag, value in pairs:
-            before = self.said.setdefault((item, tag), (value, line))
+            before = self.values.setdefault((item, tag), (value, line))
             if before[0] != value:
                 self.bad_rows.add(
                     line, f"item {shown(item)} has {value:g} for tag {shown(tag)}, but {before[0]:g} in line "
@@ -46,12 +39,14 @@ class AnnotationCollector:
 
     @property
     def annotations(self) -> list[Annotation]:
-        """The words so far; a value of zero says nothing and is none."""
-        return [Annotation(item, tag, value) for (item, tag), (value, _) in self.said.items() if value]
+        """The annotations so far; a value of zero is none."""
+        return [Annotation(item, tag, value) for (item, tag), (value, _) in self.values.items() if value]
 
 
-def add_cells(taken: list[tuple[int, Any, Any]], separator: str | None, collector: AnnotationCollector) -> None:
-    """Words from (line, item, cell with its tags); the separator is found in all cells together."""
+def add_cells(
+    taken: list[tuple[int, Any, Any]], separator: str | None, collector: AnnotationCollector
+) -> None:
+    """Annotations from (line, item, cell with its tags); the separator is found in all cells together."""
     separator = separator or separator_of([cell for _, _, cell in taken])
     for line, item, cell in taken:
         try:

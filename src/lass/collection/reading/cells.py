@@ -1,4 +1,4 @@
-"""What one cell of a table says: a text, a number, some tags."""
+"""What one cell of a table holds: a text, a number, some tags."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEPARATORS = (";", "|", ",")
 
 
 class BadCell(ValueError):  # noqa: N818
-    """A cell that cannot be used; whoever knows the file and the line says the rest."""
+    """A cell that cannot be used; the caller adds the file and the line."""
 
 
 def text_of(value: Any) -> str:
@@ -64,18 +64,18 @@ def number_of(value: Any, name: str) -> float:
 
 
 def value_of(value: Any, *, no: float = -1.0, empty: float = 1.0) -> float:
-    """How far an item is said to be about a tag: +1, -1, or another number; 0 says nothing."""
+    """The value of an annotation: +1, -1, or another number; 0 is none."""
     if value is None:
         return empty
     if isinstance(value, bool):
         return 1.0 if value else no
     if isinstance(value, str):
-        word = value.strip().lower()
-        if not word:
+        text = value.strip().lower()
+        if not text:
             return empty
-        if word in YES:
+        if text in YES:
             return 1.0
-        if word in NO:
+        if text in NO:
             return no
     number = _finite(value)
     if number is None:
@@ -118,7 +118,7 @@ def separator_of(cells: list[Any]) -> str | None:
 
 
 def tags_of(cell: Any, separator: str | None) -> list[tuple[str, float]]:
-    """The tags in one cell, a list or a text with separators; -tag says that the item is not about it."""
+    """The tags in one cell, a list or a text with separators; -tag is a tag that the item does not have."""
     if isinstance(cell, list):
         parts = [text_of(part) for part in cell]
     else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class BadRow(NamedTuple):
-    """What is wrong in one place of a file; ``line`` is a row number in Parquet, None for a whole file."""
+    """What is wrong in one line of a file (or row of a table without lines); None: in the whole file."""
 
     file: str
     line: int | None
@@ -45,15 +45,20 @@ class BadInput(ValueError):  # noqa: N818
 
 
 class BadRowLog:
-    """Stops at the first bad row of a file, or takes notes and goes on where ``skip_bad`` says so."""
+    """Stops at the first bad row of a file, or lists it in ``skipped`` and goes on, if ``skip_bad``."""
 
     def __init__(self, file: str | Path, skip_bad: bool = False) -> None:
         self.file = str(file)
         self.skip_bad = skip_bad
         self.skipped: list[BadRow] = []
 
+    @classmethod
+    def of(cls, source: Any, name: str, skip_bad: bool = False) -> BadRowLog:
+        """The log of a file, or under the name of the argument for a table in memory."""
+        return cls(source if isinstance(source, str | Path) else name, skip_bad)
+
     def error(self, message: str, line: int | None = None) -> BadInput:
-        """The exception for trouble that no skipping of rows can mend."""
+        """The exception for what is wrong with the whole file."""
         return BadInput(self.file, line, message)
 
     def add(self, line: int | None, message: str) -> None:

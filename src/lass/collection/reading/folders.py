@@ -95,7 +95,9 @@ def open_image(path: Path) -> Any:
     try:
         pillow = import_module("PIL.Image")
     except ImportError:
-        raise bad_rows.error("pictures need the package Pillow: pip install pillow") from None
+        from lass.model.checks import install_hint
+
+        raise bad_rows.error(f"pictures need the package Pillow: {install_hint('files')}") from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

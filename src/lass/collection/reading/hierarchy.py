@@ -26,19 +26,19 @@ def parents(name: str) -> list[str]:
 
 
 def category_graph(names: Sequence[str], *, group: int = 30) -> sp.csr_array:
-    """Ties tags that stand under the same parent, and a tag to its parent where that is a tag itself.
+    """Edges between tags under the same parent, and between a tag and its parent where that is a tag itself.
 
-    For ``category_graph`` of :func:`lass.solve`: tied categories get similar
-    assignments. The ties of a tag to its m siblings weigh 1/m each, one in all, so
+    For ``category_graph`` of :func:`lass.solve`: connected categories get similar
+    assignments. The edges of a tag to its m siblings weigh 1/m each, one in all, so
     that a facet with many tags does not outweigh a small one. Siblings beyond
-    ``group`` are tied in a ring of ``group`` neighbours instead of all to all.
+    ``group`` are connected in a ring of ``group`` neighbours instead of all to all.
 
     Parameters
     ----------
     names : sequence of str
         The categories, each once.
     group : int
-        Most siblings that are all tied to one another, plus one; even.
+        Most siblings that are all connected to one another, plus one; even.
 
     Returns
     -------
@@ -60,23 +60,23 @@ def category_graph(names: Sequence[str], *, group: int = 30) -> sp.csr_array:
         raise ValueError("names must hold each category once; found one twice")
     where = {name: k for k, name in enumerate(names)}
     siblings: dict[str, list[int]] = {}
-    ties: dict[tuple[int, int], float] = {}
+    edges: dict[tuple[int, int], float] = {}
     for name, k in where.items():
         above = parents(name)
         if above:
             siblings.setdefault(above[-1], []).append(k)
             if above[-1] in where:
-                ties[where[above[-1]], k] = 1.0
+                edges[where[above[-1]], k] = 1.0
     for members in siblings.values():
         size = len(members)
         if size <= group:
             pairs = list(combinations(members, 2))
         else:
-            reach = range(1, group // 2 + 1)
-            pairs = [(members[i], members[(i + step) % size]) for i in range(size) for step in reach]
+            steps = range(1, group // 2 + 1)
+            pairs = [(members[i], members[(i + step) % size]) for i in range(size) for step in steps]
         for pair in pairs:
-            ties[pair] = 1.0 / (min(size, group + 1) - 1)
-    rows = np.array([pair[0] for pair in ties], np.intp)
-    columns = np.array([pair[1] for pair in ties], np.intp)
-    half = sp.csr_array((np.array(list(ties.values()), float), (rows, columns)), shape=(len(names),) * 2)
+            edges[pair] = 1.0 / (min(size, group + 1) - 1)
+    rows = np.array([pair[0] for pair in edges], np.intp)
+    columns = np.array([pair[1] for pair in edges], np.intp)
+    half = sp.csr_array((np.array(list(edges.values()), float), (rows, columns)), shape=(len(names),) * 2)
     return sp.csr_array(half + half.T)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from lass.collection.reading.annotations import AnnotationCollector, Annotation, add_cells
+from lass.collection.reading.annotations import AnnotationCollector, add_cells
 from lass.collection.reading.cells import BadCell, number_of, plain_of, text_of
 from lass.collection.reading.errors import BadRow, BadRowLog, shown
-from lass.collection.reading.tables import Table, open_table
+from lass.collection.reading.in_memory import any_table
+from lass.collection.reading.tables import Table
+from lass.collection.records import Annotation
 
 ID = ("id", "item", "item_id", "key")
 TITLE = ("title", "name", "label")
@@ -21,8 +23,8 @@ TEXT = ("title", "text", "summary", "description", "abstract", "body", "content"
 class Items:
     """What was read: one entry an item in ``ids``, ``titles``, ``texts`` and every list of ``columns``.
 
-    ``text_columns`` are the columns that ``texts`` come from, ``words`` what a
-    column of tags said, ``paths`` the files of a folder, ``skipped`` the bad rows,
+    ``text_columns`` are the columns that ``texts`` come from, ``annotations`` those of a
+    column of tags, ``paths`` the files of a folder, ``skipped`` the bad rows,
     and ``left_out`` columns or files of a kind that is not read.
     """
 
@@ -43,7 +45,7 @@ class Items:
 
 
 def read_items(
-    path: str | Path,
+    source: Any,
     *,
     id: str | None = None,
     title: str | None = None,
@@ -56,14 +58,13 @@ def read_items(
 ) -> Items:
     r"""Read the items of a collection.
 
-    A table (.csv, .tsv, .jsonl, .ndjson or .parquet, with names of columns), or a
-    folder of texts (.txt, .md) or pictures (.png, .jpg, .webp, .gif, .bmp), whose
-    ids are their paths within the folder. Every file is UTF-8 unless its
-    byte-order mark or ``encoding`` says otherwise.
-
     Parameters
     ----------
-    path : path
+    source : path, DataFrame, list of dict or list of str
+        A table (.csv, .tsv, .jsonl, .ndjson or .parquet, with names of columns), or a
+        folder of texts (.txt, .md) or pictures (.png, .jpg, .webp, .gif, .bmp), whose
+        ids are their paths within the folder. Every file is UTF-8 unless its byte-order mark or
+        ``encoding`` says otherwise. Or a table in memory; a list of texts is numbered from 0.
     id : str, optional
         Column that names each item, once; by default the one called id, item or key, else the first.
     title : str, optional
@@ -104,13 +105,12 @@ def read_items(
     >>> items.annotations[1]
     Annotation(item='mutt', tag='game', value=-1.0)
     """
-    path = Path(path)
-    bad_rows = BadRowLog(path, skip_bad)
-    if path.is_dir():
+    bad_rows = BadRowLog.of(source, "items", skip_bad)
+    if isinstance(source, str | Path) and Path(source).is_dir():
         from lass.collection.reading.folders import read_folder
 
-        return read_folder(path, bad_rows, encoding)
-    table = open_table(path, bad_rows, encoding)
+        return read_folder(Path(source), bad_rows, encoding)
+    table = any_table(source, bad_rows, ("id", "text"), encoding)
     names = (text,) if isinstance(text, str) else None if text is None else tuple(text)
     return _read_table(table, id, title, names, tuple(numeric), tags_column, separator)
 

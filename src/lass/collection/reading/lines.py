@@ -30,7 +30,7 @@ OTHER = "pass encoding= (--encoding on the command line): cp1252 is common in th
 
 
 def text_lines(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -> Iterator[tuple[int, str]]:
-    """Number and text of each line, line ends kept; bad lines go to ``watch``.
+    """Number and text of each line, line ends kept; bad ones go to ``bad_rows``.
 
     A file that ends in .gz is unpacked. UTF-8, or what the byte-order mark says, unless
     ``encoding`` is given. Reads one line at a time, so memory stays small whatever the

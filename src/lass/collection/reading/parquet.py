@@ -48,8 +48,10 @@ def parquet_file(path: Path, bad_rows: BadRowLog) -> Any:
     try:
         reader = import_module("pyarrow.parquet")
     except ImportError:
+        from lass.model.checks import install_hint
+
         raise bad_rows.error(
-            "Parquet needs the package pyarrow: pip install pyarrow; or save it as .csv"
+            f"Parquet needs the package pyarrow: {install_hint('files')}; or save it as .csv"
         ) from None
     try:
         return reader.ParquetFile(path)

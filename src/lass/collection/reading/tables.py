@@ -74,7 +74,7 @@ def open_table(path: str | Path, bad_rows: BadRowLog, encoding: str | None = Non
 def open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Table:
     """CSV or TSV with a header; a CSV without a comma in its header may use ; or | or tabs."""
     csv.field_size_limit(max(csv.field_size_limit(), LIMIT))
-    # with a watch of its own: whatever is wrong with the header, the next row must not take its place
+    # with a log of its own: whatever is wrong with the header, the next row must not take its place
     first = next((text for _, text in text_lines(path, BadRowLog(path), encoding) if text.strip()), None)
     if first is None:
         raise bad_rows.error("is empty")
@@ -85,7 +85,9 @@ def open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Tab
     if not bad_rows.skipped and header is None:
         raise bad_rows.error("has no header; the first line must name the columns")
     if bad_rows.skipped or header is None:
-        raise bad_rows.error(f"the header cannot be read: {watch.skipped[0].message}", bad_rows.skipped[0].line)
+        raise bad_rows.error(
+            f"the header cannot be read: {bad_rows.skipped[0].message}", bad_rows.skipped[0].line
+        )
     line, names = header
     names = [name.strip() or f"column {i}" for i, name in enumerate(names, 1)]
     if len(set(names)) < len(names):
@@ -155,10 +157,12 @@ def open_json_lines(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Ta
     for _, record in _objects(path, BadRowLog(bad_rows.file, skip_bad=True), encoding):
         names.update(dict.fromkeys(record))
         if len(names) > MOST_KEYS:
-            raise bad_rows.error(f"more than {MOST_KEYS:,} different keys; write tags as a list under one key")
-    rows = ((line, [record.get(name) for name in names]) for line, record in _objects(path, bad_rows, encoding))
+            raise bad_rows.error(f"more than {MOST_KEYS:,} keys; write tags as a list under one key")
+    rows = (
+        (line, [record.get(name) for name in names]) for line, record in _objects(path, bad_rows, encoding)
+    )
     if not names:
-        for _ in rows:  # the trouble, where there is some, says more than that nothing is there
+        for _ in rows:  # a bad row, where there is one, tells more than that nothing is there
             pass
         raise bad_rows.nothing_left("objects")
     return Table(list(names), rows, bad_rows)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, Literal
 
-from lass.collection.reading.annotations import AnnotationCollector, Annotation, add_cells
+from lass.collection.reading.annotations import AnnotationCollector, add_cells
 from lass.collection.reading.cells import BadCell, separator_of, signed_tag, text_of, value_of
 from lass.collection.reading.errors import BadRow, BadRowLog, shown
-from lass.collection.reading.tables import Rows, Table, open_table
+from lass.collection.reading.in_memory import any_table
+from lass.collection.reading.tables import Rows, Table
+from lass.collection.records import Annotation
 
 Layout = Literal["auto", "long", "column", "wide"]
 
@@ -24,7 +25,7 @@ PEEK = 200
 
 @dataclass
 class Tags:
-    """Words of a table, each (item, tag) once, in the order of the file."""
+    """Annotations of a table, each (item, tag) once, in the order of the file."""
 
     annotations: list[Annotation] = field(default_factory=list)
     skipped: list[BadRow] = field(default_factory=list)
@@ -33,11 +34,11 @@ class Tags:
     @property
     def names(self) -> list[str]:
         """The different tags, sorted."""
-        return sorted({word.tag for word in self.annotations})
+        return sorted({annotation.tag for annotation in self.annotations})
 
 
 def read_tags(
-    path: str | Path,
+    source: Any,
     *,
     ids: Collection[str] | None = None,
     layout: Layout = "auto",
@@ -48,22 +49,24 @@ def read_tags(
     encoding: str | None = None,
     skip_bad: bool = False,
 ) -> Tags:
-    r"""Read who said what about which item, from .csv, .tsv, .jsonl or .parquet with a header.
+    r"""Read the annotations of items.
 
-    Three layouts, told apart by the header (and, where its names say nothing, by
+    A table has one of three layouts, recognised by its header (and, where its names are not clear, by
     the first rows):
 
-    - ``"long"``: one word a row, columns item, tag and, where given, value;
+    - ``"long"``: one annotation a row, columns item, tag and, where given, value;
     - ``"column"``: one item a row, its tags in one column, ``a;b;-c`` or a list;
     - ``"wide"``: one item a row, one column a tag; cells are +1, -1, any other
-      number, x or true for +1; 0, false and empty say nothing.
+      number, x or true for +1; 0, false and empty are no annotation.
 
-    In the first two ``-tag`` says that the item is not about it. In a long table an
+    In the first two ``-tag`` states that the item does not have the tag. In a long table an
     empty value is +1, and false is -1. Names such as ``facet::tag`` or ``a/b/c`` stay as they are.
 
     Parameters
     ----------
-    path : path
+    source : path, DataFrame, mapping or list
+        A .csv, .tsv, .jsonl or .parquet file with a header; a table in memory; a mapping from items to their
+        tags; or a list of (item, tag) or (item, tag, value).
     ids : collection of str, optional
         Items there are; a row about another is bad.
     layout : {"auto", "long", "column", "wide"}
@@ -92,8 +95,8 @@ def read_tags(
         raise ValueError(f"layout must be auto, long, column or wide; found {layout!r}")
     if separator is not None and not separator:
         raise ValueError("separator must be one or more characters; found none")
-    bad_rows = BadRowLog(path, skip_bad)
-    table = open_table(path, bad_rows, encoding)
+    bad_rows = BadRowLog.of(source, "tags", skip_bad)
+    table = any_table(source, bad_rows, ("item", "tag", "value"), encoding)
     collector = AnnotationCollector(bad_rows, ids)
     item = item or table.find(*ITEM) or table.columns[0]
     at = table.position(item)
@@ -108,8 +111,8 @@ def read_tags(
         _read_column(table, rows, at, tag, separator, collector)
     else:
         _read_wide(table, rows, at, collector)
-    if not collector.said and bad_rows.skipped:
-        raise bad_rows.nothing_left("words")
+    if not collector.values and bad_rows.skipped:
+        raise bad_rows.nothing_left("annotations")
     return Tags(collector.annotations, bad_rows.skipped, found)
 
 
@@ -173,7 +176,7 @@ def _read_long(
             number = value_of(given, empty=1.0 if sign is None else sign)
             if sign is not None and number > 0:
                 raise BadCell(
-                    f"{shown('-' + name)} says no and {number:g} says yes; drop the minus or the value"
+                    f"{shown('-' + name)} is negative and {number:g} positive; drop the minus or the value"
                 )
             collector.add(line, text_of(cells[at]).strip(), [(name, number)])
         except BadCell as error:
@@ -188,7 +191,7 @@ def _unnamed_value(table: Table, rows: Rows, name: str) -> tuple[Rows, str | Non
         return chain(first, rows), None
     if any(abs(_wide(cells[at], name)) > 1 for _, cells in first):
         raise table.bad_rows.error(
-            f"is {shown(name)} how far an item is about a tag? Then pass value= (--value); "
+            f"does {shown(name)} hold the values of the tags? Then pass value= (--value); "
             "else remove the column"
         )
     return chain(first, rows), name

@@ -1,0 +1,288 @@
+"""The logs of annotations and of tags, which only ever grow, and the states that follow from them.
+
+A change of an annotation is *new* (``undoes`` is empty), an *undo* (it names a new one) or a *redo* (it names
+an undo). A new change stands unless it was undone and not redone; the annotation of an item and a tag
+is the last new change that stands. Each change carries the value that was valid from then on, so
+that the last change of an item and a tag tells the same.
+
+Changes of tags are logged in the same way, in the table ``namings``: what a tag is called, and whether it
+is in use, is what its last change that stands tells. A tag without one that stands is out of use. Only a tag
+that others have used since is never taken out of use by an undo or redo: it keeps what it has.
+
+Both logs share their numbers, so that each number belongs to one change, and their actions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from lass.collection.records import Change, Moment, Since, TagChange, check_text
+
+#: the action of annotations that came with the items; it is never undone
+IMPORT = 0
+
+LOGS = ("changes", "namings")
+
+
+class TagState(NamedTuple):
+    """What a tag is called, whether it is in use, and the tag that it was merged into, if any."""
+
+    name: str
+    used: bool = True
+    merged: int | None = None
+
+
+class Action:
+    """Something that somebody does, to be undone as one; its changes are written one after the other.
+
+    Parameters
+    ----------
+    connection : Connection
+        Within a transaction.
+    who : str
+    batch : int, optional
+        Its number; by default the next.
+    """
+
+    def __init__(self, connection: Connection, who: Any, batch: int | None = None) -> None:
+        self._connection = connection
+        self._who = check_text(who, "who", empty=True)
+        self._batch = _next(connection) if batch is None else batch
+        self._at = datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    def annotate(self, values: Mapping[tuple[int, int], int]) -> list[int]:
+        """Append annotations {(item, category): value}; their numbers."""
+        return self.change((item, category, value, None) for (item, category), value in values.items())
+
+    def change(self, entries: Iterable[tuple[int, int, int, int | None]]) -> list[int]:
+        """Write (item, category, value, undoes), each pair at most once, to the log and the state."""
+        entries = list(entries)
+        first = last(self._connection) + 1
+        self._connection.executemany(
+            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (number, self._batch, self._at, self._who, *entry)
+                for number, entry in enumerate(entries, first)
+            ),
+        )
+        self._connection.executemany(
+            "DELETE FROM annotations WHERE item = ? AND category = ?",
+            ((item, category) for item, category, value, _ in entries if not value),
+        )
+        self._connection.executemany(
+            "INSERT INTO annotations VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            ((item, category, value) for item, category, value, _ in entries if value),
+        )
+        return list(range(first, first + len(entries)))
+
+    def change_tag(self, category: int, state: TagState, undoes: int | None = None) -> int:
+        """Write the state of a tag from then on to the log and the tables; the number of that change."""
+        number = last(self._connection) + 1
+        self._connection.execute(
+            "INSERT INTO namings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (number, self._batch, self._at, self._who, category, *state, undoes),
+        )
+        self._connection.execute(
+            'UPDATE categories SET name = ? WHERE "column" = ?', (listed_name(category, state), category)
+        )
+        self._connection.execute("DELETE FROM retired WHERE category = ?", (category,))
+        if not state.used:
+            self._connection.execute("INSERT INTO retired VALUES (?, ?)", (category, state.name))
+        return number
+
+
+def listed_name(category: int, state: TagState) -> str:
+    """The name in the list of all: a retired tag gives its own up, so that others may take it."""
+    return state.name if state.used else f"{state.name} (retired {category})"
+
+
+def last(connection: Connection) -> int:
+    """The number of the last change of either log, 0 before the first."""
+    return max(_greatest(connection, log, "number") for log in LOGS)
+
+
+def last_annotation(connection: Connection) -> int:
+    """The number of the last change of annotations, 0 before the first."""
+    return _greatest(connection, "changes", "number")
+
+
+def undo(connection: Connection, who: str | None) -> list[int]:
+    """Reverse the last action that stands (of one person, if named); empty if there is none."""
+    found = [
+        connection.execute(
+            f"SELECT c.batch FROM {log} AS c WHERE c.undoes IS NULL AND c.batch > ? AND {_stands(log)}"
+            " AND c.who = coalesce(?, c.who) ORDER BY c.batch DESC LIMIT 1",
+            (IMPORT, who),
+        ).fetchone()
+        for log in LOGS
+    ]
+    batch = max((row[0] for row in found if row), default=None)
+    return [] if batch is None else _reversed(connection, batch, who, without=batch)
+
+
+def redo(connection: Connection, who: str | None) -> list[int]:
+    """Reverse the last undo, unless there was a new action since; empty if there is none."""
+    new = max(
+        connection.execute(
+            f"SELECT coalesce(max(batch), 0) FROM {log} WHERE undoes IS NULL AND who = coalesce(?, who)",
+            (who,),
+        ).fetchone()[0]
+        for log in LOGS
+    )
+    found = [
+        connection.execute(
+            f"SELECT u.batch, w.batch FROM {log} AS u JOIN {log} AS w ON u.undoes = w.number"
+            f" WHERE w.undoes IS NULL AND {_open(log)} AND u.who = coalesce(?, u.who) AND u.batch > ?"
+            " ORDER BY u.batch DESC LIMIT 1",
+            (who, new),
+        ).fetchone()
+        for log in LOGS
+    ]
+    undone = max(filter(None, found), default=None)
+    return [] if undone is None else _reversed(connection, undone[0], who, restored=undone[1])
+
+
+def _stands(log: str) -> str:
+    """The condition that row ``c`` of a log was not reversed, or its reversal was."""
+    return f"NOT EXISTS (SELECT 1 FROM {log} AS u WHERE u.undoes = c.number AND {_open(log)})"
+
+
+def _open(log: str) -> str:
+    return f"NOT EXISTS (SELECT 1 FROM {log} AS r WHERE r.undoes = u.number)"
+
+
+def _greatest(connection: Connection, log: str, column: str) -> int:
+    return int(connection.execute(f"SELECT max(coalesce(max({column}), 0), 0) FROM {log}").fetchone()[0])
+
+
+def _next(connection: Connection) -> int:
+    return 1 + max(_greatest(connection, log, "batch") for log in LOGS)
+
+
+def _reversed(
+    connection: Connection, batch: int, who: str | None, *, without: int = -1, restored: int = -1
+) -> list[int]:
+    """Reverse all changes of one action, as one; an action is undone, or an undone one is restored."""
+    action = Action(connection, who or "")
+    values = [
+        (item, category, _value(connection, item, category, without, restored), number)
+        for number, item, category in connection.execute(
+            "SELECT number, item, category FROM changes WHERE batch = ? ORDER BY number", (batch,)
+        ).fetchall()
+    ]
+    numbers = action.change(values)
+    for number, category, name in connection.execute(
+        "SELECT number, category, name FROM namings WHERE batch = ? ORDER BY number", (batch,)
+    ).fetchall():
+        state = _tag_state(connection, category, without, restored) or TagState(name, used=False)
+        if not state.used and _is_annotated(connection, category):
+            state = TagState(state.name)
+        if state.used:
+            _check_free(connection, category, state.name)
+        numbers.append(action.change_tag(category, state, number))
+    for category in {category for _, category, value, _ in values if value}:
+        for (name,) in connection.execute("SELECT name FROM retired WHERE category = ?", (category,)):
+            raise ValueError(
+                f"annotations would come back on tag {name!r}, which is retired; add it again first"
+            )
+    return numbers
+
+
+def _value(connection: Connection, item: int, category: int, without: int, restored: int) -> int:
+    """The annotation of an item and a tag, once an action is undone or restored."""
+    found = connection.execute(
+        "SELECT c.value FROM changes AS c WHERE c.item = ? AND c.category = ? AND c.undoes IS NULL"
+        f" AND c.batch <> ? AND (c.batch = ? OR {_stands('changes')}) ORDER BY c.number DESC LIMIT 1",
+        (item, category, without, restored),
+    ).fetchone()
+    return int(found[0]) if found else 0
+
+
+def _tag_state(connection: Connection, category: int, without: int, restored: int) -> TagState | None:
+    """What the last change of a tag that stands tells, once an action is undone or restored."""
+    found = connection.execute(
+        "SELECT c.name, c.used, c.merged FROM namings AS c WHERE c.category = ? AND c.undoes IS NULL"
+        f" AND c.batch <> ? AND (c.batch = ? OR {_stands('namings')}) ORDER BY c.number DESC LIMIT 1",
+        (category, without, restored),
+    ).fetchone()
+    return TagState(found[0], bool(found[1]), found[2]) if found else None
+
+
+def _is_annotated(connection: Connection, category: int) -> bool:
+    found = connection.execute("SELECT EXISTS (SELECT 1 FROM annotations WHERE category = ?)", (category,))
+    return bool(found.fetchone()[0])
+
+
+def _check_free(connection: Connection, category: int, name: str) -> None:
+    query = 'SELECT 1 FROM categories WHERE name = ? AND "column" <> ?'
+    if connection.execute(query, (name, category)).fetchone():
+        raise ValueError(f"a tag would be called {name!r} again, as another is by now; rename that one first")
+
+
+def changes(connection: Connection, row: int | None, limit: int) -> list[Change]:
+    """The last changes of annotations, of all items or one, the latest first."""
+    where, values = ("", ()) if row is None else ("WHERE c.item = ?", (row,))
+    found = connection.execute(
+        f"SELECT c.number, c.batch, c.at, c.who, i.id, k.name, c.value, c.undoes, NOT ({_stands('changes')})"
+        ' FROM changes AS c JOIN items AS i ON c.item = i.row JOIN categories AS k ON c.category = k."column"'
+        f" {where} ORDER BY c.number DESC LIMIT ?",
+        (*values, limit),
+    )
+    return [
+        Change(number, batch, at, by, name, tag, int(value), undoes, bool(undone))
+        for number, batch, at, by, name, tag, value, undoes, undone in found
+    ]
+
+
+def tag_changes(connection: Connection, limit: int) -> list[TagChange]:
+    """The last changes of tags, the latest first; the names that all began with are no changes."""
+    found = connection.execute(
+        "SELECT c.number, c.batch, c.at, c.who, c.category,"
+        " (SELECT iif(p.used, p.name, NULL) FROM namings AS p"
+        "  WHERE p.category = c.category AND p.number < c.number ORDER BY p.number DESC LIMIT 1),"
+        f" iif(c.used, c.name, NULL), k.name, c.undoes, NOT ({_stands('namings')})"
+        ' FROM namings AS c LEFT JOIN categories AS k ON c.merged = k."column"'
+        " WHERE c.number > 0 ORDER BY c.number DESC LIMIT ?",
+        (limit,),
+    )
+    return [
+        TagChange(number, batch, at, by, column, before, name, into, undoes, bool(undone))
+        for number, batch, at, by, column, before, name, into, undoes, undone in found
+    ]
+
+
+def since(connection: Connection, number: int) -> Since:
+    """What changed after a change."""
+    rows = connection.execute("SELECT DISTINCT item FROM changes WHERE number > ? ORDER BY item", (number,))
+    tags = connection.execute("SELECT EXISTS (SELECT 1 FROM namings WHERE number > ?)", (number,))
+    return Since([row for (row,) in rows], bool(tags.fetchone()[0]))
+
+
+def moments(connection: Connection, limit: int) -> list[Moment]:
+    """How many annotations there were after each action; of more than ``limit``, some at equal steps."""
+    values: dict[tuple[int, int], float] = {}
+    tags: Counter[int] = Counter()
+    result: list[Moment] = []
+    annotations = tagged = 0
+    action: tuple[int, str] | None = None
+    log = connection.execute("SELECT batch, at, item, category, value FROM changes ORDER BY number")
+    for batch, at, item, category, value in log:
+        if action is not None and action != (batch, at):
+            result.append(Moment(action[1], annotations, tagged))
+        action = batch, at
+        before = values.get((item, category), 0)
+        values[item, category] = value
+        annotations += bool(value) - bool(before)
+        tagged -= tags[item] > 0
+        tags[item] += (value > 0) - (before > 0)
+        tagged += tags[item] > 0
+    if action is not None:
+        result.append(Moment(action[1], annotations, tagged))
+    count = len(result)
+    if count <= limit:
+        return result
+    return [result[(step + 1) * count // limit - 1] for step in range(limit)]
