@@ -7,11 +7,12 @@ import scipy.sparse as sp
 
 from lass import Collection
 from lass.collection import Item, Settings
-from lass.report import report
+from lass.report import write_report
 from lass.report.facts import facets, gather
 from lass.report.markup import Markup, join, table, tag
 from lass.tagging import TagSuggester, fit
 from lass.tagging.evaluation import FILE, evaluate_collection
+from lass.tagging.storage import saved_model
 
 EVIL = '<script>alert("x")</script>&amp;\'"'
 VOID = {"meta", "path", "use", "rect", "br"}
@@ -54,7 +55,7 @@ def read(page):
 def collection(tmp_path_factory):
     rng = np.random.default_rng(0)
     subjects = {"mail": "mail inbox letters", "games": "game score level", "sound": "audio tune player"}
-    items, words = [], []
+    items, annotations = [], []
     for n in range(60):
         subject = list(subjects)[n % 3]
         extra = " ".join(rng.choice(["tool", "small", "fast", "free"], 2))
@@ -62,11 +63,16 @@ def collection(tmp_path_factory):
             Item(f"item{n}", text=f"{subjects[subject]} {extra}\nlonger", extra={"source": f"s{n // 2}"})
         )
         if n < 45:
-            words += [(f"item{n}", f"use::{subject}", 1), (f"item{n}", "made::c" if n % 2 else "made::go", 1)]
+            annotations += [
+                (f"item{n}", f"use::{subject}", 1),
+                (f"item{n}", "made::c" if n % 2 else "made::go", 1),
+            ]
     items.append(Item(EVIL, title=EVIL, text=f"mail inbox {EVIL}"))
-    words += [(EVIL, f"use::{EVIL}", 1), (EVIL, "made::c", -1)]
+    annotations += [(EVIL, f"use::{EVIL}", 1), (EVIL, "made::c", -1)]
     how = Settings(name=EVIL, n_neighbors=6)
-    with Collection.create(tmp_path_factory.mktemp("r") / "c", items, annotations=words, settings=how) as made:
+    with Collection.create(
+        tmp_path_factory.mktemp("r") / "c", items, annotations=annotations, settings=how
+    ) as made:
         fit(made)
         yield made
 
@@ -74,7 +80,7 @@ def collection(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(collection):
     evaluate_collection(collection, seeds=2, top=2)
-    return report(collection)
+    return write_report(collection)
 
 
 def test_the_page_is_whole_and_asks_for_nothing_from_elsewhere(page):
@@ -103,12 +109,11 @@ def test_names_that_look_like_html_stay_text(page):
     assert "<script" not in page
 
 
-def test_what_it_says_is_what_the_collection_says(collection, page):
+def test_numbers_on_the_page_are_those_of_the_collection(collection, page):
     text = " ".join("".join(read(page).text).split())
-    for n, what in ((61, "items"), (46, "with tags"), (6, "different tags"), (1, "words that say no")):
+    for n, what in ((61, "items"), (46, "with tags"), (6, "different tags"), (1, "negative annotations")):
         assert f"{n}{what}" in text
-    stored = collection.saved_array("assignments")
-    assert f"at most {float(stored.beside['gap'][1]):.2%} of what all words together are worth" in text
+    assert f"certified optimal to within {saved_model(collection).relative_gap:.2%}" in text
     suggester = TagSuggester.from_collection(collection)
     best = suggester.suggestions(top=3, untagged=True, limit=8)
     for row in best:
@@ -122,13 +127,13 @@ def test_what_it_says_is_what_the_collection_says(collection, page):
     assert "draws" in text
 
 
-def test_without_an_evaluation_and_after_a_change_it_says_so(collection, tmp_path):
+def test_a_missing_evaluation_is_left_out_and_stale_arrays_are_named(collection, tmp_path):
     file = collection.path / FILE
     kept = file.read_bytes() if file.is_file() else None
     file.unlink(missing_ok=True)
     collection.annotate("item50", {"use::mail": 1})
     try:
-        text = "".join(read(report(collection)).text)
+        text = "".join(read(write_report(collection)).text)
         assert "How good suggestions are" not in text
         assert "Out of date: assignments" in text
     finally:
@@ -143,19 +148,19 @@ def test_an_evaluation_that_cannot_be_read_is_named(collection):
     file.write_text("{")
     try:
         with pytest.raises(ValueError, match=r"evaluation\.json: .*run lass evaluate again"):
-            report(collection)
+            write_report(collection)
     finally:
         file.unlink()
         if kept is not None:
             file.write_bytes(kept)
 
 
-def test_a_collection_that_is_not_fitted_is_told_what_to_do(tmp_path):
+def test_a_collection_that_is_not_fitted_is_an_error(tmp_path):
     with (
         Collection.create(tmp_path / "c", [Item("a"), Item("b")], annotations=[("a", "x", 1)]) as bare,
         pytest.raises(ValueError, match="no assignments yet"),
     ):
-        report(bare)
+        write_report(bare)
 
 
 def test_everything_tagged_leaves_nothing_out(tmp_path):
@@ -163,24 +168,26 @@ def test_everything_tagged_leaves_nothing_out(tmp_path):
         Item(str(n), text=text)
         for n, text in enumerate(("mail here", "mail there", "game here", "game there"))
     ]
-    words = [(str(n), "mail" if n < 2 else "game", 1) for n in range(4)]
-    with Collection.create(tmp_path / "c", items, annotations=words, settings=Settings(n_neighbors=2)) as small:
+    annotations = [(str(n), "mail" if n < 2 else "game", 1) for n in range(4)]
+    with Collection.create(
+        tmp_path / "c", items, annotations=annotations, settings=Settings(n_neighbors=2)
+    ) as small:
         fit(small)
         facts = gather(small)
-        assert facts.questions == []
+        assert facts.next_items == []
         assert facts.facets == {"": [("game", 2), ("mail", 2)]}
-        read(report(small))
+        read(write_report(small))
 
 
-def test_needs_count_what_is_said_and_what_is_suggested(collection):
+def test_demand_counts_stated_and_suggested_tags(collection):
     facts = gather(collection)
     rows = TagSuggester.from_collection(collection).suggestions(top=5)
     G = sp.csc_array(collection.annotation_matrix().G)
     names = collection.names()
-    for need in facts.needs:
-        assert need.suggested == sum(row.tag == need.tag for row in rows)
-        assert need.said == (G[:, [names.index(need.tag)]].toarray() > 0).sum()
-    ratios = [need.suggested / (need.said + 1) for need in facts.needs]
+    for one in facts.demand:
+        assert one.suggested == sum(row.tag == one.tag for row in rows)
+        assert one.stated == (G[:, [names.index(one.tag)]].toarray() > 0).sum()
+    ratios = [one.suggested / (one.stated + 1) for one in facts.demand]
     assert ratios == sorted(ratios, reverse=True)
 
 

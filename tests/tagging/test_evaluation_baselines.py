@@ -3,7 +3,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import spsolve
 from sklearn.linear_model import LogisticRegression
-from test_evaluation import blobs
 
 from lass.baselines import harmonic as harmonic_labels
 from lass.learning.predictors.holdout import split
@@ -11,20 +10,15 @@ from lass.tagging.evaluation.baselines import Task, harmonic, linear, neighbours
 from lass.tagging.evaluation.metrics import compute_metrics
 
 
-@pytest.fixture(scope="module")
-def data():
-    return blobs()
-
-
 @pytest.fixture
-def task(data):
-    X, W, G = data
+def task(tagged_blobs):
+    X, W, G = tagged_blobs
     return Task(W, X, split(G, np.arange(G.shape[0]), "items", 0.5, 0), 0)
 
 
-def test_nothing_that_is_hidden_is_seen(data):
-    """Words that only differ where they are hidden give the same answers."""
-    X, W, G = data
+def test_nothing_that_is_hidden_is_seen(tagged_blobs):
+    """Tags that only differ where they are hidden give the same scores."""
+    X, W, G = tagged_blobs
     parts = split(G, np.arange(G.shape[0]), "items", 0.5, 0)
     for baseline in (linear, neighbours, harmonic, popularity):
         one = baseline(Task(W, X, parts, 0))
@@ -50,23 +44,25 @@ def test_without_a_vote_the_popular_tag_wins():
 
 def test_harmonic_is_the_solution_of_its_linear_system(task):
     visible = task.split.visible.toarray()
-    told = visible.any(axis=1)
+    labelled = visible.any(axis=1)
     L = sp.csc_array(sp.diags_array(task.W.sum(axis=1)) - task.W)
     Z = visible.copy()
-    Z[~told] = spsolve(L[~told][:, ~told], sp.csc_array(task.W[~told][:, told] @ visible[told])).toarray()
+    Z[~labelled] = spsolve(
+        L[~labelled][:, ~labelled], sp.csc_array(task.W[~labelled][:, labelled] @ visible[labelled])
+    ).toarray()
     expected = (task.W @ Z)[task.split.rows]
     np.testing.assert_allclose(harmonic(task), expected, atol=1e-4)
 
 
-def test_harmonic_agrees_with_the_baseline_where_every_item_has_one_tag(data):
-    _, W, _ = data
+def test_harmonic_agrees_with_the_baseline_where_every_item_has_one_tag(tagged_blobs):
+    _, W, _ = tagged_blobs
     G = sp.csr_array(np.eye(3)[np.arange(W.shape[0]) % 3])
     parts = split(G, np.arange(W.shape[0]), "items", 0.9, 0)
     ours = harmonic(Task(W, None, parts, 0)) / W.sum(axis=1)[parts.rows, None]
     np.testing.assert_allclose(ours, harmonic_labels(W, parts.visible.toarray())[parts.rows], atol=1e-4)
 
 
-def test_items_that_no_word_reaches_do_not_stop_harmonic():
+def test_components_without_labels_do_not_stop_harmonic():
     W = sp.csr_array(np.kron(np.eye(3), [[0.0, 1], [1, 0]]))
     G = sp.csr_array(np.array([[1.0, 0], [1, 0], [0, 1], [0, 1], [0, 0], [0, 0]]))
     parts = split(G, np.array([0, 0, 1, 1, 2, 2]), "items", 0.5, 0)
@@ -74,21 +70,24 @@ def test_items_that_no_word_reaches_do_not_stop_harmonic():
 
 
 def test_the_linear_model_ranks_as_a_converged_one(task):
-    told = np.flatnonzero(np.diff(task.split.visible.indptr))
-    targets = task.split.visible.toarray()[told] > 0
+    labelled = np.flatnonzero(np.diff(task.split.visible.indptr))
+    targets = task.split.visible.toarray()[labelled] > 0
     expected = np.stack(
-        [LogisticRegression(C=15.0).fit(task.features[told], target).decision_function(task.features)
+        [LogisticRegression(C=15.0).fit(task.features[labelled], target).decision_function(task.features)
          for target in targets.T], axis=1,
     )[task.split.rows]  # fmt: skip
-    ours, theirs = compute_metrics(linear(task), task.split, 2, 0), compute_metrics(expected, task.split, 2, 0)
+    ours, theirs = (
+        compute_metrics(linear(task), task.split, 2, 0),
+        compute_metrics(expected, task.split, 2, 0),
+    )
     assert ours["f1"] == pytest.approx(theirs["f1"], abs=0.03)
     assert ours["average_precision"] == pytest.approx(theirs["average_precision"], abs=0.03)
 
 
-def test_the_linear_model_is_not_judged_on_what_it_was_fitted_to(data):
+def test_the_linear_model_is_not_evaluated_on_items_it_was_fitted_to(tagged_blobs):
     """A model that had seen an item could learn its hidden tags to be wrong; features here name the item."""
-    _, W, G = data
+    _, W, G = tagged_blobs
     parts = split(G, np.arange(G.shape[0]), "scattered", 0.5, 0)
     own = linear(Task(W, np.eye(G.shape[0]), parts, 0))
-    # of an item it never saw, such a model knows nothing: one score a tag in each of the three parts
+    # for an item that it was not fitted to it has no evidence: one score a tag in each of the three folds
     assert all(len(np.unique(column.round(9))) <= 3 for column in own.T)

@@ -10,7 +10,7 @@ from lass.tagging.evaluation.metrics import METRICS, compute_metrics, rank_tags
 
 
 def problem(seed, items=30, tags=9, *, ties=False):
-    """Judged items with stated and hidden tags, and scores without (or with many) ties."""
+    """Evaluated items with stated and hidden tags, and scores without (or with many) ties."""
     rng = np.random.default_rng(seed)
     state = rng.choice([0, 1, 2, -1], p=[0.5, 0.2, 0.2, 0.1], size=(items, tags))
     state[:, 0] = 1  # hidden
@@ -23,7 +23,7 @@ def problem(seed, items=30, tags=9, *, ties=False):
 
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 10_000), top=st.integers(1, 12))
-def test_figures_are_those_of_scikit_learn_on_lists_made_by_hand(seed, top):
+def test_metrics_are_those_of_scikit_learn_on_lists_made_by_hand(seed, top):
     scores, split = problem(seed)
     stated, truth = split.visible.toarray() != 0, split.hidden.toarray().astype(int)
     chosen = np.zeros_like(truth)
@@ -65,11 +65,11 @@ def test_a_perfect_and_a_wrong_list():
 def test_stated_tags_are_never_in_the_lists():
     scores, split = problem(2)
     scores[split.visible.toarray() != 0] = 100.0
-    place = rank_tags(scores, split.visible, np.random.default_rng(0))
+    rank = rank_tags(scores, split.visible, np.random.default_rng(0))
     stated = split.visible.toarray() != 0
     free = (~stated).sum(axis=1)[:, None]
-    assert (place[~stated] < np.broadcast_to(free, place.shape)[~stated]).all()
-    assert (np.sort(place, axis=1) == np.arange(place.shape[1])).all()
+    assert (rank[~stated] < np.broadcast_to(free, rank.shape)[~stated]).all()
+    assert (np.sort(rank, axis=1) == np.arange(rank.shape[1])).all()
 
 
 def test_what_a_method_never_suggests_still_comes_before_what_is_stated():
@@ -79,7 +79,7 @@ def test_what_a_method_never_suggests_still_comes_before_what_is_stated():
     assert np.isposinf(scores[:, 1:] * -1).all()  # and the scores are left as they were
 
 
-def test_ties_are_broken_by_chance_and_not_by_the_order_of_the_columns():
+def test_ties_are_broken_at_random_and_not_by_the_order_of_the_columns():
     scores, split = problem(3, items=4000, ties=True)
     found = compute_metrics(np.zeros_like(scores), split, 1, 0)["precision"]
     turned = split._replace(
@@ -87,7 +87,7 @@ def test_ties_are_broken_by_chance_and_not_by_the_order_of_the_columns():
     )
     again = compute_metrics(np.zeros_like(scores), turned, 1, 0)["precision"]
     stated, truth = split.visible.toarray() != 0, split.hidden.toarray()
-    by_chance = (truth.sum(axis=1) / (~stated).sum(axis=1)).mean()
-    assert found == pytest.approx(by_chance, abs=0.03)
-    assert again == pytest.approx(by_chance, abs=0.03)
+    expected = (truth.sum(axis=1) / (~stated).sum(axis=1)).mean()
+    assert found == pytest.approx(expected, abs=0.03)
+    assert again == pytest.approx(expected, abs=0.03)
     assert compute_metrics(scores, split, 1, 0) == compute_metrics(scores, split, 1, 0)

@@ -1,4 +1,4 @@
-"""The model that follows word by word, against the one that begins anew."""
+"""The model that is updated after every annotation, against one fitted from nothing."""
 
 import numpy as np
 import pytest
@@ -20,28 +20,27 @@ def untagged(live):
     return int(np.flatnonzero(np.diff(G.indptr) == 0)[0])
 
 
-def test_a_word_is_taken_in_and_the_gap_is_certified(collection):
+def test_an_annotation_takes_effect_and_the_gap_is_certified(collection):
     live = LiveModel(collection)
     live.update(collection.annotation_matrix())
     before = live.model.solution
     row = untagged(live)
     tag = live.annotations.names[int(live.model.scores.top_tags[row, 3])]
     collection.annotate(collection.ids()[row], {tag: 1})
-    words = collection.annotation_matrix()
-    learnt = live.update(words)
+    annotations = collection.annotation_matrix()
+    updated = live.update(annotations)
     after = live.model.solution
-    column = words.names.index(tag)
+    column = annotations.names.index(tag)
     assert live.annotations.number == collection.revision()
-    assert row in learnt.rows
+    assert row in updated.rows
     assert after.Z[row, column] > before.Z[row, column] + 0.05
-    anew = lass.solve(after.problem, tol=1e-9)
-    assert after.objective - anew.objective <= after.gap + 1e-9 * after.problem.stake
+    fresh = lass.solve(after.problem, tol=1e-9)
+    assert after.objective - fresh.objective <= after.gap + 1e-9 * after.problem.stake
     assert after.gap <= before.gap + 1e-12
-    assert abs(after.problem.G - words.G).nnz == 0
+    assert abs(after.problem.G - annotations.G).nnz == 0
 
 
-def test_following_ends_where_beginning_anew_does(collection):
-    """Scores of the rows nearby right after a word are close to those after hearing everything anew."""
+def test_an_update_scores_rows_nearby_almost_as_a_full_rescore(collection):
     live = LiveModel(collection)
     live.update(collection.annotation_matrix())
     live.rescore()
@@ -49,14 +48,14 @@ def test_following_ends_where_beginning_anew_does(collection):
     tag = live.annotations.names[int(live.model.scores.top_tags[row, 0])]
     collection.annotate(collection.ids()[row], {tag: 1})
     before = live.model.scores.values.copy()
-    learnt = live.update(collection.annotation_matrix())
-    quick = live.model.scores.values[learnt.rows[:50]]
+    updated = live.update(collection.annotation_matrix())
+    quick = live.model.scores.values[updated.rows[:50]]
     live.rescore()
-    thorough = live.model.scores.values[learnt.rows[:50]]
+    thorough = live.model.scores.values[updated.rows[:50]]
     assert np.abs(quick - thorough).max() < 0.15
-    own = list(learnt.rows[:50]).index(row)
+    own = list(updated.rows[:50]).index(row)
     moved = np.abs(thorough[own] - before[row])
-    assert moved.max() > 0.02, "a first word on an item changes what else it may have"
+    assert moved.max() > 0.02, "the first annotation of an item changes its other scores"
     assert np.abs(quick[own] - thorough[own]).max() < 0.5 * moved.max()
 
 
@@ -64,16 +63,16 @@ def test_readers_keep_what_they_have(collection):
     live = LiveModel(collection)
     live.update(collection.annotation_matrix())
     live.rescore()
-    model, words = live.state
+    model, annotations = live.state
     Z, scores = model.solution.Z.copy(), model.scores.values.copy()
     row = untagged(live)
-    collection.annotate(collection.ids()[row], {words.names[0]: 1})
+    collection.annotate(collection.ids()[row], {annotations.names[0]: 1})
     live.update(collection.annotation_matrix())
     assert (model.solution.Z == Z).all()
     assert (model.scores.values == scores).all()
 
 
-def test_a_new_tag_and_an_undo_are_followed(collection):
+def test_a_new_tag_and_an_undo_take_effect(collection):
     live = LiveModel(collection)
     live.update(collection.annotation_matrix())
     live.rescore()
@@ -91,7 +90,7 @@ def test_a_new_tag_and_an_undo_are_followed(collection):
     assert live.model.solution.Z[row, count] < 0.01
 
 
-def test_renewing_can_be_ended_and_leaves_everything_as_it_was(collection):
+def test_rescoring_can_be_ended_and_changes_nothing_then(collection):
     class Enough(Exception):  # noqa: N818
         pass
 
@@ -113,16 +112,18 @@ def test_renewing_can_be_ended_and_leaves_everything_as_it_was(collection):
     assert live.rescored == collection.revision()
 
 
-def test_many_words_at_once_equal_a_solve_from_nothing(collection):
+def test_many_annotations_at_once_equal_a_solve_from_nothing(collection):
     live = LiveModel(collection)
     live.update(collection.annotation_matrix())
     ids, names = collection.ids(), collection.names()
     generator = np.random.default_rng(0)
-    words = {(ids[n], names[k]): 1 for n, k in generator.integers((len(ids), len(names)), size=(200, 2))}
-    collection.annotate_all([(item, tag, value) for (item, tag), value in words.items()])
+    annotations = {
+        (ids[n], names[k]): 1 for n, k in generator.integers((len(ids), len(names)), size=(200, 2))
+    }
+    collection.annotate_all([(item, tag, value) for (item, tag), value in annotations.items()])
     live.update(collection.annotation_matrix())
     solution = live.model.solution
-    anew = lass.solve(solution.problem, tol=1e-9)
+    fresh = lass.solve(solution.problem, tol=1e-9)
     assert solution.relative_gap < 1e-3
-    assert solution.objective - anew.objective <= solution.gap + 1e-9 * solution.problem.stake
+    assert solution.objective - fresh.objective <= solution.gap + 1e-9 * solution.problem.stake
     assert sp.issparse(solution.problem.G)

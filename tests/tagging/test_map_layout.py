@@ -1,4 +1,4 @@
-"""The map: neighbours side by side, the same each time, and drawn anew only where it must be."""
+"""The map: neighbours side by side, the same each time, and drawn again only where it must be."""
 
 import time
 
@@ -28,23 +28,24 @@ def kept(W, points, near=30):
     return np.mean(shares)
 
 
-@pytest.mark.parametrize("tree", [1000, 200])  # forces by a tree, and on a grid
-def test_neighbours_sit_together(tree, monkeypatch):
-    monkeypatch.setattr(layouts, "TREE", tree)
-    X, group = blobs(600)
+@pytest.mark.parametrize("count", [600, 2100])  # forces by a tree, and on a grid
+def test_neighbours_are_placed_together(count):
+    X, group = blobs(count)
     W = lass.knn_graph(X, 10)
-    told = []
-    points = graph_layout(W, report=told.append)
-    assert points.shape == (600, 2)
+    progress = []
+    points = graph_layout(W, report=progress.append)
+    assert points.shape == (count, 2)
     assert np.isfinite(points).all()
     assert np.abs(points).max() == pytest.approx(1)
-    assert kept(W, points) > 0.6 > 10 * 30 / 600
+    assert kept(W, points) > 0.6 > 10 * 30 / count
     nearest = NearestNeighbors(n_neighbors=2).fit(points).kneighbors(points, return_distance=False)[:, 1]
     assert (group[nearest] == group).mean() > 0.95
-    assert {step.stage for step in told} == {"map"}
-    assert told[-1].note == "100%"
-    monkeypatch.setattr(layouts, "GATHERING", 20)
-    monkeypatch.setattr(layouts, "SPREADING", 10)
+    assert {step.stage for step in progress} == {"map"}
+    assert progress[-1].note == "100%"
+
+
+def test_the_same_seed_gives_the_same_map():
+    W = lass.knn_graph(blobs(100)[0], 10)
     points = graph_layout(W)
     np.testing.assert_array_equal(points, graph_layout(W))
     assert not np.array_equal(points, graph_layout(W, seed=1))
@@ -76,20 +77,20 @@ def test_parts_of_a_graph_do_not_mix():
     assert np.isfinite(points).all()
     assert np.abs(points).max() == pytest.approx(1)
     centres = np.array([points[part == number].mean(axis=0) for number in range(len(sizes))])
-    reach = [np.linalg.norm(points[part == number] - centres[number], axis=1).max() for number in range(6)]
+    radius = [np.linalg.norm(points[part == number] - centres[number], axis=1).max() for number in range(6)]
     for first in range(6):
         for second in range(first):
-            assert np.linalg.norm(centres[first] - centres[second]) > reach[first], (first, second)
+            assert np.linalg.norm(centres[first] - centres[second]) > radius[first], (first, second)
     nearest = NearestNeighbors(n_neighbors=2).fit(points).kneighbors(points, return_distance=False)[:, 1]
     several = part < 5
     assert (part[nearest] == part)[several].mean() > 0.97
     # those without neighbours are on the rim, each in a place of its own
     assert len(np.unique(points[part > 5].round(4), axis=0)) == 40
     middle = points[part == 0].mean(axis=0)
-    assert np.linalg.norm(points[part > 5] - middle, axis=1).min() > reach[0]
+    assert np.linalg.norm(points[part > 5] - middle, axis=1).min() > radius[0]
 
 
-def test_ties_of_no_weight_are_none():
+def test_edges_of_weight_zero_are_none():
     W = sp.csr_array(np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]]))
     W.data[:] = 0
     assert np.isfinite(graph_layout(W)).all()
@@ -159,15 +160,15 @@ def test_old_points_stay_where_few_items_are_new(collection):
     assert not np.array_equal(collection.map[:120], before)
 
 
-def test_new_items_come_to_their_neighbours_also_by_way_of_new_ones():
+def test_new_items_are_placed_at_their_neighbours_also_through_new_ones():
     points = np.array([[0.5, 0.0], [-0.5, 0.0]])
     W = np.zeros((6, 6))
     W[2, 0] = W[0, 2] = 3.0
     W[2, 1] = W[1, 2] = 1.0
-    W[3, 2] = W[2, 3] = 1.0  # tied to a new one only; the last two to none
+    W[3, 2] = W[2, 3] = 1.0  # its only neighbour is new; the last two have none
     found = layouts._extended(points, sp.csr_array(W))
     np.testing.assert_array_equal(found[:2], points)
-    np.testing.assert_allclose(found[2:4], [[0.25, 0]] * 2, atol=2 * layouts.BESIDE)
+    np.testing.assert_allclose(found[2:4], [[0.25, 0]] * 2, atol=2 * layouts.OFFSET)
     assert (np.linalg.norm(found[4:], axis=1) > 0.9).all()
     assert np.abs(found).max() <= 1
     assert len(np.unique(found, axis=0)) == 6

@@ -1,4 +1,6 @@
-"""Suggestions and doubts against plain loops over all items and tags."""
+"""Suggestions and doubtful tags against plain loops over all items and tags."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import scipy.sparse as sp
 from lass import Collection
 from lass.collection import Item, Settings
 from lass.tagging import TagSuggester, fit
+from lass.tagging.storage import saved_model
 
 TAGS = [f"tag{k}" for k in range(7)]
 
@@ -15,11 +18,11 @@ TAGS = [f"tag{k}" for k in range(7)]
 def collection(tmp_path):
     rng = np.random.default_rng(3)
     points = rng.normal(size=(50, 2))
-    ties = np.exp(-((points[:, None] - points) ** 2).sum(axis=2))
-    ties[ties < 0.5] = 0
-    np.fill_diagonal(ties, 0)
-    ties[49], ties[:, 49] = 0, 0  # nobody knows the last item
-    words = [
+    weights = np.exp(-((points[:, None] - points) ** 2).sum(axis=2))
+    weights[weights < 0.5] = 0
+    np.fill_diagonal(weights, 0)
+    weights[49], weights[:, 49] = 0, 0  # the last item has no neighbours
+    annotations = [
         (f"i{n}", TAGS[k], rng.choice([1, 1, 1, -1]))
         for n in range(0, 50, 2)
         for k in rng.choice(7, rng.integers(1, 4), replace=False)
@@ -27,28 +30,28 @@ def collection(tmp_path):
     items = [Item(f"i{n}") for n in range(50)]
     settings = Settings(metric="precomputed", lam=0.5)
     with Collection.create(
-        tmp_path / "c", items, TAGS, words, settings=settings, graph=sp.csr_array(ties)
+        tmp_path / "c", items, TAGS, annotations, settings=settings, graph=sp.csr_array(weights)
     ) as made:
         fit(made)
         yield made
 
 
-@pytest.fixture(params=["weighed", "crowd alone"])
+@pytest.fixture(params=["all predictors", "crowd only"])
 def asked(request, collection):
-    """The collection as it was fitted, and as it is where too little is known to weigh anybody."""
-    if request.param == "crowd alone":
-        stored = collection.saved_array("assignments")
-        kept = {name: stored.extras[name] for name in ("lam", "gap", "chosen_with", "reason")}
-        collection.save_assignments(stored.matrix, stored.stamp.changes, **kept)
+    """The collection as it was fitted, and without scores of predictors, as with few annotations."""
+    if request.param == "crowd only":
+        saved, state = collection.saved_array("assignments"), saved_model(collection)
+        state = replace(state, weights="", scores=None, top_tags=None, contributions=None)
+        collection.save_assignments(saved.matrix, saved.stamp.changes, **state.to_arrays())
     return collection
 
 
 def by_hand(collection):
     """Scores of all items and tags: as saved, or in loops."""
     W, Z = collection.graph.toarray(), collection.assignments
-    extras = collection.saved_array("assignments").extras
-    if "scores" in extras:
-        return extras["scores"].astype(float), W, Z
+    state = saved_model(collection)
+    if state.scores is not None:
+        return state.scores.astype(float), W, Z
     result = np.full(Z.shape, 1 / Z.shape[1])
     for n in range(len(W)):
         if W[n].sum():
@@ -56,13 +59,13 @@ def by_hand(collection):
     return result, W, Z
 
 
-def test_suggestions_are_the_best_of_what_nobody_spoke_of(asked):
+def test_suggestions_are_the_best_tags_without_an_annotation(asked):
     collection = asked
     values, W, Z = by_hand(collection)
     G = collection.annotation_matrix().G.toarray()
     found = TagSuggester.from_collection(collection).suggestions(top=3, neighbours=2)
     expected = []
-    for n in range(50):  # of the last, and perhaps others, the crowd knows nothing
+    for n in range(50):  # the last, and perhaps others, have no labelled neighbours
         if np.ptp(values[n]) < 1e-9:
             continue
         open_tags = [k for k in range(7) if G[n, k] == 0 and values[n, k] > 1e-12]
@@ -76,13 +79,13 @@ def test_suggestions_are_the_best_of_what_nobody_spoke_of(asked):
         n, k = int(row.item[1:]), TAGS.index(row.tag)
         assert G[n, k] == 0
         assert row.score == pytest.approx(values[n, k], abs=1e-6)  # of tags that tie, any
-        said = W[n] * Z[:, k]
-        loudest = np.argsort(-said)[:2]
-        assert [voice.item for voice in row.neighbours] == [f"i{m}" for m in loudest if said[m] > 0]
-        if row.because:  # parts that add up, the loudest first
+        support = W[n] * Z[:, k]
+        largest = np.argsort(-support)[:2]
+        assert [one.item for one in row.neighbours] == [f"i{m}" for m in largest if support[m] > 0]
+        if row.because:  # largest contribution first
             assert list(row.because.values()) == sorted(row.because.values(), key=lambda part: -abs(part))
-        shares = [voice.share for voice in row.neighbours]
-        np.testing.assert_allclose(shares, said[loudest][: len(shares)] / said.sum(), atol=1e-6)
+        shares = [one.share for one in row.neighbours]
+        np.testing.assert_allclose(shares, support[largest][: len(shares)] / support.sum(), atol=1e-6)
 
 
 def test_filters(collection):
@@ -105,32 +108,36 @@ def test_filters(collection):
     assert set(map(repr, limited)) == {repr(row) for row in everything if row.item in strongest}
 
 
-def test_doubts_are_stated_tags_that_are_unlikely(asked):
+def test_doubtful_tags_are_stated_tags_with_low_scores(asked):
     collection = asked
     values, _, _ = by_hand(collection)
     G = collection.annotation_matrix().G.toarray()
-    usual = values.mean(axis=0)
+    mean = values.mean(axis=0)
     expected = {
         (f"i{n}", TAGS[k]): 1 + sum(values[n, j] > values[n, k] + 1e-9 for j in range(7))
         for n in range(50)
         for k in range(7)
-        if G[n, k] > 0 and values[n, k] < usual[k] and np.ptp(values[n]) > 1e-9
+        if G[n, k] > 0 and values[n, k] < mean[k] and np.ptp(values[n]) > 1e-9
     }
     found = TagSuggester.from_collection(collection).doubtful_tags()
     assert {(row.item, row.tag) for row in found} == set(expected)
     assert [row.score for row in found] == sorted(row.score for row in found)
     for row in found:
-        assert row.usual == pytest.approx(usual[TAGS.index(row.tag)], abs=1e-6)
+        assert row.mean_score == pytest.approx(mean[TAGS.index(row.tag)], abs=1e-6)
         if row.score > 1e-6:
             assert row.rank == expected[row.item, row.tag]
     assert TagSuggester.from_collection(collection).doubtful_tags(limit=2) == found[:2]
     tag = found[0].tag
-    assert TagSuggester.from_collection(collection).doubtful_tags(tag=tag) == [row for row in found if row.tag == tag]
+    assert TagSuggester.from_collection(collection).doubtful_tags(tag=tag) == [
+        row for row in found if row.tag == tag
+    ]
     item = found[-1].item
-    assert TagSuggester.from_collection(collection).doubtful_tags(items=[item]) == [row for row in found if row.item == item]
+    assert TagSuggester.from_collection(collection).doubtful_tags(items=[item]) == [
+        row for row in found if row.item == item
+    ]
 
 
-def test_wrong_questions_are_told(collection):
+def test_wrong_arguments_are_errors(collection):
     suggester = TagSuggester.from_collection(collection)
     with pytest.raises(ValueError, match="there is no tag 'tga1'; did you mean 'tag1'"):
         suggester.suggestions(tag="tga1")
@@ -142,7 +149,7 @@ def test_wrong_questions_are_told(collection):
         suggester.suggestions(min_score=2)
 
 
-def test_words_tags_and_items_that_came_after_the_fit(collection):
+def test_annotations_tags_and_items_that_came_after_the_fit(collection):
     before = TagSuggester.from_collection(collection).suggestions(items=["i1"])
     collection.annotate("i1", {before[0].tag: 1, "brand new": 1}, new=True)
     collection.add_items([Item("late")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from lass.learning.lam_selection import Choice, choose_for_tags
 from lass.learning.predictors import Scores, Weights, score_tags
 from lass.model.problem import Problem
-from lass.model.quadratic_program import Array
 from lass.solvers import Callback
-from lass.solvers.placement import Engine
-from lass.solvers.solution import Solution, solve
-from lass.solvers.sparse import SparseAssignments, certify
+from lass.solvers.assignments import AnyAssignments, is_sparse
 from lass.solvers.memory import allowed_gib, fits
+from lass.solvers.plan import Engine
+from lass.solvers.solution import Solution
+from lass.solvers.solving import solve
+from lass.solvers.sparse import certify
 from lass.tagging.memory import check_memory
-from lass.tagging.sampling import sample_items
+from lass.tagging.sampling import SIZE, sample_items
 
 #: with more items lam is chosen on a sample of them, which holds no fewer than the second number
 MANY, LEAST = 10_000, 100
@@ -43,7 +44,7 @@ class TagModel:
     @property
     def is_sparse(self) -> bool:
         """Whether assignments are :class:`lass.solvers.sparse.SparseAssignments`."""
-        return isinstance(self.solution.Z, SparseAssignments)
+        return is_sparse(self.solution.Z)
 
     @property
     def note(self) -> str:
@@ -52,9 +53,9 @@ class TagModel:
             return ""
         items, tags = self.solution.Z.shape
         return (
-            f"{items:,} items x {tags:,} tags do not fit into {allowed_gib():.3g} GiB in full: assignments are "
-            "stored sparsely, and a score is the tag's mean share among similar items; other predictors are "
-            "not used."
+            f"{items:,} items x {tags:,} tags do not fit into {allowed_gib():.3g} GiB in full: assignments "
+            "are stored sparsely, and a score is the tag's mean share among similar items; other predictors "
+            "are not used."
         )
 
 
@@ -65,7 +66,7 @@ def complete(
     *,
     tol: float = 1e-3,
     category_graph: Any = None,
-    start: Solution | Array | SparseAssignments | None = None,
+    start: Solution | AnyAssignments | None = None,
     callback: Callback | None = None,
     engine: Engine | None = None,
 ) -> TagModel:
@@ -111,11 +112,10 @@ def complete(
     # at a small lam unlabelled items hardly contribute to the gap: it must be as much smaller
     tol *= min(1.0, 2.0 * value * _median_degree(W)) if value > 0 else 1.0
     problem = Problem(W, G, value, **options)
-    form: Literal["dense", "sparse"] = "dense" if fits(*G.shape) else "sparse"
-    if form == "sparse" and isinstance(start, SparseAssignments):
+    if is_sparse(start) and not options and engine is None:
         # one annotation among very many hardly changes the gap, and must have an effect all the same
         tol = min(tol, max(BETTER * certify(problem, start)[1] / (problem.stake or 1.0), CLOSE))
-    solution = solve(problem, tol=tol, start=start, callback=callback, output=form, engine=engine)
+    solution = solve(problem, tol=tol, start=start, callback=callback, engine=engine)
     return TagModel(solution, value, choice)
 
 
@@ -130,15 +130,15 @@ def check_form(G: sp.csr_array, category_graph: Any, engine: Engine | None) -> N
         check_memory(items, tags, "on workers", "solve on this machine")
 
 
-def choose_lam(W: sp.csr_array, G: sp.csr_array) -> Choice:
+def choose_lam(W: sp.csr_array, G: sp.csr_array, max_items: int = MANY, sample_size: int = SIZE) -> Choice:
     """The lam that predicts held-out annotations best, see :mod:`lass.learning.lam_selection`.
 
-    With more than 10,000 items it is chosen on a sample of 4,000, or fewer where those and their tags do
-    not fit into the memory, and scaled by the ratio of the median degrees; the reason says so.
+    With more than ``max_items`` it is chosen on a sample of ``sample_size``, or fewer where those and their
+    tags do not fit into the memory, and scaled by the ratio of the median degrees; the reason says so.
     """
-    if G.shape[0] <= MANY and fits(*G.shape):
+    if G.shape[0] <= max_items and fits(*G.shape):
         return choose_for_tags(W, G)
-    sample = sample_items(W, G)
+    sample = sample_items(W, G, sample_size)
     used = np.unique(G[sample].indices)
     while len(sample) > LEAST and not fits(len(sample), len(used)):
         sample = sample_items(W, G, max(LEAST, len(sample) // 2))

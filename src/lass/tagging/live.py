@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.learning.predictors import LinearPredictor, PredictorFeatures, Scores, score
 from lass.solvers import Step
-from lass.solvers.solution import Solution, solve
+from lass.solvers.assignments import extended
+from lass.solvers.solution import Solution
+from lass.solvers.solving import solve
 from lass.tagging.completion import TagModel, certificate, complete
 from lass.tagging.memory import check_memory
 from lass.tagging.pipeline import smoothing_of
@@ -21,7 +23,6 @@ from lass.tagging.preparation import groups_of
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
 from lass.tagging.state import FitRecord
 from lass.tagging.storage import (
-    extend_assignments,
     load_model,
     reduced_features,
     save_model,
@@ -156,7 +157,7 @@ class LiveModel:
             tol = max(BETTER * solution.gap / (after.stake or 1.0), LEAST)
             return solve(after, start=solution, tol=tol, callback=report_gap, output="dense")
         smoothing = smoothing_of(self._collection, self._collection.names()[: G.shape[1]])
-        start = extend_assignments(solution.Z, problem.W, G.shape[1])
+        start = extended(solution.Z, problem.W, G.shape[1])
         return complete(
             problem.W, G, problem.lam, category_graph=smoothing, start=start, callback=report_gap
         ).solution

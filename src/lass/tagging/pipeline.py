@@ -14,13 +14,14 @@ from lass.graph import Health, health
 from lass.learning.predictors import Weights
 from lass.model.quadratic_program import row_ranges
 from lass.solvers import Step
-from lass.solvers.placement import Engine
+from lass.solvers.assignments import extended
+from lass.solvers.plan import Engine
 from lass.tagging.completion import TagModel, certificate, check_form, choose_lam, complete, with_scores
 from lass.tagging.map_layout import map_of
 from lass.tagging.preparation import graph_of, groups_of
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
 from lass.tagging.state import FitRecord, SavedModel
-from lass.tagging.storage import extend_assignments, reduced_features, save_model
+from lass.tagging.storage import reduced_features, save_model
 from lass.tagging.tag_counts import TagCounts, count_tags
 
 #: share of the annotations that must change before lam is chosen and weights are trained again
@@ -105,7 +106,7 @@ def fit(
         raise ValueError(f"items were added to {collection.path} in this moment; run it again")
     saved = collection.saved_array("assignments")
     former = None if saved is None else SavedModel.from_arrays(saved.extras)
-    start = None if saved is None else extend_assignments(saved.matrix, W, G.shape[1])
+    start = None if saved is None else extended(saved.matrix, W, G.shape[1])
     lam, record = _choose_lam(collection, saved, W, G, timer)
     timer.report(Progress("solve"))
     stake = float(row_ranges(G).sum()) or 1.0

@@ -1,54 +1,19 @@
-"""A model of a collection on disk: saved, loaded, and extended to new items and tags."""
+"""The model of a collection on disk: saved, and loaded for the tags of today."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.learning.predictors import linear
 from lass.model.problem import Problem
-from lass.model.quadratic_program import Array
+from lass.solvers.assignments import extended, is_feasible, is_sparse
 from lass.solvers.solution import Solution
-from lass.solvers.sparse import SparseAssignments, mapped
 from lass.tagging.completion import TagModel
-from lass.solvers.memory import fits
 from lass.tagging.preparation import features_of
 from lass.tagging.state import FitRecord, SavedModel
-
-
-def extend_assignments(Z: Array | SparseAssignments, W: sp.csr_array, tags: int) -> Any:
-    """Assignments for the items of ``W`` and ``tags`` columns; a new item gets the mean of its neighbours.
-
-    Dense where that fits into the memory, sparse where not, whatever form they had. A new tag has a share
-    of zero; in sparse form it has the background share.
-    """
-    if not fits(W.shape[0], tags):
-        return _grown_sparsely(Z if isinstance(Z, SparseAssignments) else SparseAssignments.of(Z), W, tags)
-    if isinstance(Z, SparseAssignments):
-        Z = Z.to_dense()
-    rows, columns = Z.shape
-    start = np.zeros((W.shape[0], tags))
-    start[:rows, :columns] = Z
-    if W.shape[0] > rows:
-        new = W[rows:]
-        degree = np.asarray(new[:, :rows].sum(axis=1)).ravel()[:, None]
-        start[rows:] = np.divide(
-            new @ start, degree, out=np.full((W.shape[0] - rows, tags), 1 / tags), where=degree > 0
-        )
-    return start
-
-
-def _grown_sparsely(Z: SparseAssignments, W: sp.csr_array, tags: int) -> SparseAssignments:
-    Z, rows = Z.widened(tags), len(Z)
-    if W.shape[0] == rows:
-        return Z
-    new = W.shape[0] - rows
-    return Z.joined(mapped(sp.csr_array(W[rows:, :rows]), Z, sp.csr_array((new, tags)), math.inf))
 
 
 def reduced_features(collection: CollectionStore, record: FitRecord, former: FitRecord | None) -> FitRecord:
@@ -98,13 +63,11 @@ def load_model(collection: CollectionStore) -> tuple[TagModel, AnnotationMatrix]
     W, Z = graph.matrix, saved.matrix
     if saved.stamp.items != W.shape[0] or saved.stamp.items > len(annotations.ids):
         raise ValueError(f"the graph of {collection.path} is newer than its assignments; run lass fit again")
-    if not isinstance(Z, SparseAssignments) and (  # sparse ones were checked when they were read
-        Z.min() < 0 or np.abs(Z.sum(axis=1) - 1).max() > 1e-3
-    ):
+    if not is_feasible(Z, tol=1e-3):
         raise ValueError(f"the assignments of {collection.path} are damaged; run lass fit again")
     problem = Problem(W, annotations.G[: W.shape[0]], state.lam)
-    Z = extend_assignments(Z, W, annotations.G.shape[1])
-    if not isinstance(Z, SparseAssignments):
+    Z = extended(Z, W, annotations.G.shape[1])
+    if not is_sparse(Z):
         Z /= Z.sum(axis=1, keepdims=True)  # they are in single precision on the disk
     solution = Solution(problem, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
     model = TagModel(solution, problem.lam)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.records import did_you_mean
 from lass.learning.predictors import PREDICTORS
-from lass.solvers.sparse import SparseAssignments
+from lass.solvers.assignments import AnyAssignments, background
 from lass.tagging.completion import TagModel, scores
 from lass.tagging.memory import blocks
 from lass.tagging.storage import load_model
@@ -68,13 +68,9 @@ class TagSuggester:
     def __init__(self, model: TagModel, annotations: AnnotationMatrix) -> None:
         self.model, self.annotations = model, annotations
         self.problem = model.solution.problem
-        self.scores: NDArray[np.floating[Any]] | SparseAssignments = scores(model)
+        self.scores: AnyAssignments = scores(model)
         #: score of the tags without evidence, item by item; no such tag is suggested
-        self._floor = (
-            self.scores.background
-            if isinstance(self.scores, SparseAssignments)
-            else np.zeros(len(self.scores))
-        )
+        self._floor = background(self.scores)
         self._columns = {
             name: column for column, name in enumerate(annotations.names) if column not in annotations.retired
         }

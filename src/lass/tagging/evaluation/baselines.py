@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.baselines.harmonic_extension import solve_rows
-from lass.graph.laplacian import components
 from lass.learning.predictors.holdout import Split
+from lass.model.harmonic import harmonic_extension
 from lass.model.quadratic_program import Array
 
 #: relative residual of the harmonic extension: far below what changes an order
@@ -69,10 +68,9 @@ def harmonic(task: Task) -> Array:
     """
     tags = task.tags
     labelled = np.diff(task.split.visible.indptr) > 0
-    _, part = components(task.W)
-    free = np.flatnonzero(~labelled & np.isin(part, part[labelled]))
+    rows, found = harmonic_extension(task.W, labelled, tags, PRECISE)
     Z = tags.toarray()
-    Z[free] = solve_rows(task.W, free, (task.W[free] @ tags).toarray(), tol=PRECISE)
+    Z[rows] = found
     return np.asarray(task.W[task.split.rows] @ Z)
 
 

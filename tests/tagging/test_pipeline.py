@@ -1,0 +1,149 @@
+"""Fitting a collection: certified, saved, warm, and recomputed only where something changed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import lass
+from lass.collection import CollectionStore, Item, Settings
+from lass.tagging import count_tags, fit, load_model, next_items
+from lass.tagging.state import SavedModel
+from lass.tagging.storage import saved_model
+
+
+def test_fit_certifies_saves_and_starts_warm(program_collection):
+    collection = program_collection
+    seen = []
+    result = fit(collection, seen.append)
+    solution = result.model.solution
+    problem = lass.Problem(collection.graph, collection.annotation_matrix().G, result.model.lam)
+    assert problem.gap(solution.Z) == pytest.approx(solution.gap)
+    assert solution.relative_gap <= 1e-3
+    assert "certified optimal to within 0.0" in result.certificate
+    np.testing.assert_allclose(collection.assignments, solution.Z, atol=1e-6)
+    assert collection.stale() == {}
+    assert set(result.recomputed) == {"features", "graph", "assignments"}
+    assert list(dict.fromkeys(step.stage for step in seen)) == list(result.seconds)
+    assert {"features", "neighbours", "lam", "solve", "scores", "saving"} <= set(result.seconds)
+
+    collection.annotate("p7", {"mail": 1})
+    again = fit(collection)
+    assert again.warm_start
+    assert set(again.recomputed) == {"assignments"}
+    assert "lam" not in again.seconds  # one annotation is no reason to choose again
+    assert again.model.lam == result.model.lam
+    assert again.lam_reason == result.lam_reason
+    np.testing.assert_allclose(again.model.solution.Z[7].argmax(), 0)
+
+    collection.annotate_all([(f"p{n}", "mail", -1) for n in range(20, 40)])
+    assert "lam" in fit(collection).seconds
+
+
+def test_fit_with_a_lam_that_is_set(program_collection):
+    collection = program_collection
+    collection.change_settings(lam=0.25)
+    result = fit(collection)
+    assert result.model.lam == 0.25
+    assert result.lam_reason == "set in collection.toml"
+    other = lass.solve(collection.graph, collection.annotation_matrix().G, 0.25, tol=1e-9)
+    assert result.model.solution.objective - other.objective <= result.model.solution.gap + 1e-9
+
+
+def test_smoothing_pulls_siblings_together(tmp_path, programs):
+    items, _ = programs(30)
+    annotations = [("p0", "a::x", 1), ("p1", "b", 1)]
+    with CollectionStore.create(tmp_path / "c", items, ["a::x", "a::y", "b"], annotations) as collection:
+        collection.change_settings(lam=1.0, n_neighbors=15)
+        plain = fit(collection).model.solution.Z
+        collection.change_settings(smoothing=2.0)
+        assert "smoothing was 0.0, now 2.0" in collection.stale()["assignments"]
+        smooth = fit(collection).model.solution.Z
+    assert plain[:, 1].sum() == pytest.approx(0, abs=1e-6)
+    assert smooth[:, 1].sum() > 1
+
+
+def test_what_cannot_be_fitted_is_an_error(tmp_path):
+    with (
+        CollectionStore.create(tmp_path / "a", [Item("x")]) as none,
+        pytest.raises(ValueError, match="has no tags yet"),
+    ):
+        fit(none)
+    with CollectionStore.create(tmp_path / "b", [Item("x", text="one")], annotations=[("x", "t", 1)]) as one:
+        assert fit(one).model.solution.Z.tolist() == [[1.0]]
+    unknown = Settings(features={"kind": "smell"})
+    with (
+        CollectionStore.create(
+            tmp_path / "c", [Item("x")], annotations=[("x", "t", 1)], settings=unknown
+        ) as odd,
+        pytest.raises(ValueError, match="features of kind 'smell' are not known"),
+    ):
+        fit(odd)
+    with pytest.raises(ValueError, match="no assignments yet; make them: lass fit"):
+        load_model(odd)
+
+
+def test_tags_and_annotations_are_counted(program_collection):
+    collection = program_collection
+    collection.annotate("p2", {"mail": 1, "new": 1}, new=True)
+    counts = count_tags(collection.annotation_matrix())
+    assert (counts.items, counts.tagged, counts.positive, counts.negative) == (60, 21, 22, 1)
+    assert counts.rare == ["new"]
+    assert "21 of 60 items have tags, 1.0 each; 1 negative annotation" in str(counts)
+    assert "1 of 4 tags have one or two items only: new" in str(counts)
+
+
+def test_next_items_are_untagged_and_ranked_by_what_they_change(program_collection):
+    collection = program_collection
+    fit(collection)
+    asked = next_items(collection, 4)
+    model, annotations = load_model(collection)
+    expected = lass.learning.active.rank(model.solution, by="change", top=4)
+    assert [one.item for one in asked] == [annotations.ids[row] for row in expected.items]
+    assert not any(collection.annotations_of(one.item) for one in asked)
+    collection.annotate_all(
+        [(item.id, "mail", 1) for item in collection.get_items() if not collection.annotations_of(item.id)]
+    )
+    fit(collection)
+    assert next_items(collection, 4) == []
+    with pytest.raises(ValueError, match="top must be"):
+        next_items(collection, 0)
+
+
+def test_damaged_assignments_are_an_error(program_collection):
+    collection = program_collection
+    result = fit(collection)
+    state = SavedModel(lam=result.model.lam, gaps=np.zeros(2))
+    collection.save_assignments(np.zeros((60, 3)), collection.annotation_matrix().number, **state.to_arrays())
+    with pytest.raises(ValueError, match="are damaged"):
+        load_model(collection)
+
+
+def test_the_certificate_says_where_annotations_decide_nothing(tmp_path):
+    items = [Item("a", text="mail"), Item("b", text="mail too")]
+    with CollectionStore.create(tmp_path / "one", items, annotations=[("a", "mail", 1)]) as made:
+        assert "do not prefer any tag" in fit(made).certificate
+    with CollectionStore.create(tmp_path / "none", items, ["mail", "news"]) as made:
+        assert "No annotations yet" in fit(made).certificate
+
+
+def test_a_fit_notes_that_tags_are_missing(program_collection):
+    collection = program_collection
+    result = fit(collection)
+    weights = result.model.weights
+    assert weights is not None
+    assert (result.note == "") == (weights.completeness == 1.0)
+    half = replace(result, model=replace(result.model, weights=replace(weights, completeness=0.512)))
+    assert half.note.startswith("At most 51% of the tags")
+
+
+def test_weights_of_another_version_are_trained_again(program_collection):
+    collection = program_collection
+    first = fit(collection)
+    state = replace(saved_model(collection), weights='{"version": 99}')
+    number = collection.annotation_matrix().number
+    collection.save_assignments(collection.assignments, number, **state.to_arrays())
+    with pytest.raises(ValueError, match="another version of lass"):
+        load_model(collection)
+    again = fit(collection)
+    np.testing.assert_allclose(again.model.weights.tagged, first.model.weights.tagged, atol=0.05)

@@ -1,0 +1,134 @@
+"""What is saved with the arrays of a collection: the same after reading, also what lass 0.1.0 wrote."""
+
+import csv
+import shutil
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from lass.collection import CollectionStore
+from lass.learning.predictors import PREDICTORS
+from lass.tagging import LiveModel, TagSuggester, features_of, fit, graph_of, load_model, map_of
+from lass.tagging.state import SavedFeatures, SavedGraph, SavedMap, SavedModel
+from lass.tagging.storage import saved_model
+
+V0_1_0 = Path(__file__).parents[1] / "fixtures" / "v0_1_0"
+#: names of predictors in 0.1.0
+RENAMED = {"reach": "propagation", "company": "co-occurrence"}
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A copy of the collection that 0.1.0 wrote."""
+    folder = shutil.copytree(V0_1_0 / "collection", tmp_path / "collection")
+    with CollectionStore.open(folder) as collection:
+        yield collection
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        SavedFeatures(n_fitted=7, extractor={"terms": np.arange(3), "idf": np.ones(2)}, extended_from="abc"),
+        SavedGraph(n_fitted=3, directed=sp.csr_array(np.eye(3)), spread=0.25),
+        SavedMap(n_drawn=5, n_fitted=4),
+        SavedModel(lam=0.5, gaps=np.array([1.0, 0.1]), lam_reason="set", n_lam_annotations=9),
+        SavedModel(
+            lam=0.5, gaps=np.zeros(2), weights="{}", scores=np.zeros((2, 3), np.float16),
+            top_tags=np.zeros((2, 1), np.int32), contributions=np.zeros((2, len(PREDICTORS)), np.float16),
+            n_weights_annotations=3, reduced_features=np.ones((2, 2), np.float32), reduced_from="abc",
+        ),
+    ],
+)  # fmt: skip
+def test_a_state_is_the_same_after_reading(state):
+    again = type(state).from_arrays(state.to_arrays())
+    for one in fields(state):
+        before, after = getattr(state, one.name), getattr(again, one.name)
+        if isinstance(before, dict):
+            assert before.keys() == after.keys()
+            assert all((after[key] == value).all() for key, value in before.items())
+        elif sp.issparse(before):
+            assert (before != after).nnz == 0
+        else:
+            assert np.array_equal(before, after), one.name
+        assert type(before) is type(after), one.name
+
+
+@pytest.mark.parametrize("kind", [SavedFeatures, SavedGraph, SavedMap, SavedModel])
+def test_an_array_saved_by_itself_has_no_state_and_a_newer_one_is_refused(kind):
+    assert kind.from_arrays({}) is None
+    with pytest.raises(ValueError, match=r"newer version of lass \(format 99"):
+        kind.from_arrays({"version": np.asarray(99)})
+
+
+def test_suggestions_from_the_files_of_0_1_0_are_those_it_printed(old):
+    found = TagSuggester.from_collection(old).suggestions(top=5)
+    with (V0_1_0 / "expected-suggestions.csv").open(encoding="utf-8", newline="") as file:
+        expected = list(csv.DictReader(file))
+    assert [(row.item, row.tag, row.rank) for row in found] == [
+        (row["item"], row["tag"], int(row["rank"])) for row in expected
+    ]
+    for row, printed in zip(found, expected, strict=True):
+        assert row.score == pytest.approx(float(printed["score"]), rel=1e-5)
+        because = dict(part.split("=") for part in printed["because"].split())
+        assert {RENAMED.get(name, name): f"{float(value):+.2f}" for name, value in because.items()} == {
+            name: f"{value:+.2f}" for name, value in row.because.items()
+        }
+        assert " ".join(f"{one.item}={one.share:.2f}" for one in row.neighbours) == printed["neighbours"]
+
+
+def test_nothing_of_0_1_0_is_computed_again_and_the_model_is_kept_in_the_new_form(old):
+    tokens = {name: old.saved_array(name).stamp.token for name in ("features", "graph", "assignments", "map")}
+    before, reason = load_model(old)[0], saved_model(old).lam_reason
+    features_of(old)
+    map_of(old, graph_of(old))
+    assert tokens == {name: old.saved_array(name).stamp.token for name in tokens}
+    result = fit(old)
+    assert "lam" not in result.seconds
+    assert result.lam_reason == reason != ""
+    assert result.model.weights == before.weights
+    after, state = load_model(old)[0], saved_model(old)
+    assert old.saved_array("assignments").extras["version"] == 1
+    assert after.lam == before.lam == state.lam
+    assert state.n_lam_annotations == state.n_weights_annotations > 0
+    np.testing.assert_allclose(after.scores.values, before.scores.values, atol=0.05)
+
+
+def test_items_are_added_to_features_graph_and_map_of_0_1_0(old):
+    W, points = old.graph, old.map
+    items = old.get_items()
+    old.add_items([type(items[0])("new", text=items[0].text)])
+    grown = graph_of(old)
+    assert abs(grown[:150][:, :150] - W).max() < 1e-12
+    assert grown[[150]].nnz >= 30
+    np.testing.assert_array_equal(map_of(old, grown)[:150], points)
+    assert SavedMap.from_arrays(old.saved_array("map").extras) == SavedMap(n_drawn=150, n_fitted=150)
+
+
+def test_sparse_assignments_of_0_1_0_are_read(old, monkeypatch):
+    shutil.copy(V0_1_0 / "assignments-sparse.npz", old.path / "arrays" / "assignments.npz")
+    monkeypatch.setenv("LASS_MEMORY_GIB", "0")
+    model, _ = load_model(old)
+    assert model.is_sparse
+    assert "other predictors are not used" in model.note
+    assert model.lam == saved_model(old).lam
+    sparse = TagSuggester.from_collection(old).suggestions(top=3)
+    monkeypatch.delenv("LASS_MEMORY_GIB")
+    assert not load_model(old)[0].is_sparse
+    dense = TagSuggester.from_collection(old).suggestions(top=3)
+    assert len(sparse) > 100
+    np.testing.assert_allclose([row.score for row in sparse], [row.score for row in dense], atol=1e-6)
+
+
+def test_a_live_model_keeps_the_record_of_the_fit(old):
+    before = saved_model(old)
+    live = LiveModel(old)
+    live.update(old.annotation_matrix())
+    live.save()
+    after = saved_model(old)
+    assert after.lam_reason == before.lam_reason
+    assert after.n_weights_annotations == before.n_weights_annotations
+    assert after.weights  # in the form of today
+    np.testing.assert_array_equal(after.reduced_features, before.reduced_features)
