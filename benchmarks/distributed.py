@@ -1,12 +1,12 @@
 """The Ray engine on one machine: against one process, with workers killed, and the constants of its cost.
 
-    python benchmarks/distributed.py                    everything at 500,000 items and 20 categories
-    python benchmarks/distributed.py --items 20000      a small rehearsal; nothing is written
+    python -m benchmarks.distributed                    everything at 500,000 items and 20 categories
+    python -m benchmarks.distributed --items 20000      a small trial; nothing is written
 
-Items are points of overlapping clouds in ten dimensions, tied to about 15 neighbours, one in a
-hundred labelled, as in ``growth.py``. Every run is a process of its own. The time of an iteration is
+Items are points of overlapping clouds in ten dimensions, with edges to about 15 neighbours, one in a
+hundred labelled, as in ``growth``. Every run is a process of its own. The time of an iteration is
 taken from the history: one certificate and 20 iterations, over 20; of all such stretches of all
-repeats the least counts, and the median is told. Workers have one thread each, the one process has as many
+repeats the least counts, and the median is kept. Workers have one thread each, the one process has as many
 threads as there are cores. ``docs/scale.md`` uses the constants.
 """
 
@@ -16,11 +16,8 @@ import argparse
 import itertools
 import json
 import os
-import resource
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -34,15 +31,17 @@ import numpy as np
 import scipy.sparse as sp
 
 import lass
-import sets
-from growth import DIMENSIONS, SILENCE, neighbour_graph
+from benchmarks.common import results
+from benchmarks.common.data import CACHE
+from benchmarks.common.draws import class_affinities
+from benchmarks.common.measuring import apart, peak, timed
+from benchmarks.common.options import parser
+from benchmarks.growth import UNLABELLED, clouds, neighbour_graph
 from lass.solvers.distributed import solve, solve_parquet, write_parquet
 from lass.solvers.distributed.on_ray import Actor, OnRay
+from lass.solvers.distributed.part_arrays import HostArrays, Sums
 from lass.solvers.distributed.parts import Part
-from lass.solvers.distributed.rows import HostRows, Sums
-from machine import facts, write_json
 
-RESULTS = Path(__file__).parent / "results" / "distributed.json"
 CATEGORIES = 20
 WORKERS = (2, 4)
 LAM, TOLERANCE = 0.1, 1e-4
@@ -50,25 +49,20 @@ LAM, TOLERANCE = 0.1, 1e-4
 
 def build(size: int) -> Path:
     """Make the problem of that size and its partitions, or find them in the cache."""
-    folder = sets.CACHE / f"distributed-{size}"
+    folder = CACHE / f"distributed-{size}-r2"
     if not (folder / "seconds.json").exists():
         shutil.rmtree(folder, ignore_errors=True)
         rng = np.random.default_rng(0)
-        truth = rng.integers(0, CATEGORIES, size)
-        X = 0.9 * rng.standard_normal((CATEGORIES, DIMENSIONS))[truth] + rng.standard_normal(
-            (size, DIMENSIONS)
-        )
+        X, truth = clouds(size, CATEGORIES, rng)
         W = neighbour_graph(X)
-        G = sets.one_hot_labels(truth, size // SILENCE // CATEGORIES, rng)
+        G = class_affinities(truth, size // UNLABELLED // CATEGORIES, rng)
         folder.mkdir(parents=True)
         sp.save_npz(folder / "W.npz", sp.csr_matrix(W), compressed=False)
         sp.save_npz(folder / "G.npz", sp.csr_matrix(G), compressed=False)
         seconds = {}
         for count in WORKERS:
-            began = time.perf_counter()
-            write_parquet(W, G, folder / str(count), count)
-            seconds[str(count)] = time.perf_counter() - began
-        write_json(folder / "seconds.json", seconds)
+            seconds[str(count)] = timed(lambda n=count: write_parquet(W, G, folder / str(n), n)).seconds
+        results.write(folder / "seconds.json", seconds)
     return folder
 
 
@@ -83,12 +77,12 @@ def one_process(folder: Path, iterations: int | None) -> dict[str, Any]:
     sol = lass.solve(W, G, LAM, method="gradient", tol=TOLERANCE, max_iter=iterations)
     return {
         "iterations": sol.n_iter, "objective": sol.objective, "relative_gap": sol.relative_gap,
-        "seconds": sol.seconds, "stretches": stretches(sol.history), "items": len(sol.Z), "ties": int(W.nnz),
+        "seconds": sol.seconds, "stretches": stretches(sol.history), "items": len(sol.Z), "edges": int(W.nnz),
     }  # fmt: skip
 
 
-class TimedRows(HostRows):
-    """Rows that know how long their kernels ran, on the clock and on the processor."""
+class TimedRows(HostArrays):
+    """Rows that count the seconds of their kernels, by the clock and of the processor."""
 
     spent = np.zeros(2)
 
@@ -135,7 +129,7 @@ class TimedRay(OnRay):
 def on_ray(folder: Path, workers: int, iterations: int | None, kills: list[int]) -> dict[str, Any]:
     """One run on Ray; a worker is killed soon after each of those iterations."""
     transport = TimedRay(workers)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     waiting, marks = list(kills), []
 
     def watch(step: Any) -> None:
@@ -149,7 +143,7 @@ def on_ray(folder: Path, workers: int, iterations: int | None, kills: list[int])
             end = (transport.ray.kill, [victim]) if waiting else (os.kill, [process, signal.SIGKILL])
             threading.Timer(0.3, *end).start()
 
-    with tempfile.TemporaryDirectory(dir=sets.CACHE) as spare:
+    with tempfile.TemporaryDirectory(dir=CACHE) as spare:
         report = solve_parquet(
             folder / str(workers), Path(spare) / "out", LAM, tol=TOLERANCE, max_iter=iterations,
             transport=transport, callback=watch, checkpoint_every=20,
@@ -163,14 +157,14 @@ def on_ray(folder: Path, workers: int, iterations: int | None, kills: list[int])
         "slowest_kernels": [float(cost[:, 0].max()) for cost in costs],
         "kernel_processor": [float(cost[:, 1].sum()) for cost in costs],
         "worker_processor": [float(cost[:, 2].sum()) for cost in costs],
-        "driver_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
+        "driver_mib": (peak() - before) / 2**20,
     }  # fmt: skip
 
 
 def constants(workers: int, items: int) -> dict[str, Any]:
-    """What a round costs on a path whose items are dealt out in turn, so that every row is a border row.
+    """What a round costs on a path whose items go to the workers in turn: every row is a border row.
 
-    With a few items there is nothing to compute or to carry, and the round itself is left.
+    With a few items there is nothing to compute or to send, and the round itself is left.
     """
     along = sp.eye_array(items, k=1)
     G = sp.csr_array(([1.0, 1.0], ([0, items - 1], [0, 1])), shape=(items, CATEGORIES))
@@ -190,15 +184,11 @@ def constants(workers: int, items: int) -> dict[str, Any]:
 
 
 def run(*arguments: Any) -> dict[str, Any]:
-    """Do one measurement in a process of its own; told with the load of the machine when it began."""
+    """Do one measurement in a process of its own; with the load of the machine when it began."""
     load = os.getloadavg()[0]
-    command = [sys.executable, __file__, "--child", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    told = {name: value for name, value in found.items() if not isinstance(value, list)}
-    print(*arguments, f"load {load:.1f}, least {1e3 * min(found['stretches']):.1f} ms", told, flush=True)
+    found: dict[str, Any] = apart("benchmarks.distributed", "--child", *arguments)
+    figures = {name: value for name, value in found.items() if not isinstance(value, list)}
+    print(*arguments, f"load {load:.1f}, least {1e3 * min(found['stretches']):.1f} ms", figures, flush=True)
     return found | {"load": round(load, 1)}
 
 
@@ -243,8 +233,8 @@ def measure(size: int, repeats: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def tell(found: dict[str, Any]) -> None:
-    """Print what the bars ask for."""
+def show(found: dict[str, Any]) -> None:
+    """Print times, overheads and differences of the objective."""
     alone = found["runs"]["one"]
     for name, summary in found["iterations"].items():
         least, median = 1e3 * summary["iteration_s"], 1e3 * summary["median_s"]
@@ -262,18 +252,19 @@ def tell(found: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The Ray engine on one machine.")
-    parser.add_argument("--items", type=int, default=500_000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    """Measure, print and, at the full size, write the numbers."""
+    options = parser(__doc__)
+    options.add_argument("--items", type=int, default=500_000)
+    options.add_argument("--repeats", type=int, default=3)
+    options.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    given = options.parse_args()
     if given.child:
         child(given.child)
         return
     found = measure(given.items, given.repeats)
-    tell(found)
+    show(found)
     if given.items == 500_000:
-        write_json(RESULTS, {"machine": facts(), **found})
+        results.add(given.out / "distributed.json", found, packages=("ray", "pymetis"))
 
 
 if __name__ == "__main__":

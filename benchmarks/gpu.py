@@ -1,10 +1,10 @@
 """The GPU beside cuSPARSE and beside the processor of the same machine.
 
-    python benchmarks/gpu.py                              everything, on an NVIDIA GPU
-    python benchmarks/gpu.py --parts million,widths       some of it
-    python benchmarks/gpu.py --shrink 100 --device cpu    a small version in plain torch, to see that it runs
+    python -m benchmarks.gpu                              everything, on an NVIDIA GPU
+    python -m benchmarks.gpu --parts million widths       some of it
+    python -m benchmarks.gpu --shrink 100 --device cpu    a small version in plain torch, to see that it runs
 
-Items are points of overlapping clouds in ten dimensions, one cloud a category, tied to about 15
+Items are points of overlapping clouds in ten dimensions, one cloud a category, with edges to about 15
 neighbours; one item in a hundred is labelled; lam = 1. Times on the device are between two events
 around work whose data is there already; every one is the least of several. The peer of an
 iteration (gather, gradient, projection, momentum, restart test) is cuSPARSE's product of the same
@@ -13,14 +13,11 @@ graph and the same assignments alone, called through torch.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
-import time
 import warnings
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,39 +27,35 @@ import torch
 import lass
 import lass.solvers.distributed
 import lass.solvers.gpu
+from benchmarks.common import results
+from benchmarks.common.measuring import fastest, timed
+from benchmarks.common.options import parser, run
+from benchmarks.growth import DIMENSIONS, NEIGHBOURS, UNLABELLED, clouds
 from lass.graph.weights import symmetrised, weigh
 from lass.solvers import Monitor
-from lass.solvers.gpu.arrays import Arrays, padded, upload
+from lass.solvers.gpu.batch import Batch, padded, upload
 from lass.solvers.gpu.descent import Stage, descend, loops
-from lass.solvers.gpu.search import _Search
-from machine import facts, read_json, write_json
+from lass.solvers.gpu.nearest import _Search
 
-NEIGHBOURS, DIMENSIONS, LAM, TOLERANCE = 15, 10, 1.0, 1e-5
-#: one item in so many is labelled
-SILENCE = 100
+LAM, TOLERANCE = 1.0, 1e-5
 REPEAT = 10
 
 
-def clouds(size: int, categories: int) -> tuple[np.ndarray, sp.csr_array]:
+def labelled_clouds(size: int, categories: int) -> tuple[np.ndarray, sp.csr_array]:
     """Points, and the labels of one in a hundred."""
     rng = np.random.default_rng(0)
-    centres = 0.9 * rng.standard_normal((categories, DIMENSIONS))
-    truth = rng.integers(0, categories, size)
-    told = rng.permutation(size)[: size // SILENCE]
-    G = sp.csr_array((np.ones(len(told)), (told, truth[told])), shape=(size, categories))
-    return centres[truth] + rng.standard_normal((size, DIMENSIONS)), G
+    X, truth = clouds(size, categories, rng)
+    known = rng.permutation(size)[: size // UNLABELLED]
+    return X, sp.csr_array((np.ones(len(known)), (known, truth[known])), shape=(size, categories))
 
 
 def seconds(work: Callable[[], object], device: torch.device, repeat: int = REPEAT) -> float:
     """The least time of some work on the device, after a first time that compiles and warms up."""
+    if device.type == "cpu":
+        return fastest(work, repeat).seconds
     work()
     taken = []
     for _ in range(repeat):
-        if device.type == "cpu":
-            began = time.perf_counter()
-            work()
-            taken.append(time.perf_counter() - began)
-            continue
         torch.cuda.synchronize()
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
@@ -73,7 +66,7 @@ def seconds(work: Callable[[], object], device: torch.device, repeat: int = REPE
     return min(taken)
 
 
-def iteration(arrays: Arrays, Z: torch.Tensor) -> dict[str, float]:
+def iteration(arrays: Batch, Z: torch.Tensor) -> dict[str, float]:
     """One iteration and cuSPARSE's product, on the assignments after some iterations."""
     single, layout, device = arrays.single(), arrays.layout, Z.device
     stage = Stage(loops(device), arrays, single, Z.clone(), [Monitor()])
@@ -118,28 +111,17 @@ def device_solve(problem: lass.Problem, device: torch.device, repeat: int) -> di
     return {"device_seconds": seconds(work, device, repeat), **last}
 
 
-def wall(work: Callable[[], lass.Solution], repeat: int) -> tuple[float, lass.Solution]:
-    """The least time of a whole call, and what it returned."""
-    taken = []
-    for _ in range(repeat):
-        began = time.perf_counter()
-        solution = work()
-        taken.append(time.perf_counter() - began)
-    return min(taken), solution
-
-
 def million(device: torch.device, shrink: int) -> dict[str, Any]:
     """One million items, a hundred categories."""
-    X, G = clouds(1_000_000 // shrink, 100)
-    began = time.perf_counter()
-    W = lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device)
-    searched = time.perf_counter() - began
+    X, G = labelled_clouds(1_000_000 // shrink, 100)
+    W, searched, _ = timed(lambda: lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device))
     problem = lass.Problem(W, G, LAM)
-    result = {"N": problem.N, "K": problem.K, "ties": W.nnz // 2, "graph_seconds": searched}
+    result = {"N": problem.N, "K": problem.K, "edges": W.nnz // 2, "graph_seconds": searched}
     result |= in_both_orders(problem, device) | device_solve(problem, device, 5)
-    whole, ours = wall(lambda: lass.solvers.gpu.solve(problem, tol=TOLERANCE, device=device), 3)
+    solve = partial(lass.solvers.gpu.solve, problem, tol=TOLERANCE, device=device)
+    ours, whole, _ = fastest(solve, 3, warm=False)
     lass.solve(problem, tol=TOLERANCE, max_iter=1)
-    processor, theirs = wall(lambda: lass.solve(problem, tol=TOLERANCE), 2)
+    theirs, processor, _ = fastest(lambda: lass.solve(problem, tol=TOLERANCE), 2, warm=False)
     return result | {
         "whole_call_seconds": whole,
         "whole_call_relative_gap": ours.relative_gap,
@@ -184,17 +166,15 @@ def forest_graph(X: np.ndarray, device: torch.device, leaves: int) -> sp.csr_arr
 
 def ten_million(device: torch.device, shrink: int) -> dict[str, Any]:
     """Ten million items, ten categories."""
-    X, G = clouds(10_000_000 // shrink, 10)
-    began = time.perf_counter()
-    W = forest_graph(X, device, leaves=128 if shrink == 1 else 4)
-    searched = time.perf_counter() - began
+    X, G = labelled_clouds(10_000_000 // shrink, 10)
+    W, searched, _ = timed(lambda: forest_graph(X, device, leaves=128 if shrink == 1 else 4))
     problem = lass.Problem(W, G, LAM)
-    result = {"N": problem.N, "K": problem.K, "ties": W.nnz // 2, "graph_seconds": searched}
+    result = {"N": problem.N, "K": problem.K, "edges": W.nnz // 2, "graph_seconds": searched}
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     result |= in_both_orders(problem, device) | device_solve(problem, device, 2)
-    whole, ours = wall(lambda: lass.solvers.gpu.solve(problem, tol=TOLERANCE, device=device), 1)
+    ours, whole, _ = timed(lambda: lass.solvers.gpu.solve(problem, tol=TOLERANCE, device=device))
     result |= {"whole_call_seconds": whole, "whole_call_relative_gap": ours.relative_gap}
     if device.type == "cuda":
         result["device_gib"] = torch.cuda.max_memory_allocated() / 2**30
@@ -204,12 +184,12 @@ def ten_million(device: torch.device, shrink: int) -> dict[str, Any]:
 def widths(device: torch.device, shrink: int) -> dict[str, Any]:
     """Iterations from two to some thousands of categories."""
     size, result = 100_000 // shrink, {}
-    X, _ = clouds(size, 10)
+    X, _ = labelled_clouds(size, 10)
     W = lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device)
     rng = np.random.default_rng(0)
     for K in (2, 10, 30, 300, 1000, 4000):
-        told = rng.permutation(size)[: size // 10]
-        G = sp.csr_array((np.ones(len(told)), (told, rng.integers(K, size=len(told)))), shape=(size, K))
+        known = rng.permutation(size)[: size // 10]
+        G = sp.csr_array((np.ones(len(known)), (known, rng.integers(K, size=len(known)))), shape=(size, K))
         result[str(K)] = in_both_orders(lass.Problem(W, G, LAM), device)
     return {"N": size, "categories": result}
 
@@ -218,34 +198,31 @@ def together(device: torch.device, shrink: int) -> dict[str, Any]:
     """Eight folds of a cross-validation, and eight lam: together, and one after the other."""
     result: dict[str, Any] = {"K": 10, "problems": 8}
     for size in (10_000 // shrink, 100_000 // shrink):
-        X, G = clouds(size, 10)
+        X, G = labelled_clouds(size, 10)
         first = lass.Problem(lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device), G)
         fold = np.random.default_rng(0).integers(8, size=G.nnz)
         held = [np.where(fold == i, 0.0, G.data) for i in range(8)]
-        sets = {
+        problems = {
             "folds": [first.changed(G=sp.csr_array((data, G.indices, G.indptr), G.shape)) for data in held],
             "lams": [first.changed(lam=float(lam)) for lam in np.geomspace(0.1, 10.0, 8)],
         }
-        result[str(size)] = {name: at_once_or_in_turn(problems, device) for name, problems in sets.items()}
+        result[str(size)] = {name: at_once_or_in_turn(some, device) for name, some in problems.items()}
     return result
 
 
 def at_once_or_in_turn(problems: list[lass.Problem], device: torch.device) -> dict[str, float]:
     """Seconds on the device, everything there already."""
-    cores = [problem.qp() for problem in problems]
+    qps = [problem.qp() for problem in problems]
 
-    def ready(chosen: list[int]) -> tuple[list[int], Arrays, torch.Tensor]:
-        arrays = upload([cores[i] for i in chosen], device)
-        return (
-            chosen,
-            arrays,
-            padded(arrays.layout, [cores[i].vertex() for i in chosen], device, torch.float32),
-        )
+    def ready(chosen: list[int]) -> tuple[list[int], Batch, torch.Tensor]:
+        arrays = upload([qps[i] for i in chosen], device)
+        first = padded(arrays.layout, [qps[i].vertex() for i in chosen], device, torch.float32)
+        return chosen, arrays, first
 
-    def work(chosen: list[int], arrays: Arrays, Z: torch.Tensor) -> None:
+    def work(chosen: list[int], arrays: Batch, Z: torch.Tensor) -> None:
         monitors = [Monitor() for _ in chosen]
         for i, monitor in zip(chosen, monitors, strict=True):
-            monitor.begin(2.0 * problems[i].lam, TOLERANCE * cores[i].stake, 0.0)
+            monitor.begin(2.0 * problems[i].lam, TOLERANCE * qps[i].stake, 0.0)
         descend(arrays, Z.clone(), monitors)
 
     everything = list(range(len(problems)))
@@ -260,7 +237,7 @@ def partitions(device: torch.device, shrink: int) -> dict[str, Any]:
 
     Border rows go through the host, as between machines.
     """
-    X, G = clouds(500_000 // shrink, 20)
+    X, G = labelled_clouds(500_000 // shrink, 20)
     problem = lass.Problem(lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device), G, LAM)
     here = lass.solve(problem, method="gradient", tol=TOLERANCE)
     result: dict[str, Any] = {"N": problem.N, "K": problem.K, "iterations": here.n_iter}
@@ -294,24 +271,20 @@ PARTS = {
 
 def main() -> None:
     """Measure the parts that are asked for and write them down one by one."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--shrink", type=int, default=1, help="divide all numbers of items by this")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
+    options.add_argument("--device", default="cuda")
+    options.add_argument("--shrink", type=int, default=1, help="divide all numbers of items by this")
+    arguments = options.parse_args()
     device = torch.device(arguments.device)
     path = arguments.out / ("gpu.json" if arguments.shrink == 1 else f"gpu-{arguments.shrink}.json")
-    results = read_json(path) if path.exists() else {}
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "plain torch"
-    versions = {package: version(package) for package in ("torch", "triton")}
-    for part in arguments.parts.split(","):
-        began = time.perf_counter()
-        results[part] = PARTS[part](device, arguments.shrink) | {"device": name}
-        results |= {"machine": facts() | {"device": name, **versions}, "tolerance": TOLERANCE, "lam": LAM}
-        write_json(path, results)
-        print(f"{part}, {name}, {time.perf_counter() - began:.0f} s in all: {results[part]}", flush=True)
+    for part in arguments.parts:
+        found, seconds, _ = timed(partial(PARTS[part], device, arguments.shrink))
+        found["device"] = name
+        results.add(path, {part: found, "tolerance": TOLERANCE, "lam": LAM}, packages=("torch", "triton"))
+        print(f"{part}, {name}, {seconds:.0f} s in all: {found}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

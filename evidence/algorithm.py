@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, eigsh
 
-from lass.graph.laplacian import components
 from lass.model.linear_systems import Factor
 
 Array = NDArray[np.float64]
@@ -76,23 +74,3 @@ def laplacian(W: Any) -> sp.csc_array:
     """D - W."""
     W = sp.csc_array(W)
     return sp.csc_array(sp.diags_array(np.asarray(W.sum(axis=1)).ravel()) - W)
-
-
-def extreme_eigenvalues(W: Any) -> tuple[float, float]:
-    """The smallest nonzero and the largest eigenvalue of the Laplacian."""
-    L = laplacian(W)
-    size, count = L.shape[0], components(sp.csr_array(W))[0]
-    largest = float(eigsh(L, 1, which="LA", return_eigenvectors=False, tol=1e-6)[0])
-    shift = 1e-6 * largest
-    factor = Factor(sp.csc_array(L + shift * sp.eye_array(size)))
-    inverse = LinearOperator((size, size), matvec=lambda v: factor.solve(v.reshape(-1, 1)).ravel())
-    # two more than are zero: of values that are nearly equal one is easily missed
-    few = eigsh(L, count + 2, sigma=-shift, OPinv=inverse, return_eigenvectors=False, tol=1e-8)
-    few = np.sort(few)
-    return float(few[count]), largest
-
-
-def best_rho(W: Any, lam: float) -> float:
-    """The paper's rho* = 2 lam sqrt(sigma_min sigma_max)."""
-    smallest, largest = extreme_eigenvalues(W)
-    return 2 * lam * float(np.sqrt(smallest * largest))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidence.algorithm import extreme_eigenvalues
 from evidence.convergence import (
     LAM,
     NOISE,
@@ -23,6 +22,7 @@ from evidence.convergence import (
 from evidence.drawing import COLOURS
 from evidence.frame import Context, Finding, Outcome, Table
 from lass.solvers import ADMM
+from lass.solvers.admm import extreme_eigenvalues
 
 TITLE = "The penalty parameter rho, on two moons"
 VARIANTS = [(name, NOISE) for name in WEIGHTINGS] + [

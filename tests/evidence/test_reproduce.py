@@ -4,7 +4,7 @@ import re
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from evidence.algorithm import Algorithm, best_rho, extreme_eigenvalues
+from evidence.algorithm import Algorithm
 from evidence.convergence import errors, exact, fitted_rate, moons, reached
 from evidence.frame import Context, Finding, Outcome, Picture, Table
 from evidence.keeping import Record, save, shown
@@ -17,6 +17,7 @@ from evidence.toy import BAR, PRINTED
 import lass
 from evidence import NAMES, load
 from lass.cli import group
+from lass.solvers.admm import best_rho, extreme_eigenvalues
 
 OURS = ["toy", "extremes", "rho", "runtime", "conditional"]
 
@@ -170,7 +171,7 @@ def test_the_algorithm_of_the_paper():
     """Rows sum to one at every iteration, and the end is the optimum, also when rho changes on the way."""
     _, W, G = moons(200)
     best = lass.solve(W, G, 1.0, tol=1e-12)
-    rho = best_rho(W, 1.0)
+    rho = 2 * best_rho(W)
     for later in (None, (100, rho)):
         for iteration, Z in enumerate(Algorithm(W, G, 1.0, rho if later is None else 0.1 * rho, later), 1):
             np.testing.assert_allclose(Z.sum(axis=1), 1.0, atol=1e-9)
@@ -194,6 +195,6 @@ def test_rates_and_when_an_error_is_reached():
     assert reached(curve, 0.5) == 7
     assert reached(curve, 1e-30) is None
     _, W, G = moons(200)
-    found = errors(W, G, best_rho(W, 1.0), exact(W, G), 300)
+    found = errors(W, G, 2 * best_rho(W), exact(W, G), 300)
     assert found["errors"][0] == 1.0
     assert found["errors"][-1] < 0.1

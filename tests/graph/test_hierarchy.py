@@ -14,8 +14,7 @@ from lass.graph import hierarchy
 from lass.graph.contrast import Contrast, steepened
 from lass.graph.hierarchy import Hierarchy
 from lass.graph.laplacian import as_sparse
-from lass.learning.labels import labels_of
-from lass.learning.poisson import Sources
+from lass.learning.labels import balanced_labels
 from lass.model.linear_systems import ConjugateGradients, iterative
 
 seeds = st.integers(0, 2**32 - 1)
@@ -157,13 +156,13 @@ def test_columns_that_are_solved_already_are_left_as_they_are():
 
 @pytest.mark.parametrize("lam", [0.01, 1.0, 30.0])
 def test_face_with_and_without_coarser_graphs_agree(lam, monkeypatch):
-    from lass.solvers import slides
+    from lass.solvers import coarse_space
 
     W, truth = graph(2000)
     codes = np.where(np.arange(2000) % 40 == 0, truth, -1)
-    G = labels_of(codes, 8, W)
+    G = balanced_labels(codes, 8, W)
     quick = lass.solve(W, G, lam, tol=1e-9, method="face")
-    monkeypatch.setattr(slides, "LARGE", 10**9)
+    monkeypatch.setattr(coarse_space, "LARGE", 10**9)
     plain = lass.solve(W, G, lam, tol=1e-9, method="face")
     for solution in (quick, plain):
         assert solution.converged
@@ -172,31 +171,13 @@ def test_face_with_and_without_coarser_graphs_agree(lam, monkeypatch):
     assert quick.n_iter < plain.n_iter
 
 
-def test_sources_start_from_the_last_and_move_one_category():
-    W, truth = graph(2000)
-    codes = np.where(np.arange(2000) % 40 == 0, truth, -1)
-    sources = Sources(W)
-    sources.of(labels_of(codes, 8, W), 1e-8)
-    steps = sources._gradients.iterations
-    item = int(np.flatnonzero(codes < 0)[7])
-    codes[item] = truth[item]
-    before = sources._last.copy()
-    found = sources.of(labels_of(codes, 8, W), 1e-8)
-    same = np.arange(8) != truth[item]
-    np.testing.assert_allclose(sources._last[:, same], before[:, same], atol=1e-12)
-    assert sources._gradients.iterations - steps > 0
-    fresh = Sources(W).of(labels_of(codes, 8, W), 1e-10)
-    np.testing.assert_allclose(found.U, fresh.U, atol=1e-5 * np.abs(fresh.U).max())
-    np.testing.assert_allclose(found.lam, fresh.lam, rtol=1e-5)
-
-
 def test_one_new_label_ripples_through_the_graph_in_one_motion(monkeypatch):
     """Labels held, all others harmonic: a new label needs one column and no further solver."""
     from lass.solvers import Face
 
     W, truth = graph(2000)
     codes = np.where(np.arange(2000) % 40 == 0, truth, -1)
-    G = labels_of(codes, 8, W)
+    G = balanced_labels(codes, 8, W)
     first = lass.solve(W, G, 1e-3, tol=1e-8)
     item = int(np.flatnonzero(codes < 0)[7])
     other = int((first.Z[item].argmax() + 1) % 8)
@@ -215,7 +196,7 @@ def test_one_new_label_ripples_through_the_graph_in_one_motion(monkeypatch):
 def test_a_ripple_counts_and_keeps_to_the_iterations_that_are_allowed():
     W, truth = graph(2000)
     codes = np.where(np.arange(2000) % 40 == 0, truth, -1)
-    first = lass.solve(W, labels_of(codes, 8, W), 1e-3, tol=1e-6)
+    first = lass.solve(W, balanced_labels(codes, 8, W), 1e-3, tol=1e-6)
     short = first.update(G={(1, 2): 1.0}, max_iter=3)
     assert short.n_iter <= 4
     assert short.gap == pytest.approx(short.problem.gap(short.Z), abs=1e-12)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import lass
 from lass.solvers.distributed import partition, partitioning, solve
 from lass.solvers.distributed.parts import assemble, split
-from lass.solvers.distributed.transport import Local
+from lass.solvers.distributed.transport import InProcess
 from oracle import cases, check_against_oracle
 
 #: what of the model goes on partitions, beside graph and words
@@ -35,7 +35,7 @@ def test_iterates_are_those_of_one_machine(given_case, steps, together, device):
     case, labels = given_case
     how = {"tol": 0.0, "max_iter": steps, **case.options}
     here = lass.solve(case.W, case.G, case.lam, method="gradient", **how)
-    sol = solve(case.W, case.G, case.lam, partitions=labels, transport=Local(together, device), **how)
+    sol = solve(case.W, case.G, case.lam, partitions=labels, transport=InProcess(together, device), **how)
     np.testing.assert_allclose(sol.Z, here.Z, rtol=0, atol=1e-12)
     assert abs(sol.objective - here.objective) <= 1e-12 * case.scale(here.objective) + case.rounding()
 
@@ -183,7 +183,7 @@ def test_more_partitions_than_items_leave_some_empty():
     assert sol.converged
 
 
-class Dying(Local):
+class Dying(InProcess):
     """Loses a worker at given calls, counted over the run."""
 
     def __init__(self, *when, together=False):

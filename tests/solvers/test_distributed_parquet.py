@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import lass
 from lass.solvers.distributed import knn_parquet, solve_parquet, write_features, write_parquet
-from lass.solvers.distributed.transport import Local
+from lass.solvers.distributed.transport import InProcess
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_from_features_to_assignments(points, tmp_path):
     assert read_answer(tmp_path, G.shape).sum() == pytest.approx(400)
 
 
-class Blind(Local):
+class Blind(InProcess):
     """A transport that shows the driver nothing larger than a few numbers."""
 
     def get(self, references):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import lass
 import lass.solvers.gpu
-from lass.solvers.gpu import descent, memory
+from lass.solvers.gpu import descent, placement
 from oracle import cases, check_against_oracle, check_feasible
 
 torch.set_num_threads(1)
@@ -141,16 +141,16 @@ def test_groups_of_columns_hide_no_neighbour():
 def test_memory_is_planned_before_anything_is_allocated(monkeypatch):
     X, G = clouds(np.random.default_rng(4))
     problem = lass.Problem(lass.knn_graph(X, 8), G)
-    need = memory.needed([problem.qp()])
+    need = placement.needed([problem.qp()])
     assert need >= 24 * G.shape[0] * G.shape[1] + 16 * problem.W.nnz
-    monkeypatch.setattr(memory, "free_bytes", lambda device: need - 1)
+    monkeypatch.setattr(placement, "free_bytes", lambda device: need - 1)
     with pytest.raises(ValueError, match=r"has .* GiB to give, but 600 items x 4 categories need"):
         lass.solvers.gpu.solve(problem, device="cpu")
-    monkeypatch.setattr(memory, "free_bytes", lambda device: int(1.2 * need))
+    monkeypatch.setattr(placement, "free_bytes", lambda device: int(1.2 * need))
     cores = [problem.changed(lam=lam).qp() for lam in (0.5, 1.0, 2.0, 4.0, 8.0)]
-    batches = memory.fitting(cores, torch.device("cpu"))
+    batches = placement.fitting(cores, torch.device("cpu"))
     assert len(batches) > 1
-    assert all(memory.needed(batch) <= 1.2 * need for batch in batches)
+    assert all(placement.needed(batch) <= 1.2 * need for batch in batches)
     assert [qp for batch in batches for qp in batch] == cores
     problems = [problem.changed(lam=lam) for lam in (0.5, 1.0, 2.0, 4.0, 8.0)]
     assert all(sol.converged for sol in lass.solvers.gpu.solve_many(problems, device="cpu"))
@@ -216,7 +216,7 @@ class OnCuda:
 
 
 def test_tensors_on_a_gpu_are_solved_there(monkeypatch):
-    monkeypatch.setattr("lass.solvers.gpu.memory.on_host", lambda given: 1.0 - np.eye(2))
+    monkeypatch.setattr("lass.solvers.gpu.placement.on_host", lambda given: 1.0 - np.eye(2))
     with pytest.raises(ValueError, match="device='cuda:7' needs an NVIDIA GPU"):
         lass.solve(OnCuda(), np.eye(2))
     assert lass.solve(OnCuda(), np.eye(2), device="cpu").converged

@@ -115,7 +115,7 @@ def test_shares_that_are_none(prior, found):
 
 
 def test_fixed_rows_that_hold_more_than_the_prior_gives():
-    with pytest.raises(ValueError, match=r"prior leaves category 0 a mass of 1.*hold 2"):
+    with pytest.raises(ValueError, match=r"prior gives category 0 a total of 1.*hold 2"):
         lass.Problem(PATH, np.zeros((4, 2)), prior=[0.25, 0.75], fixed={0: 0, 3: 0})
 
 

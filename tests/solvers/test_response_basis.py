@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 
 import lass
 from lass.kernels.threads import kernels
-from lass.learning.labels import labels_of
+from lass.learning.labels import balanced_labels
 from lass.model.quadratic_program import GraphOperator
 from lass.solvers import Face
 from lass.solvers import labelled_rows as few
@@ -73,7 +73,7 @@ def session(blobs, lam, count, tol=1e-5):
     """A solution with few labels, partly between vertices, and further labels."""
     W, truth = blobs
     codes = np.where(np.arange(N) % 40 == 0, truth, -1)
-    first = lass.solve(W, labels_of(codes, K, W), lam, tol=tol)
+    first = lass.solve(W, balanced_labels(codes, K, W), lam, tol=tol)
     items = np.random.default_rng(2).permutation(np.flatnonzero(codes < 0))[:count]
     return first, [(int(item), int(truth[item])) for item in items]
 
@@ -145,7 +145,7 @@ def test_many_new_words_at_once_are_left_to_others(blobs, on_everything):
 @pytest.mark.parametrize("options", [{"ridge": 0.1}, {"fixed": {1: 0}}, {"laplacian": "normalized"}], ids=str)
 def test_rows_held_by_something_else_have_no_basis(blobs, options):
     W, truth = blobs
-    G = labels_of(np.where(np.arange(N) % 40 == 0, truth, -1), K, W)
+    G = balanced_labels(np.where(np.arange(N) % 40 == 0, truth, -1), K, W)
     solution = lass.solve(W, G, 3.0, tol=1e-5, **options)
     solution.problem.operator.spent = 10**9
     warm = solution.update(G={(7, 1): 1.0})

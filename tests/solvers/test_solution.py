@@ -259,7 +259,7 @@ def test_history(method):
 
 @pytest.mark.parametrize("method", ["auto", "face", "gradient", "reduced", "admm"])
 def test_history_over_several_pieces(method, monkeypatch):
-    monkeypatch.setattr("lass.model.reduction.APART", 1)
+    monkeypatch.setattr("lass.model.reduction.MIN_PIECE", 1)
     W = np.zeros((60, 60))
     rng = np.random.default_rng(0)
     for c in range(3):

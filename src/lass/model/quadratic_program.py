@@ -1,9 +1,9 @@
 """The quadratic program that is left when everything known has been taken out.
 
-    minimise  1/2 <Z, A Z + Z C> - <H, Z>    subject to  Z 1 = 1,  Z >= 0  (and  Z'1 = masses)
+    minimise  1/2 <Z, A Z + Z C> - <H, Z>    subject to  Z 1 = 1,  Z >= 0  (and  Z'1 = totals)
 
 ``A = diag(a) - W`` is the Laplacian of the free rows, ``H`` the affinities over
-``2 lam`` with the pull of the fixed rows added, ``C`` the Laplacian of the
+``2 lam`` with the terms of fixed rows added, ``C`` the Laplacian of the
 categories. Objective and gap are those of the model divided by ``2 lam``.
 """
 
@@ -46,10 +46,6 @@ class GraphOperator:
         self.majorizer = diagonal + sizes
         self.graph = (W.indptr.astype(np.int64), W.indices, W.data, diagonal)
         self.levels: Hierarchy | None = None
-        #: what :mod:`lass.solvers.labelled_rows` keeps with the graph
-        self.reaches: Any = None
-        #: steps, one column each, that updates with few words have taken without reaches
-        self.spent = 0
 
     @cached_property
     def components(self) -> tuple[int, NDArray[np.int32]]:
@@ -68,7 +64,7 @@ class GraphOperator:
         return numbers, self.diagonal * numbers - self.W @ numbers
 
     def hierarchy(self, fixed: NDArray[np.bool_]) -> Hierarchy:
-        """Coarser graphs for nearly these fixed rows, the former ones where they serve; O(nnz(W))."""
+        """Coarser graphs for nearly these fixed rows, the former ones where they suffice; O(nnz(W))."""
         if self.levels is None or not self.levels.serves(fixed):
             self.levels = Hierarchy(self.W, self.diagonal, fixed)
         return self.levels
@@ -81,7 +77,7 @@ class GraphOperator:
 
 
 class RankOneOperator:
-    """``A + sigma 1 1'``: all rows tied to each other, what an augmented Lagrangian of the masses adds."""
+    """``A + sigma 1 1'``: the term that an augmented Lagrangian of the category totals adds."""
 
     def __init__(self, inner: Operator, sigma: float) -> None:
         self.inner, self.sigma = inner, sigma
@@ -112,15 +108,9 @@ class QuadraticProgram:
     H: sp.csr_array
     C: Array | None = None
     category_totals: Array | None = None
-    #: rows without a word of their own: harmonic, so that no bound ever binds them
+    #: rows without affinities: weighted means of their neighbours, so that no bound ever binds them
     harmonic: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
     convex: bool = True
-    #: dual variables that a solver can start from, and leaves behind
-    duals: dict[str, Array] = field(default_factory=dict)
-    #: A Z + Z C where a solver starts, if somebody knows it; looked at, never written to
-    known: Array | None = None
-    #: the same at the answer, if the solver leaves it behind
-    product: Array | None = None
 
     def __post_init__(self) -> None:
         self.shape = self.H.shape
@@ -156,7 +146,7 @@ class QuadraticProgram:
 
     @property
     def stake(self) -> float:
-        """What the words could be worth at most: the sum of the ranges."""
+        """What the linear term can gain at most: the sum of the ranges."""
         return float(self.ranges.sum())
 
     @property
@@ -181,14 +171,6 @@ class QuadraticProgram:
             out += Z @ self.C
         return out
 
-    def begin(self, Z: Array, out: Array) -> Array:
-        """Put A Z + Z C into out where a solver starts: what is known of it if that is true, else anew."""
-        known, self.known = self.known, None
-        if known is None or not self.agrees(Z, known):
-            return self.apply(Z, out)
-        out[:] = known
-        return out
-
     def agrees(self, Z: Array, product: Array) -> bool:
         """Whether ``product`` is A Z + Z C but for rounding, by a random combination of its rows; O(N K)."""
         if not isinstance(self.operator, GraphOperator) or product.shape != Z.shape:
@@ -210,7 +192,7 @@ class QuadraticProgram:
         V[rows, self.H.indices] += weights[rows] * self.H.data
 
     def certify(self, Z: Array, AZ: Array) -> Certificate:
-        """The certificate at Z, given A Z. With masses, the shift is their multipliers."""
+        """The certificate at Z, given A Z. With category totals, the shift is their multipliers."""
         gaps = np.empty(len(Z))
         quadratic, linear = self.rows("certify", *self.linear, self.shift, AZ, Z, gaps)
         gap = float(gaps.sum())
@@ -223,7 +205,7 @@ class QuadraticProgram:
         return Certificate(gap, 0.5 * quadratic - linear, gaps)
 
     def vertex(self, out: Array | None = None) -> Array:
-        """Each row at its largest affinity (ties shared); rows without a word at the centre."""
+        """Each row at its largest affinity (ties shared); rows without affinities at the centre."""
         Z = largest(self.H, out)
         Z[self.harmonic] = 1.0 / self.shape[1]
         return Z
@@ -261,7 +243,7 @@ def row_ranges(H: sp.csr_array) -> Array:
 
 
 def labelled_blocks(H: sp.csr_array, numbers: int = 2**22) -> list[NDArray[np.intp]]:
-    """Rows of H that say something, in blocks that are small when made dense."""
+    """Rows of H with entries, in blocks that are small when made dense."""
     rows = np.flatnonzero(np.diff(H.indptr))
     step = max(1, numbers // H.shape[1])
     return [rows[i : i + step] for i in range(0, len(rows), step)]

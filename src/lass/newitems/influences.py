@@ -19,12 +19,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacian import as_sparse, components, depth
-from lass.model.linear_systems import solver_for
+from lass.graph.laplacian import components
+from lass.model.harmonic import HarmonicSystem
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.model.simplex import project_simplex
 from lass.newitems.explanation import category_number, item_number
-from lass.solvers.slides import Coarse
+from lass.solvers.coarse_space import CoarseSpace
 from lass.solvers.solution import Solution
 
 #: conjugate gradients stop at this share of the residual, fail above the second one after so many steps
@@ -157,8 +157,7 @@ def sources(solution: Solution, item: int, *, top: int | None = 10) -> list[Sour
     shares[tie.indices] = tie.data / problem.diagonal[n]
     between = np.flatnonzero(silent & around)
     if len(between):
-        inner = as_sparse(problem.W[between][:, between], "W")
-        system = solver_for(inner, problem.diagonal[between], depth(inner))
+        system = HarmonicSystem(problem.W, between, diagonal=problem.diagonal)
         passed = system.solve(shares[between][:, None])
         shares += (problem.W[:, between] @ passed).ravel()
         shares[between] = 0.0
@@ -224,8 +223,8 @@ def _adjoint(qp: QuadraticProgram, Z: Array, row: int, k: int) -> Array:
     starts[row + 1 :] = K
     linear = (starts, np.arange(K, dtype=np.int32), unit)
     square, force = qp.rows("face_start", *linear, np.zeros(K), free, inverse, Q, Z, X, R, P)
-    coarse, first, before = Coarse(qp, Z), square, math.inf
-    coarse.deepen()
+    coarse, first, before = CoarseSpace(qp, Z), square, math.inf
+    coarse.add_levels()
     for _ in range(STEPS):
         if square <= GOAL**2 * first:
             break

@@ -12,9 +12,12 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from lass.graph.laplacian import components, depth
+from lass.model.category_totals import repair
 from lass.model.linear_systems import FACTOR_LIMIT, ConjugateGradients, Factor, fill
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
-from lass.solvers.base import Monitor
+from lass.solvers.capabilities import Capabilities
+from lass.solvers.monitor import Monitor
+from lass.solvers.warm_state import ADMMVariables, WarmState
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class ADMM:
     every: int = 10
     linear: Literal["auto", "direct", "cg"] = "auto"
     name: ClassVar[str] = "admm"
-    supports_category_totals: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = Capabilities(category_totals=True, category_graph=True)
 
     def __post_init__(self) -> None:
         if not (self.rho in ("star", "adaptive") or _positive(self.rho)):
@@ -66,15 +69,13 @@ class ADMM:
         if self.linear not in ("auto", "direct", "cg"):
             raise ValueError(f"linear must be 'auto', 'direct' or 'cg'; found {self.linear!r}")
 
-    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
-        """Improve Z until the watch says stop."""
-        if not qp.convex:
-            raise ValueError("method 'admm' needs weights >= 0; use 'auto'")
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor, warm: WarmState) -> Array:
+        """Improve Z until the monitor stops it."""
         rho = self._first_rho(qp, monitor.scale)
         system = _System(qp, rho, self.linear)
         K = qp.shape[1]
-        Y = qp.duals.get("Y", Z).copy()
-        U = -qp.duals["M"] / (monitor.scale * rho) if "M" in qp.duals else np.zeros_like(Y)
+        Y = (warm.admm.Y if warm.admm else Z).copy()
+        U = -warm.admm.M / (monitor.scale * rho) if warm.admm else np.zeros_like(Y)
         work = np.empty_like(Z)
         row_sums = qp.apply(np.ones_like(Z), work)[:, 0].copy()
         H_sums = np.asarray(qp.H.sum(axis=1)).ravel()
@@ -96,7 +97,7 @@ class ADMM:
             iterations += 1
             stop = monitor.count()
             if iterations % self.every == 0 or iterations == 1 or stop:
-                qp.duals, qp.shift = {"Y": Y, "M": -monitor.scale * rho * U}, shift
+                warm.admm, qp.shift = ADMMVariables(Y, -monitor.scale * rho * U), shift
                 point, gap = _feasible(qp, Z, work)
                 if monitor.report(gap) or self._satisfied(Z, checked, rho, U, qp, nu, shift):
                     return point
@@ -110,10 +111,11 @@ class ADMM:
 
     def _first_rho(self, qp: QuadraticProgram, scale: float) -> float:
         if self.rho == "star":
-            return best_rho(qp)
+            assert isinstance(qp.operator, GraphOperator)
+            return best_rho(qp.operator.W, qp.operator.diagonal)
         if self.rho == "adaptive":
-            words = max(1, int(np.count_nonzero(np.diff(qp.H.indptr))))
-            return 0.1 * max(qp.stake / words, 1e-6)
+            labelled = max(1, int(np.count_nonzero(np.diff(qp.H.indptr))))
+            return 0.1 * max(qp.stake / labelled, 1e-6)
         return float(self.rho) / scale
 
     def _satisfied(
@@ -176,38 +178,51 @@ class _System:
 
 
 def _feasible(qp: QuadraticProgram, Z: Array, work: Array) -> tuple[Array, float]:
-    """Z put onto the simplices (and masses), with its gap."""
+    """Z put onto the simplices (and category totals), with its gap."""
     point = np.array(Z, order="C")
     qp.rows("project", point)
     if qp.category_totals is not None:
-        from lass.model.category_totals import repair
-
         point = repair(point, qp.category_totals)
     return point, qp.certify(point, qp.apply(point, work)).gap
 
 
-def best_rho(qp: QuadraticProgram) -> float:
-    """sqrt(sigma_min sigma_max) over the nonzero eigenvalues of A (the paper's rho*, over 2 lam).
+def best_rho(W: sp.csr_array, diagonal: Array | None = None) -> float:
+    """sqrt(sigma_min sigma_max) over the nonzero eigenvalues of A (the paper's rho*, over 2 lam)."""
+    smallest, largest = extreme_eigenvalues(W, diagonal)
+    return float(np.sqrt(smallest * largest)) or 1.0
+
+
+def extreme_eigenvalues(W: sp.csr_array, diagonal: Array | None = None) -> tuple[float, float]:
+    """The smallest nonzero and the largest eigenvalue of ``diag(a) - W``; zeros where there is none.
+
+    ``a`` are the degrees unless a ``diagonal`` is given.
 
     The small end is found by inverse iteration: on long graphs the smallest
     eigenvalues are millionths of the largest. Dearer than many an iteration.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from lass.solvers.admm import extreme_eigenvalues
+    >>> path = sp.csr_array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> [round(value, 6) for value in extreme_eigenvalues(path)]
+    [1.0, 3.0]
     """
-    operator = qp.operator
-    assert isinstance(operator, GraphOperator)
-    A = sp.csc_array(sp.diags_array(operator.diagonal) - operator.W)
-    size = A.shape[0]
-    count, _ = components(operator.W)
-    if size <= max(300, count + 2):
+    degrees = np.asarray(W.sum(axis=1)).ravel() if diagonal is None else diagonal
+    A = sp.csc_array(sp.diags_array(degrees) - W)
+    size, (count, _) = A.shape[0], components(W)
+    if size <= max(300, count + 3):
         values = np.linalg.eigvalsh(A.toarray())
     else:
-        most = eigsh(A, 1, which="LA", return_eigenvectors=False, tol=1e-4)[0]
-        shift = 1e-6 * most
+        largest = eigsh(A, 1, which="LA", return_eigenvectors=False, tol=1e-6)[0]
+        shift = 1e-6 * largest
         factor = Factor(sp.csc_array(A + shift * sp.eye_array(size)))
         inverse = LinearOperator((size, size), matvec=lambda v: factor.solve(v.reshape(-1, 1)).ravel())
-        few = eigsh(A, count + 1, sigma=-shift, OPinv=inverse, return_eigenvectors=False, tol=1e-4)
-        values = np.append(np.sort(few), most)
+        # two more than are zero: of values that are nearly equal one is easily missed
+        low = eigsh(A, count + 2, sigma=-shift, OPinv=inverse, return_eigenvectors=False, tol=1e-8)
+        values = np.append(np.sort(low), largest)
     nonzero = values[values > 1e-9 * values[-1]]
-    return float(np.sqrt(nonzero[0] * nonzero[-1])) if len(nonzero) else 1.0
+    return (float(nonzero[0]), float(nonzero[-1])) if len(nonzero) else (0.0, 0.0)
 
 
 def _positive(value: object) -> bool:

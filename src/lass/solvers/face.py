@@ -9,9 +9,12 @@ import numpy as np
 
 from lass.model.quadratic_program import Array, Certificate, QuadraticProgram
 from lass.solvers.augmented_lagrangian import with_category_totals
-from lass.solvers.base import Monitor, empty_like
+from lass.solvers.base import empty_like
+from lass.solvers.capabilities import Capabilities
+from lass.solvers.coarse_space import CoarseSpace, best_slide
 from lass.solvers.gradient import accelerate
-from lass.solvers.slides import Coarse, best_slide
+from lass.solvers.monitor import Monitor
+from lass.solvers.warm_state import WarmState
 
 #: share of the movement that may lie outside the simplices before a face is given up
 OUTSIDE = 0.1
@@ -29,7 +32,7 @@ MOST_STEPS, MOST_PATIENCE = 200, 256
 class Face:
     """The face of the product of simplices settles early; on it the problem is linear.
 
-    From the vertex that the words ask for, conjugate gradients solve on the
+    From the vertex of the largest affinities, conjugate gradients solve on the
     face (this alone is harmonic extension, often the optimum). The certificate
     tells what to do next: while the error lies *on* the face, go on; once it
     lies in entries that should leave or join the face, project, take a few
@@ -41,22 +44,24 @@ class Face:
 
     steps: int = 5  # gradient steps between two faces; more when faces keep changing
     name: ClassVar[str] = "face"
-    supports_category_totals: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        category_totals=True, category_graph=True, negative_weights=True
+    )
 
-    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
-        """Improve Z until the watch says stop."""
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor, warm: WarmState) -> Array:
+        """Improve Z until the monitor stops it."""
         if qp.category_totals is not None:
             return with_category_totals(self, qp, Z, monitor)
         X, R, P, Q, T = empty_like(Z, 5)
-        state = qp.certify(Z, qp.begin(Z, Q))
-        qp.product = Q
+        state = qp.certify(Z, warm.take_product(qp, Z, Q))
+        warm.product = Q
         steps, stalled, patience = self.steps, 0, 8
         while not monitor.report(state.gap):
             best, before = state, Z
             Z, T, state = _on_face(qp, Z, X, R, P, Q, T, state, monitor, patience)
             if state.gap <= monitor.target or monitor.stopping:
                 monitor.report(state.gap)
-                qp.product = Q if Z is not before else None  # what did not help is in Q otherwise
+                warm.product = Q if Z is not before else None  # what did not help is in Q otherwise
                 break
             T[:] = Z
             accelerate(qp, Z, T, Q, steps, monitor)
@@ -83,7 +88,7 @@ def _on_face(
     """
     inverse, free = 1.0 / qp.preconditioner, qp.harmonic
     square, force = qp.rows("face_start", *qp.linear, qp.shift, free, inverse, Q, Z, X, R, P)
-    coarse = Coarse(qp, Z)
+    coarse = CoarseSpace(qp, Z)
     *motions, extra = coarse.response(R, force)
     square += extra
     qp.rows("face_turn", 0.0, *motions, inverse, free, Z, R, P)
@@ -108,7 +113,7 @@ def _on_face(
             monitor.report(trial.gap)
             last = trial.gap
             check, soonest = 2 * done, done + 3
-        anew = done == SOON and coarse.deepen()
+        anew = done == SOON and coarse.add_levels()
         *motions, extra = coarse.response(R, force)
         square += extra
         qp.rows("face_turn", 0.0 if anew else square / before, *motions, inverse, free, Z, R, P)
@@ -127,7 +132,7 @@ def _on_face(
 def _to_boundary(Z: Array, X: Array) -> float:
     """The longest step from Z along X, at most one, that leaves every entry >= 0.
 
-    Rows tied by huge weights must not be projected apart; up to the boundary nothing is projected.
+    Rows joined by huge weights must not be projected apart; up to the boundary nothing is projected.
     """
     step = 1.0
     for low in range(0, len(Z), BLOCK):

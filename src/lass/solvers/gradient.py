@@ -7,7 +7,10 @@ from typing import ClassVar
 
 from lass.model.quadratic_program import Array, QuadraticProgram
 from lass.solvers.augmented_lagrangian import with_category_totals
-from lass.solvers.base import Monitor, empty_like
+from lass.solvers.base import empty_like
+from lass.solvers.capabilities import Capabilities
+from lass.solvers.monitor import Monitor
+from lass.solvers.warm_state import WarmState
 
 
 @dataclass(frozen=True)
@@ -20,10 +23,12 @@ class Gradient:
 
     every: int = 20  # iterations between two certificates
     name: ClassVar[str] = "gradient"
-    supports_category_totals: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        category_totals=True, category_graph=True, negative_weights=True
+    )
 
-    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
-        """Improve Z until the watch says stop."""
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor, warm: WarmState) -> Array:
+        """Improve Z until the monitor stops it."""
         if qp.category_totals is not None:
             return with_category_totals(self, qp, Z, monitor)
         Y, AY = empty_like(Z, 2)
@@ -31,7 +36,7 @@ class Gradient:
         t = 1.0
         while not monitor.report(qp.certify(Z, qp.apply(Z, AY)).gap):
             t = accelerate(qp, Z, Y, AY, self.every, monitor, t)
-        qp.product = AY
+        warm.product = AY
         return Z
 
 

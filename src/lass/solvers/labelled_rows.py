@@ -1,4 +1,4 @@
-"""After a change where words are few: solve for the rows that have one, and let all others follow."""
+"""After a change where labelled rows are few: solve for those alone, and extend the answer to all."""
 
 from __future__ import annotations
 
@@ -6,51 +6,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lass.model.quadratic_program import Array, Certificate, GraphOperator, QuadraticProgram
-from lass.solvers.base import Monitor
 from lass.solvers.face import Face
-from lass.solvers.response_basis import STEPS, Reaches
+from lass.solvers.monitor import Monitor
+from lass.solvers.response_basis import STEPS, ResponseBasis, ResponseCache
+from lass.solvers.warm_state import WarmState
 
-#: rows from which on it pays, the share and the number of them that may have a word
+#: rows from which on it pays, the share and the number of them that may be labelled
 LARGE, SHARE, MOST = 1000, 0.1, 400
 #: numbers that a basis may hold: the update that makes it takes the longer, half a second for so many
 NUMBERS = 2_000_000
-#: share of what a basis costs that is spent without it first: who says some words says more
+#: share of what a basis costs that is spent without it first: after some updates more are to be expected
 DUE = 0.3
 #: rows that a basis may lack
 LACKING = 8
-#: the share of the gap that the told rows may keep; the rest is for what the basis lacks
+#: the share of the gap that the labelled rows may keep; the rest is for what the basis lacks
 KEPT = 0.3
 
 
 def labelled_rows(qp: QuadraticProgram) -> NDArray[np.intp] | None:
-    """The rows with a word where they are few and all others are harmonic between them, else None."""
+    """The labelled rows where they are few and all others are harmonic between them, else None."""
     N = qp.shape[0]
     if N < LARGE or qp.slides is None:
         return None
-    told = np.flatnonzero(~qp.harmonic)
-    return told if 0 < len(told) <= min(SHARE * N, MOST, NUMBERS / N) else None
+    labelled = np.flatnonzero(~qp.harmonic)
+    return labelled if 0 < len(labelled) <= min(SHARE * N, MOST, NUMBERS / N) else None
 
 
-def follow(
-    qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, state: Certificate, monitor: Monitor
+def solve_labelled_rows(
+    qp: QuadraticProgram,
+    operator: GraphOperator,
+    Z: Array,
+    AZ: Array,
+    state: Certificate,
+    monitor: Monitor,
+    cache: ResponseCache,
 ) -> Certificate:
-    """Solve the problem that is left on the told rows, which is small, and extend its answer.
+    """Solve the problem that is left on the labelled rows, which is small, and extend its answer.
 
-    The basis for it (:class:`Reaches`) is as dear as some solves. It is made once solving without it has
-    taken a third as many steps, kept with the graph, and gets one column for each row that is new. Improves
+    The basis for it (:class:`ResponseBasis`) is as dear as some solves. It is made once solving without it
+    has taken a third as many steps, cached, and gets one column for each row that is new. Improves
     Z and A Z in place, or leaves them; returns the certificate.
     """
-    told = labelled_rows(qp)
-    if told is None or state.gap <= monitor.target or monitor.max_iter is not None:
+    labelled = labelled_rows(qp)
+    if labelled is None or state.gap <= monitor.target or monitor.max_iter is not None:
         return state
-    reaches = _reaches(operator, told, monitor, qp.shape[1])
-    if reaches is None:
+    basis = _basis(cache, operator, labelled, monitor, qp.shape[1])
+    if basis is None:
         return state
-    rows = reaches.rows
-    small = QuadraticProgram(GraphOperator(*reaches.graph()), qp.H[rows], harmonic=qp.harmonic[rows])
-    inner = Monitor(callback=lambda _: monitor.stopping)
-    inner.begin(1.0, KEPT * monitor.target, 0.0)
-    moved = reaches.extend(Face().run(small, Z[rows], inner))
+    rows = basis.rows
+    small = QuadraticProgram(GraphOperator(*basis.graph()), qp.H[rows], harmonic=qp.harmonic[rows])
+    inner = monitor.within(KEPT * monitor.target)
+    moved = basis.extend(Face().run(small, Z[rows], inner, WarmState()))
     qp.rows("project", moved)
     product = qp.apply(moved, np.empty_like(AZ))
     monitor.count()
@@ -61,20 +67,21 @@ def follow(
     return found
 
 
-def _reaches(operator: GraphOperator, told: NDArray[np.intp], monitor: Monitor, K: int) -> Reaches | None:
-    """The basis with these rows among its own: the one at hand, grown, or a new one if it is due."""
-    reaches: Reaches | None = operator.reaches
-    steps = 0
-    lacking = told if reaches is None else np.setdiff1d(told, reaches.rows)
-    if reaches is None or len(lacking) > LACKING or len(reaches.rows) > 2 * len(told) + MOST // 4:
-        if operator.spent < DUE * STEPS * len(told):
+def _basis(
+    cache: ResponseCache, operator: GraphOperator, labelled: NDArray[np.intp], monitor: Monitor, K: int
+) -> ResponseBasis | None:
+    """The basis with these rows among its own: the cached one, grown, or a new one if it is due."""
+    basis, steps = cache.basis, 0
+    lacking = labelled if basis is None else np.setdiff1d(labelled, basis.rows)
+    if basis is None or len(lacking) > LACKING or len(basis.rows) > 2 * len(labelled) + MOST // 4:
+        if cache.steps_without < DUE * STEPS * len(labelled):
             return None
-        reaches, steps = Reaches.of(operator, told)
-        operator.spent = 0
+        basis, steps = ResponseBasis.of(operator, labelled)
+        cache.steps_without = 0
     else:
         for row in lacking:
-            reaches, more = reaches.and_row(operator, int(row))
+            basis, more = basis.and_row(operator, int(row))
             steps += more
-    operator.reaches = reaches
+    cache.basis = basis
     monitor.count(-(-steps // K))
-    return reaches
+    return basis

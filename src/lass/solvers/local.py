@@ -1,4 +1,4 @@
-"""After a small change: put right only the rows that notice."""
+"""After a small change: update only the rows that it affects."""
 
 from __future__ import annotations
 
@@ -10,46 +10,49 @@ from numpy.typing import NDArray
 
 from lass.kernels.threads import kernels
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
-from lass.solvers.base import Solver, Monitor
+from lass.solvers.base import Solver
+from lass.solvers.capabilities import Capabilities
 from lass.solvers.face import Face
-from lass.solvers.labelled_rows import follow, labelled_rows
-from lass.solvers.single_row import ripple
+from lass.solvers.labelled_rows import labelled_rows, solve_labelled_rows
+from lass.solvers.monitor import Monitor
+from lass.solvers.single_row import update_single_row
+from lass.solvers.warm_state import WarmState
 
-#: with few words, a gap so many times too large is not that of some rows
+#: with few labelled rows, a gap so many times too large is not that of some rows
 FAR = 10.0
 
 
 @dataclass(frozen=True)
 class Local:
-    """A motion that answers the change of one row, then steps that spread to the rows that notice.
+    """An update of a single changed row, then steps that spread to the rows it affects.
 
     Each step puts one row at its best given its neighbours, O(degree K). Where
-    words are dense a changed word is felt a few ties away and this is all that
-    is needed; where its effect goes through the whole graph, another solver takes over.
+    labels are dense a change has an effect a few edges away and this is all that
+    is needed; where it has one on the whole graph, another solver takes over.
     """
 
     share: float = 0.3  # of all rows: more than that to do, and it is not local
     otherwise: Solver = field(default_factory=Face)  # what takes over
     sweeps: float = 3.0  # times the number of rows: more steps than that, and it is not local
     name: ClassVar[str] = "local"
-    supports_category_totals: ClassVar[bool] = False
+    capabilities: ClassVar[Capabilities] = Capabilities(category_graph=True, negative_weights=True)
 
-    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
-        """Improve Z until the watch says stop."""
+    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor, warm: WarmState) -> Array:
+        """Improve Z until the monitor stops it."""
         operator = qp.operator
         if qp.C is not None or not qp.convex or not isinstance(operator, GraphOperator):
-            return self.otherwise.run(qp, Z, monitor)
-        AZ = qp.begin(Z, np.empty_like(Z))
+            return self.otherwise.run(qp, Z, monitor, warm)
+        AZ = warm.take_product(qp, Z, np.empty_like(Z))
         budget = int(self.sweeps * len(Z))
-        state = ripple(qp, operator, Z, AZ, monitor)
-        state = follow(qp, operator, Z, AZ, state, monitor)
+        state = update_single_row(qp, operator, Z, AZ, monitor)
+        state = solve_labelled_rows(qp, operator, Z, AZ, state, monitor, warm.responses)
         everywhere = labelled_rows(qp) is not None and state.gap > FAR * monitor.target
         while not monitor.report(state.gap):
             todo = _without_the_least(state.rows, 0.8 * monitor.target)
             if everywhere or len(todo) > self.share * len(Z) or budget <= 0:
-                qp.known, before = AZ, monitor.iterations
-                Z = self.otherwise.run(qp, Z, monitor)
-                operator.spent += (monitor.iterations - before) * qp.shape[1]
+                warm.product, before = AZ, monitor.iterations
+                Z = self.otherwise.run(qp, Z, monitor, warm)
+                warm.responses.steps_without += (monitor.iterations - before) * qp.shape[1]
                 return Z
             least = 0.1 * monitor.target / (len(todo) + 100)
             visits = kernels().relax(todo, *operator.graph, *qp.linear, least, budget, Z, AZ)
@@ -58,7 +61,7 @@ class Local:
             if visits >= len(Z):
                 qp.apply(Z, AZ)  # as dear as the visits were, and free of their rounding
             state = qp.certify(Z, AZ)
-        qp.product = AZ
+        warm.product = AZ
         return Z
 
 

@@ -5,40 +5,28 @@ from __future__ import annotations
 from lass.model.linear_systems import fill
 from lass.model.quadratic_program import GraphOperator, QuadraticProgram
 from lass.solvers.admm import ADMM
-from lass.solvers.base import Callback, Solver, Step, Monitor
+from lass.solvers.base import Solver
 from lass.solvers.face import Face
 from lass.solvers.gradient import Gradient
 from lass.solvers.local import Local
 from lass.solvers.reduced import EXPLICIT, Reduced
 
-__all__ = [
-    "ADMM",
-    "Callback",
-    "Face",
-    "Gradient",
-    "Local",
-    "Reduced",
-    "Solver",
-    "Step",
-    "Monitor",
-    "named",
-    "pick",
-]
-
+#: a solver that stands here is tested against all that it declares, see ``tests/solvers/test_contract.py``
 METHODS: dict[str, type[Solver]] = {solver.name: solver for solver in (ADMM, Face, Gradient, Local, Reduced)}
 
 
 def named(method: str | Solver) -> Solver | None:
     """The solver called ``method``, or the solver given; None for "auto"."""
-    if method == "auto":
-        return None
     if isinstance(method, str):
-        if method not in METHODS:
+        if method != "auto" and method not in METHODS:
             known = ", ".join(repr(name) for name in ("auto", *sorted(METHODS)))
             raise ValueError(f"method must be one of {known}, or a solver; found {method!r}")
-        return METHODS[method]()
-    if isinstance(method, type) or not callable(getattr(method, "run", None)):
-        raise ValueError(f"method must be a name or have a method run(qp, Z, watch); found {method!r}")
+        return None if method == "auto" else METHODS[method]()
+    complete = all(hasattr(method, part) for part in ("name", "capabilities", "run"))
+    if isinstance(method, type) or not complete:
+        raise ValueError(
+            f"method must be a name, or a solver as lass.solvers.Solver has it; found {method!r}"
+        )
     return method
 
 
@@ -48,10 +36,10 @@ def pick(qp: QuadraticProgram, started: bool) -> tuple[Solver, str]:
     Factorising costs about F^2 / N operations, F the numbers that the factor will hold, from the
     depth of the graph (:func:`lass.model.linear_systems.fill`), and then some solves with the factor;
     conjugate gradients need some multiples of depth products, each 2 nnz K operations. With no more
-    informed rows than categories, a solve a row costs less than a few products.
+    labelled rows than categories, a solve a row costs less than a few products.
     """
     if qp.category_totals is not None:
-        return Face(), "category masses by their multipliers"
+        return Face(), "category totals by their multipliers"
     if not qp.convex:
         return Gradient(), "negative weights: plain descent to a stationary point"
     solver, why = _by_depth(qp)
@@ -62,18 +50,19 @@ def pick(qp: QuadraticProgram, started: bool) -> tuple[Solver, str]:
 
 def _by_depth(qp: QuadraticProgram) -> tuple[Solver, str]:
     N, K = qp.shape
-    silent = int(qp.harmonic.sum())
-    told = f"{N - silent:,} of {N:,} rows have a word of their own"
-    if qp.C is None and silent > N // 2 and isinstance(qp.operator, GraphOperator):
-        if N - silent <= min(K, EXPLICIT):
-            return Reduced(), f"{told}, no more than there are categories, so eliminating is cheap"
+    unlabelled = int(qp.harmonic.sum())
+    labelled = N - unlabelled
+    note = f"{labelled:,} of {N:,} rows are labelled"
+    if qp.C is None and unlabelled > N // 2 and isinstance(qp.operator, GraphOperator):
+        if labelled <= min(K, EXPLICIT):
+            return Reduced(), f"{note}, no more than there are categories, so eliminating is cheap"
         levels = qp.operator.depth
         # a formed Schur complement takes a solve a row, an applied one a solve a category and iteration
-        solves = N - silent if N - silent <= EXPLICIT else 50 * K
-        numbers = fill(silent, levels)
-        factorise = numbers**2 / silent + 4 * solves * numbers
+        solves = labelled if labelled <= EXPLICIT else 50 * K
+        numbers = fill(unlabelled, levels)
+        factorise = numbers**2 / unlabelled + 4 * solves * numbers
         iterate = 20 * levels * qp.operator.W.nnz * K
         if factorise < iterate:
-            return Reduced(), f"{told}; the graph is {levels} levels deep, so eliminating is cheap"
-        return Face(), f"{told}; the graph is only {levels} levels deep, so iterating is cheap"
-    return Face(), told
+            return Reduced(), f"{note}; the graph is {levels} levels deep, so eliminating is cheap"
+        return Face(), f"{note}; the graph is only {levels} levels deep, so iterating is cheap"
+    return Face(), note

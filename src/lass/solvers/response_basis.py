@@ -1,4 +1,4 @@
-"""How far told rows reach: with few words, everything else follows from the rows that have one."""
+"""Responses of all rows to a few: where few rows are labelled, everything else follows from those."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ CLOSE = 1e-7
 STEPS = 40
 
 
-def columns(
-    operator: GraphOperator, held: NDArray[np.bool_], sources: NDArray[np.intp], tol: float, most: int
+def responses(
+    operator: GraphOperator, held: NDArray[np.bool_], rows: NDArray[np.intp], tol: float, most: int
 ) -> tuple[Array, int]:
-    """The functions that are 1 at a source, 0 at other held rows, harmonic elsewhere; and steps taken.
+    """The functions that are 1 at one of ``rows``, 0 at other held rows, harmonic elsewhere; and steps taken.
 
     One function a row of what is returned. O(nnz(W)) a step; no column takes more than ``most``.
     """
-    out = np.empty((len(sources), len(held)))
+    out = np.empty((len(rows), len(held)))
     levels = _parts(operator.hierarchy(held))
-    work = len(sources) * STEPS * (operator.W.nnz + 10 * len(held))
-    arguments = (*operator.graph, held, *levels, sources.astype(np.int64), tol, most, out)
+    work = len(rows) * STEPS * (operator.W.nnz + 10 * len(held))
+    arguments = (*operator.graph, held, *levels, rows.astype(np.int64), tol, most, out)
     steps = over_rows(
-        kernels("single_columns").unit_responses, len(sources), work if len(sources) > 1 else 0, *arguments
+        kernels("single_columns").unit_responses, len(rows), work if len(rows) > 1 else 0, *arguments
     )
     return out, steps
 
@@ -47,11 +47,11 @@ def _parts(levels: Hierarchy) -> tuple[NDArray[np.generic], ...]:
 
 
 @dataclass(frozen=True)
-class Reaches:
-    """A basis of all Z that are harmonic but at some rows, and the graph that is left on those.
+class ResponseBasis:
+    """A basis of all Z that are harmonic except at some rows, and the graph that is left on those.
 
-    Each row of the basis belongs to one of ``rows``: it is 1 there, 0 at the rows before, and harmonic but
-    at ``rows``. One more row takes one more column. Never changed, only followed by a larger one.
+    Each row of the basis belongs to one of ``rows``: it is 1 there, 0 at the rows before, and harmonic
+    except at ``rows``. One more row takes one more column. Never changed, only followed by a larger one.
     """
 
     rows: NDArray[np.intp]
@@ -60,33 +60,33 @@ class Reaches:
     schur: Array  # what is left of the Laplacian when all other rows are eliminated
 
     @staticmethod
-    def of(operator: GraphOperator, rows: NDArray[np.intp]) -> tuple[Reaches, int]:
+    def of(operator: GraphOperator, rows: NDArray[np.intp]) -> tuple[ResponseBasis, int]:
         """The basis of some rows, and how many steps it took."""
         held = np.zeros(len(operator.diagonal), bool)
         held[rows] = True
-        basis, steps = columns(operator, held, rows, CLOSE, 10 * STEPS)
+        basis, steps = responses(operator, held, rows, CLOSE, 10 * STEPS)
         schur = np.diag(operator.diagonal[rows]) - (operator.W[rows] @ basis.T)
-        return Reaches(rows, (basis,), np.eye(len(rows)), (schur + schur.T) / 2), steps
+        return ResponseBasis(rows, (basis,), np.eye(len(rows)), (schur + schur.T) / 2), steps
 
-    def and_row(self, operator: GraphOperator, row: int) -> tuple[Reaches, int]:
+    def and_row(self, operator: GraphOperator, row: int) -> tuple[ResponseBasis, int]:
         """The same with one row more, and how many steps it took; one column."""
         held = np.zeros(len(operator.diagonal), bool)
         held[self.rows] = True
-        new, steps = columns(operator, held, np.array([row]), CLOSE, 10 * STEPS)
+        new, steps = responses(operator, held, np.array([row]), CLOSE, 10 * STEPS)
         rows = np.append(self.rows, row)
-        ties = operator.diagonal[rows] * new[0, rows] - operator.W[rows] @ new[0]
+        column = operator.diagonal[rows] * new[0, rows] - operator.W[rows] @ new[0]
         size = len(rows)
         schur = np.zeros((size, size))
         schur[:-1, :-1] = self.schur
-        schur[:-1, :-1] += np.outer(ties[:-1], ties[:-1]) / ties[-1]
-        schur[-1], schur[:, -1] = ties, ties
+        schur[:-1, :-1] += np.outer(column[:-1], column[:-1]) / column[-1]
+        schur[-1], schur[:, -1] = column, column
         seen = np.eye(size)
         seen[:-1, :-1] = self.seen
         seen[:-1, -1] = np.concatenate([block[:, row] for block in self.basis])
         blocks = [*self.basis, new]
         while len(blocks) > 1 and len(blocks[-1]) >= len(blocks[-2]):  # few blocks, and each is copied rarely
             blocks[-2:] = [np.concatenate(blocks[-2:])]
-        return Reaches(rows, tuple(blocks), seen, schur), steps
+        return ResponseBasis(rows, tuple(blocks), seen, schur), steps
 
     def extend(self, Z: Array) -> Array:
         """All rows from those of ``rows``."""
@@ -97,7 +97,16 @@ class Reaches:
         return np.asarray(sum(block.T @ some for block, some in pairs))
 
     def graph(self) -> tuple[sp.csr_array, Array]:
-        """Weights and diagonal of the graph that is left, which is tied to nothing else."""
+        """Weights and diagonal of the graph that is left, which has no edges to anything else."""
         weights = np.maximum(-self.schur, 0.0)
         np.fill_diagonal(weights, 0.0)
         return as_sparse(weights, "W"), weights.sum(axis=1)
+
+
+@dataclass
+class ResponseCache:
+    """The basis of one graph as far as it was needed, kept from one solve to the next."""
+
+    basis: ResponseBasis | None = None
+    #: steps, one column each, that solves with few labelled rows have taken without a basis
+    steps_without: int = 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 FORMAT = 1
 
 
-class State(NamedTuple):
+class DriverState(NamedTuple):
     """What the driver itself must remember: the rows are in the files of the workers."""
 
     iteration: int
@@ -31,12 +31,12 @@ class Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = self.folder / "checkpoint.json"
 
-    def read(self, problem: dict[str, Any]) -> State | None:
+    def read(self, problem: dict[str, Any]) -> DriverState | None:
         """The state to go on from, if there is one; it must be one of the same problem."""
         try:
             found = json.loads(self.path.read_text(encoding="utf-8"))
             same = found["format"] == FORMAT and found["problem"] == problem
-            state = State(int(found["iteration"]), float(found["momentum"]))
+            state = DriverState(int(found["iteration"]), float(found["momentum"]))
         except FileNotFoundError:
             return None
         except (LookupError, TypeError, ValueError) as error:
@@ -48,7 +48,7 @@ class Checkpoint:
             )
         return state
 
-    def write(self, problem: dict[str, Any], state: State) -> None:
+    def write(self, problem: dict[str, Any], state: DriverState) -> None:
         """Name a state that all workers have written."""
         content = json.dumps({"format": FORMAT, "problem": problem, **state._asdict()})
         draft = self.path.with_name(f".{self.path.name}.{os.urandom(8).hex()}")

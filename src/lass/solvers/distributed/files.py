@@ -7,19 +7,18 @@ each partition one file, ``part-00000.parquet`` and so on, in
 folder         columns                                 one line for each
 =============  ======================================  ==================================================
 nodes          item                                    item of the partition
-edges          item, other, home, weight               tie of such an item; home: the partition of other
-affinities     item, category, value                   word about such an item
+edges          item, other, home, weight               edge of such an item; home: the partition of other
+affinities     item, category, value                   affinity of such an item
 features       item, features (list of numbers)        item, where :func:`knn_parquet` makes the edges
 assignments    item, category, share                   share > 0 in an answer
 =============  ======================================  ==================================================
 
-Items are numbered across all partitions; ties stand in the files of both their items.
+Items are numbered across all partitions; edges stand in the files of both their items.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -29,10 +28,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lass.model.atomic import atomic_path
+from lass.model.checks import install_hint
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.solvers.distributed.partitioning import as_labels, check_parts, partition
-from lass.solvers.distributed.parts import Items, Part, Ties, Words, assemble, split
+from lass.solvers.distributed.parts import AffinityList, EdgeList, Items, Part, assemble, split
 
 FORMAT = 1
 EDGES = {"item": np.int64, "other": np.int64, "home": np.int64, "weight": np.float64}
@@ -42,7 +43,7 @@ BLOCK = 2**22
 
 
 @dataclass(frozen=True)
-class Stored:
+class PartFiles:
     """Where the lists of a partition are."""
 
     folder: str
@@ -60,7 +61,7 @@ def parquet() -> tuple[Any, Any]:
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
-        raise ImportError("Parquet needs the package pyarrow: pip install 'lass[files]'") from None
+        raise ImportError(f"Parquet needs the package pyarrow: {install_hint('files')}") from None
 
 
 def write_parquet(W: Any, G: Any, folder: str | Path, parts: Any) -> None:
@@ -88,10 +89,10 @@ def write_parquet(W: Any, G: Any, folder: str | Path, parts: Any) -> None:
     problem = Problem(W, G, 1.0)
     labels, count = as_labels(parts, problem.N, "parts", lambda count: partition(problem.W, count))
     folder = new_problem(folder)
-    for number, (items, ties, words) in enumerate(split(problem.W, problem.G, labels, count)):
+    for number, (items, edges, affinities) in enumerate(split(problem.W, problem.G, labels, count)):
         write_table(part_path(folder, "nodes", number), {"item": items})
-        write_table(part_path(folder, "edges", number), ties._asdict())
-        write_table(part_path(folder, "affinities", number), words._asdict())
+        write_table(part_path(folder, "edges", number), edges._asdict())
+        write_table(part_path(folder, "affinities", number), affinities._asdict())
     write_description(folder, count, problem.K)
 
 
@@ -129,16 +130,16 @@ def read_description(folder: str | Path) -> tuple[int, int]:
     return int(found["parts"]), int(found["categories"])
 
 
-def read_part(stored: Stored) -> Part:
+def read_part(stored: PartFiles) -> Part:
     """The rows of a partition from its three files."""
     items = read_table(part_path(stored.folder, "nodes", stored.number), {"item": np.int64})["item"]
-    ties = Ties(**read_table(part_path(stored.folder, "edges", stored.number), EDGES))
-    words = Words(**read_table(part_path(stored.folder, "affinities", stored.number), AFFINITIES))
-    return assemble(stored.number, stored.categories, items, ties, words)
+    edges = EdgeList(**read_table(part_path(stored.folder, "edges", stored.number), EDGES))
+    affinities = AffinityList(**read_table(part_path(stored.folder, "affinities", stored.number), AFFINITIES))
+    return assemble(stored.number, stored.categories, items, edges, affinities)
 
 
 def write_table(path: Path, columns: dict[str, Any]) -> None:
-    """Put columns into a new file and only then into the place of the old one."""
+    """Put columns into a file, whole or not at all."""
     arrow, _ = parquet()
     write_tables(path, arrow.table(columns).schema, iter([columns]))
 
@@ -147,15 +148,9 @@ def write_tables(path: Path, schema: Any, blocks: Iterator[dict[str, Any]]) -> N
     """The same for columns that come in blocks, one row group each."""
     arrow, files = parquet()
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-    try:
-        with files.ParquetWriter(draft, schema) as writer:
-            for block in blocks:
-                writer.write_table(arrow.table(block, schema=schema))
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    with atomic_path(path) as draft, files.ParquetWriter(draft, schema) as writer:
+        for block in blocks:
+            writer.write_table(arrow.table(block, schema=schema))
 
 
 def read_table(path: Path, columns: dict[str, Any]) -> dict[str, NDArray[Any]]:

@@ -7,19 +7,19 @@ import torch
 from numpy.typing import NDArray
 
 from lass.model.quadratic_program import Array
+from lass.solvers.distributed.part_arrays import Places, Sums, degrees
 from lass.solvers.distributed.parts import Part
-from lass.solvers.distributed.rows import Places, Sums, degrees
-from lass.solvers.gpu.arrays import Arrays, Layout
+from lass.solvers.gpu.batch import Batch, Layout
 from lass.solvers.gpu.descent import loops
-from lass.solvers.gpu.memory import chosen
-from lass.solvers.gpu.torch_twin import half_gradient
+from lass.solvers.gpu.placement import checked_device
+from lass.solvers.gpu.torch_kernels import half_gradient
 
 
-class DeviceRows:
+class DeviceArrays:
     """Rows of Z and Y on a device, own rows first; border rows cross to the host and back."""
 
     def __init__(self, part: Part, lam: float, device: str) -> None:
-        self.place, self.own = chosen(device), len(part.items)
+        self.place, self.own = checked_device(device), len(part.items)
         self.work, self.size = loops(self.place), part.categories
         layout = Layout(self.own, 1, part.categories)
         diagonal, inverse = degrees(part)
@@ -27,7 +27,7 @@ class DeviceRows:
         pointers, columns, weights = part.graph
         graph = (self._tensor(pointers), self._tensor(columns), self._tensor(weights), self._tensor(diagonal))
         linear = (self._tensor(starts), self._tensor(where), self._tensor(values / (2.0 * lam)))
-        self.fixed = Arrays(layout, graph, self._tensor(inverse), linear, dense=False)
+        self.fixed = Batch(layout, graph, self._tensor(inverse), linear, dense=False)
         shape = (part.size, 1, layout.width)
         self.tensors = {
             name: torch.zeros(shape, dtype=torch.float64, device=self.place) for name in ("Z", "Y", "next")

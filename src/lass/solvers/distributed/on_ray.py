@@ -9,9 +9,10 @@ from importlib import import_module
 from typing import Any
 
 from lass.kernels.threads import thread_count
-from lass.solvers.distributed.files import Stored
+from lass.model.checks import install_hint
+from lass.solvers.distributed.files import PartFiles
 from lass.solvers.distributed.parts import Part
-from lass.solvers.distributed.transport import LostError
+from lass.solvers.distributed.transport import WorkerLostError
 from lass.solvers.distributed.worker import Worker
 
 #: bytes of shared memory of a cluster that is started here; border rows are all that lives in it
@@ -23,7 +24,7 @@ PATIENCE = 5.0
 class Actor(Worker):
     """A worker in a process of its own, which keeps to the processors it was given."""
 
-    def __init__(self, source: Part | Stored, lam: float, device: str | None, threads: int) -> None:
+    def __init__(self, source: Part | PartFiles, lam: float, device: str | None, threads: int) -> None:
         os.environ["LASS_NUM_THREADS"] = str(threads)
         super().__init__(source, lam, device)
 
@@ -47,7 +48,7 @@ class OnRay:
         try:
             self.ray = ray = import_module("ray")
         except ImportError:
-            raise ImportError("transport='ray' needs the package ray: pip install 'lass[ray]'") from None
+            raise ImportError(f"transport='ray' needs the package ray: {install_hint('ray')}") from None
         self.losses = tuple(
             getattr(ray.exceptions, name)
             for name in ("RayActorError", "ObjectLostError", "WorkerCrashedError", "NodeDiedError")
@@ -68,30 +69,30 @@ class OnRay:
             except ConnectionError as error:
                 raise ValueError(f"address={address!r} leads to no Ray cluster ({error})") from None
         self.actors: list[Any] = []
-        rooms = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
-        if sum(rooms) < partitions:
+        processors = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
+        if sum(processors) < partitions:
             self.close()
             raise ValueError(
-                f"partitions must be at most the {sum(rooms)} processors of the cluster; found {partitions}. "
-                "Use fewer, or add nodes"
+                f"partitions must be at most the {sum(processors)} processors of the cluster; found "
+                f"{partitions}. Use fewer, or add nodes"
             )
-        self.threads, self.device = threads_each(rooms, partitions), device
+        self.threads, self.device = threads_each(processors, partitions), device
         gpus = sum(node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"])
         #: workers share GPUs where there are more of them
         self.gpus = min(1.0, gpus / partitions) if device is not None and device.startswith("cuda") else 0.0
-        self.together = len(rooms) == 1
+        self.together = len(processors) == 1
 
-    def launch(self, sources: Sequence[Part | Stored], lam: float) -> None:
+    def launch(self, parts: Sequence[Part | PartFiles], lam: float) -> None:
         """Start an actor a partition; rows in memory are kept in the cluster for those that come later."""
-        self.sources = [source if isinstance(source, Stored) else self.ray.put(source) for source in sources]
+        self.parts = [source if isinstance(source, PartFiles) else self.ray.put(source) for source in parts]
         self.lam = lam
         self.remote = self.ray.remote(
             num_cpus=1, num_gpus=self.gpus, max_restarts=0, scheduling_strategy="SPREAD"
         )(self.worker)
-        self.actors = [self._start(number) for number in range(len(sources))]
+        self.actors = [self._start(number) for number in range(len(parts))]
 
     def _start(self, number: int) -> Any:
-        return self.remote.remote(self.sources[number], self.lam, self.device, self.threads)
+        return self.remote.remote(self.parts[number], self.lam, self.device, self.threads)
 
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1) -> list[Any]:
         """Send the call; Ray brings the arguments to the actor."""
@@ -105,21 +106,21 @@ class OnRay:
         try:
             return list(self.ray.get(list(references)))
         except self.ray.exceptions.RayError as error:
-            raise self._told(error) from error
+            raise self._cause(error) from error
 
-    def _told(self, error: BaseException) -> BaseException:
+    def _cause(self, error: BaseException) -> BaseException:
         """A loss, or what a worker itself raised."""
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, self.losses):
-                return LostError(str(error).splitlines()[0])
+                return WorkerLostError(str(error).splitlines()[0])
             inner = getattr(cause, "cause", None)
             if inner is None:
                 return cause
             cause = inner
         return error
 
-    def revive(self) -> list[int]:
+    def replace_lost(self) -> list[int]:
         """Replace the actors that do not answer."""
         asked = [actor.place.remote() for actor in self.actors]
         gone = []
@@ -159,7 +160,7 @@ def _check_reachable(address: str | None) -> None:
         ) from None
 
 
-def threads_each(rooms: Sequence[int], partitions: int) -> int:
+def threads_each(processors: Sequence[int], partitions: int) -> int:
     """The most threads a worker can have so that all workers fit on nodes with so many processors.
 
     Examples
@@ -170,5 +171,7 @@ def threads_each(rooms: Sequence[int], partitions: int) -> int:
     1
     """
     return max(
-        count for count in range(1, max(rooms) + 1) if sum(room // count for room in rooms) >= partitions
+        count
+        for count in range(1, max(processors) + 1)
+        if sum(room // count for room in processors) >= partitions
     )

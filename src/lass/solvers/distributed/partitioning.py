@@ -1,4 +1,4 @@
-"""Which item goes to which partition: few ties cut, about the same work in each."""
+"""Which item goes to which partition: few edges cut, about the same work in each."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FEW = 10
 
 
 def partition(W: Any, parts: int) -> Labels:
-    """The partition of each item, from 0 to ``parts - 1``, so that few ties are cut.
+    """The partition of each item, from 0 to ``parts - 1``, so that few edges are cut.
 
     METIS where the package pymetis is installed. Otherwise items are taken in the
     order of breadth-first levels (reverse Cuthill-McKee), which keeps neighbours
-    together, and cut into stretches with the same number of ties. The work of an
-    item is its ties and itself. Needs the whole graph, O(nnz) memory.
+    together, and cut into stretches with the same number of edges. The work of an
+    item is its edges and itself. Needs the whole graph, O(nnz) memory.
 
     Examples
     --------

@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lass.solvers.distributed.files import Stored
+from lass.solvers.distributed.files import PartFiles
 from lass.solvers.distributed.parts import Part
 from lass.solvers.distributed.worker import Worker
 
 
-class LostError(Exception):
+class WorkerLostError(Exception):
     """A worker, or something only it held, is gone."""
 
 
@@ -27,7 +27,7 @@ class Transport(Protocol):
     #: all workers share their memory: border rows need to be written once for all neighbours
     together: bool
 
-    def launch(self, sources: Sequence[Part | Stored], lam: float) -> None:
+    def launch(self, parts: Sequence[Part | PartFiles], lam: float) -> None:
         """Start one worker a partition."""
         ...
 
@@ -39,7 +39,7 @@ class Transport(Protocol):
         """Wait for results; raises :class:`LostError` where they will never come."""
         ...
 
-    def revive(self) -> list[int]:
+    def replace_lost(self) -> list[int]:
         """Replace the workers that are gone by new ones; returns which."""
         ...
 
@@ -52,7 +52,7 @@ class Transport(Protocol):
         ...
 
 
-class Local:
+class InProcess:
     """All workers in this process, one after the other: for tests, and to see what a cluster would do."""
 
     name = "local"
@@ -61,17 +61,19 @@ class Local:
         self.together, self.device = together, device
         self.workers: list[Worker | None] = []
 
-    def launch(self, sources: Sequence[Part | Stored], lam: float) -> None:
+    def launch(self, parts: Sequence[Part | PartFiles], lam: float) -> None:
         """Make all workers."""
-        self.sources, self.lam = list(sources), lam
-        self.workers = [Worker(source, lam, self.device) for source in sources]
+        self.parts, self.lam = list(parts), lam
+        self.workers = [Worker(source, lam, self.device) for source in parts]
 
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1) -> list[Any]:
         """Run the method now; results stand for themselves, those of a lost worker for the loss."""
         worker = self.workers[number]
-        lost = [given for given in arguments if isinstance(given, LostError)]
+        lost = [given for given in arguments if isinstance(given, WorkerLostError)]
         if worker is None or lost:
-            return [lost[0] if lost else LostError(f"the worker of partition {number} is gone")] * returns
+            return [
+                lost[0] if lost else WorkerLostError(f"the worker of partition {number} is gone")
+            ] * returns
         result = getattr(worker, method)(*arguments)
         if returns == 1:
             return [result]
@@ -81,7 +83,7 @@ class Local:
     def get(self, references: Sequence[Any]) -> list[Any]:
         """The results themselves."""
         for result in references:
-            if isinstance(result, LostError):
+            if isinstance(result, WorkerLostError):
                 raise result
         return list(references)
 
@@ -89,11 +91,11 @@ class Local:
         """Lose a worker with everything it holds."""
         self.workers[number] = None
 
-    def revive(self) -> list[int]:
+    def replace_lost(self) -> list[int]:
         """Make lost workers anew."""
         gone = [number for number, worker in enumerate(self.workers) if worker is None]
         for number in gone:
-            self.workers[number] = Worker(self.sources[number], self.lam, self.device)
+            self.workers[number] = Worker(self.parts[number], self.lam, self.device)
         return gone
 
     def map(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:

@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from lass.model.files import read, write
 from lass.model.quadratic_program import Array, largest, row_ranges
-from lass.solvers.distributed.files import Stored, read_part, write_assignments
+from lass.solvers.distributed.files import PartFiles, read_part, write_assignments
+from lass.solvers.distributed.part_arrays import HostArrays, PartArrays, Sums, degrees
 from lass.solvers.distributed.parts import Border, Items, Part
-from lass.solvers.distributed.rows import HostRows, Rows, Sums, degrees
 
 
-class Outline(NamedTuple):
+class PartSummary(NamedTuple):
     """What the driver must know of a partition before the first iteration: a few numbers."""
 
     items: int
-    ties: int
-    words: int
+    edges: int
+    affinities: int
     stake: float  # the sum of the ranges of the affinities
-    tied_stake: float  # the same for the items with neighbours: the others need no iterations
+    connected_stake: float  # the same for the items with neighbours: the others need no iterations
     degrees: float  # the sum of the degrees
     checksum: float  # changes with any affinity
     borders: dict[int, Border]
@@ -36,10 +36,10 @@ class Worker:
     the rows live there, else in the memory of this process.
     """
 
-    def __init__(self, source: Part | Stored, lam: float, device: str | None = None) -> None:
+    def __init__(self, source: Part | PartFiles, lam: float, device: str | None = None) -> None:
         self.source, self.lam, self.device = source, lam, device
 
-    def load(self) -> Outline:
+    def load(self) -> PartSummary:
         """Make the rows ready, if they are not yet; returns a few numbers about them."""
         if not hasattr(self, "part"):
             part = self.source if isinstance(self.source, Part) else read_part(self.source)
@@ -48,23 +48,23 @@ class Worker:
             #: where the halo stands among all border rows of each neighbour, once those are known
             self.picked: list[NDArray[np.int64]] | None = None
             self.part = part
-            self.outline = self._outline()
-        return self.outline
+            self.summary = self._summary()
+        return self.summary
 
-    def _rows_of(self, part: Part) -> Rows:
+    def _rows_of(self, part: Part) -> PartArrays:
         if self.device is None:
-            return HostRows(part, self.lam)
-        from lass.solvers.distributed.on_device import DeviceRows  # torch is heavy, and wanted by few
+            return HostArrays(part, self.lam)
+        from lass.solvers.distributed.on_device import DeviceArrays  # torch is heavy, and wanted by few
 
-        return DeviceRows(part, self.lam, self.device)
+        return DeviceArrays(part, self.lam, self.device)
 
-    def _outline(self) -> Outline:
+    def _summary(self) -> PartSummary:
         part = self.part
         diagonal, _ = degrees(part)
         ranges = row_ranges(part.affinities())
         starts, where, values = part.linear
         items = np.repeat(part.items, np.diff(starts)) % 9973 + 1.0
-        return Outline(
+        return PartSummary(
             len(part.items), len(part.graph[1]), len(values), float(ranges.sum()),
             float(ranges[diagonal > 0].sum()), float(diagonal.sum()),
             float((values * items) @ (where + 1.0)), part.borders,
@@ -80,7 +80,7 @@ class Worker:
         That is less work where blocks lie in memory that all workers share, and more
         to carry where they do not. ``borders`` are the items of the neighbours' border rows.
         """
-        pairs = zip(borders, self.part.strangers.values(), strict=True)
+        pairs = zip(borders, self.part.halo_items.values(), strict=True)
         self.picked = [np.searchsorted(border, items) for border, items in pairs]
 
     def begin(self) -> Any:
@@ -144,7 +144,7 @@ class Worker:
         """The value and the border rows, one block (a neighbour); the value alone where there is none."""
         if self.picked:
             return value, self.numbers.take(name, slice(self.part.inner, len(self.part.items)))
-        blocks = [self.numbers.take(name, shown) for shown in self.part.shown.values()]
+        blocks = [self.numbers.take(name, border_rows) for border_rows in self.part.border_rows.values()]
         return (value, *blocks) if blocks else value
 
     def _receive(self, name: str, halo: tuple[Array, ...]) -> None:

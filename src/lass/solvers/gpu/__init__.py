@@ -1,11 +1,12 @@
-"""The same problems on a GPU, with the same certificate: ``pip install "lass[gpu]"``."""
+"""The same problems on a GPU, with the same certificate."""
+
+import lazy_loader
+
+from lass.model.checks import install_hint
 
 try:
     import torch  # noqa: F401
 except ImportError as missing:
-    raise ImportError("lass.solvers.gpu needs torch and triton: pip install 'lass[gpu]'") from missing
+    raise ImportError(f"lass.solvers.gpu needs torch and triton: {install_hint('gpu')}") from missing
 
-from lass.solvers.gpu.search import knn_graph
-from lass.solvers.gpu.solving import Device, solve, solve_many
-
-__all__ = ["Device", "knn_graph", "solve", "solve_many"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

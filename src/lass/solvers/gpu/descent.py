@@ -7,8 +7,8 @@ from types import ModuleType
 
 import torch
 
-from lass.solvers import Monitor
-from lass.solvers.gpu.arrays import Arrays
+from lass.solvers.gpu.batch import Batch
+from lass.solvers.monitor import Monitor
 
 #: iterations between two certificates
 EVERY = 20
@@ -22,12 +22,12 @@ CACHE = 2**25
 def loops(device: torch.device) -> ModuleType:
     """The loops for tensors of a device: one Triton kernel each, or plain torch on a processor."""
     return import_module(
-        "lass.solvers.gpu.kernels" if device.type == "cuda" else "lass.solvers.gpu.torch_twin"
+        "lass.solvers.gpu.triton_kernels" if device.type == "cuda" else "lass.solvers.gpu.torch_kernels"
     )
 
 
-def descend(arrays: Arrays, Z: torch.Tensor, monitors: list[Monitor]) -> torch.Tensor:
-    """Improve the points of all problems of a batch until their watches say stop.
+def descend(arrays: Batch, Z: torch.Tensor, monitors: list[Monitor]) -> torch.Tensor:
+    """Improve the points of all problems of a batch until their monitors stop them.
 
     ``Z`` is in single precision, the result in double; rows are projected once more there, and the
     gaps that decide are those of the result. After the first iterations rows are put in the order
@@ -53,7 +53,7 @@ class Stage:
     """Iterations in one precision: ``fine`` certifies, ``rough`` moves."""
 
     def __init__(
-        self, work: ModuleType, fine: Arrays, rough: Arrays, Z: torch.Tensor, monitors: list[Monitor]
+        self, work: ModuleType, fine: Batch, rough: Batch, Z: torch.Tensor, monitors: list[Monitor]
     ) -> None:
         self.work, self.fine, self.rough, self.Z, self.monitors = work, fine, rough, Z, monitors
         batch, programs = fine.layout.batch, fine.layout.programs

@@ -5,39 +5,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
 from lass.model.problem import Problem
-from lass.model.quadratic_program import Array, QuadraticProgram
+from lass.model.quadratic_program import QuadraticProgram
 from lass.model.reduction import Reduction, reduce
-from lass.solvers import Callback, Monitor
-from lass.solvers.gpu.arrays import layout_of, padded, unpadded, upload
-from lass.solvers.gpu.descent import descend
-from lass.solvers.gpu.memory import chosen, fitting, on_host
+from lass.solvers.capabilities import require
+from lass.solvers.gpu.device import Device, run_together
+from lass.solvers.gpu.placement import checked_device, on_host
+from lass.solvers.monitor import Callback, Monitor
 from lass.solvers.solution import Solution
-from lass.solvers.solution import solve as solve_on
-
-
-@dataclass(frozen=True)
-class Device:
-    """Accelerated projected gradient where graph, words and assignments stay on the device.
-
-    Iterations are in single precision until the gap is small enough or falls no more, then in double;
-    gaps are in double precision throughout. Memory: 24 bytes an entry of Z, 16 a tie.
-    """
-
-    device: str = "cuda"
-    name: ClassVar[str] = "gpu"
-    supports_category_totals: ClassVar[bool] = False
-
-    def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor) -> Array:
-        """Improve Z until the watch says stop."""
-        return _run([qp], [Z], [monitor], chosen(self.device))[0]
+from lass.solvers.solving import solve as solve_anywhere
 
 
 def solve(
@@ -74,10 +56,9 @@ def solve(
            [0.5, 0.5],
            [0. , 1. ]])
     """
-    method = Device(str(chosen(device)))
-    return solve_on(
-        on_host(W), on_host(G), lam, method=method, tol=tol, max_iter=max_iter, start=start,
-        callback=callback, **options,
+    return solve_anywhere(
+        on_host(W), on_host(G), lam, tol=tol, max_iter=max_iter, start=start, callback=callback,
+        device=str(device), **options,
     )  # fmt: skip
 
 
@@ -101,7 +82,7 @@ def solve_many(
     >>> [sol.Z[1].round(3).tolist() for sol in path]
     [[0.0, 1.0], [0.875, 0.125]]
     """
-    began, place = time.perf_counter(), chosen(device)
+    began, place = time.perf_counter(), checked_device(device)
     problems = list(problems)
     _check_same_graph(problems)
     monitors = [Monitor(max_iter=max_iter, began=began) for _ in problems]
@@ -114,21 +95,23 @@ def solve_many(
             [problems[i] for i in members], [reductions[i] for i in members], [monitors[i] for i in members],
             tol, place,
         )  # fmt: skip
-    return [
+    solutions = [
         Solution(
             problem=problem, Z=reduction.Z, tol=tol, method="; ".join(reduction.notes),
             n_iter=monitor.iterations, seconds=time.perf_counter() - began, history=monitor.history,
             solver=Device(str(place)),
-        )._warn()
+        )
         for problem, reduction, monitor in zip(problems, reductions, monitors, strict=True)
     ]  # fmt: skip
+    for solution in solutions:
+        solution.warn(stacklevel=3)
+    return solutions
 
 
 def _check_same_graph(problems: list[Problem]) -> None:
     for i, problem in enumerate(problems):
         first = problems[0]
-        if problem.category_totals is not None:
-            raise ValueError(f"problems[{i}] has a prior, which a device cannot hold; use lass.solve")
+        require(f"solve_many on a device (problems[{i}])", Device.capabilities, problem)
         same = problem.W is first.W or (problem.W.shape == first.W.shape and (problem.W != first.W).nnz == 0)
         if not same or problem.K != first.K or not np.array_equal(problem.diagonal, first.diagonal):
             raise ValueError(
@@ -146,12 +129,12 @@ def _solve_alike(
     gaps = [[_gap(piece.qp) if several else 0.0 for piece in reduction.pieces] for reduction in reductions]
     for number in range(len(reductions[0].pieces)):
         pieces = [reduction.pieces[number] for reduction in reductions]
-        cores = [piece.qp for piece in pieces]
-        for i, (problem, qp, monitor) in enumerate(zip(problems, cores, monitors, strict=True)):
+        qps = [piece.qp for piece in pieces]
+        for i, (problem, qp, monitor) in enumerate(zip(problems, qps, monitors, strict=True)):
             scale = 2.0 * (problem.lam if math.isfinite(problem.lam) else 1.0)
             elsewhere = scale * (sum(gaps[i]) - gaps[i][number])
             monitor.begin(scale, max(tol * qp.stake, qp.rounding), elsewhere)
-        solved = _run(cores, [qp.vertex() for qp in cores], monitors, device)
+        solved = run_together(qps, [qp.vertex() for qp in qps], monitors, device)
         for i, (reduction, piece, part) in enumerate(zip(reductions, pieces, solved, strict=True)):
             reduction.Z[piece.rows] = part
             reduction.notes.append(f"gpu ({len(problems)} problems together)")
@@ -162,20 +145,3 @@ def _gap(qp: QuadraticProgram) -> float:
     """The gap where a piece starts, for the history of the others."""
     Z = qp.vertex()
     return qp.certify(Z, qp.apply(Z, np.empty_like(Z))).gap
-
-
-def _run(
-    cores: list[QuadraticProgram], points: list[Array], monitors: list[Monitor], device: torch.device
-) -> list[Array]:
-    """Solve cores with one graph, as many at a time as fit."""
-    for qp in cores:
-        if qp.C is not None or not qp.convex:
-            what = "negative weights" if qp.C is None else "category_graph"
-            raise ValueError(f"a device takes no {what}; use lass.solve without a device")
-    answers: list[Array] = []
-    for batch in fitting(cores, device):
-        part = slice(len(answers), len(answers) + len(batch))
-        layout = layout_of(batch)
-        Z = padded(layout, points[part], device, torch.float32)
-        answers += unpadded(layout, descend(upload(batch, device), Z, monitors[part]))
-    return answers

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lass.kernels.threads import over_rows
 from lass.model.quadratic_program import Array
-from lass.solvers.sparse.assignments import SparseAssignments
+from lass.solvers.sparse.storage import SparseAssignments
 
 #: how much longer than last time rows may come out before a kernel has to be run again
 SLACK = 1.25
@@ -19,18 +19,18 @@ SLACK = 1.25
 LEAST = 4
 
 
-class Rows:
+class RowBuffers:
     """Rows written by a kernel; those of one slice of rows lie one after the other."""
 
     def __init__(self, count: int) -> None:
         self.begins, self.ends = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        self.names, self.values = np.empty(0, np.int32), np.empty(0)
+        self.columns, self.values = np.empty(0, np.int32), np.empty(0)
         self.background: Array = np.zeros(count)
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """What the kernels read and write."""
-        return self.begins, self.ends, self.names, self.values, self.background
+        return self.begins, self.ends, self.columns, self.values, self.background
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -48,9 +48,9 @@ class Rows:
         while True:
             room = np.zeros(len(lengths) + 1, np.int64)
             np.cumsum((slack * (lengths + LEAST)).astype(np.int64), out=room[1:])
-            if room[-1] > len(self.names) or 2 * room[-1] < len(self.names):
-                self.names, self.values = np.empty(0, np.int32), np.empty(0)  # free before taking
-                self.names, self.values = np.empty(room[-1], np.int32), np.empty(room[-1])
+            if room[-1] > len(self.columns) or 2 * room[-1] < len(self.columns):
+                self.columns, self.values = np.empty(0, np.int32), np.empty(0)  # free before taking
+                self.columns, self.values = np.empty(room[-1], np.int32), np.empty(room[-1])
             undone, measured = over_rows(kernel, len(lengths), work, *arguments, room, *self.arrays)
             if not undone:
                 return float(measured)
@@ -62,5 +62,5 @@ class Rows:
         pointers = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=pointers[1:])
         at = np.arange(pointers[-1]) + np.repeat(self.begins - pointers[:-1], lengths)
-        stored = sp.csr_array((self.values[at], self.names[at], pointers), shape=(len(lengths), size))
+        stored = sp.csr_array((self.values[at], self.columns[at], pointers), shape=(len(lengths), size))
         return SparseAssignments(stored, self.background.copy())

@@ -1,4 +1,4 @@
-"""The driver: it says what comes next, adds up a few numbers a worker, and replaces workers that die."""
+"""The driver: it decides what comes next, adds up a few numbers a worker, and replaces workers that die."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from lass.solvers import Gradient, Monitor
-from lass.solvers.distributed.checkpoints import Checkpoint, State
-from lass.solvers.distributed.files import Stored
+from lass.solvers.distributed.checkpoints import Checkpoint, DriverState
+from lass.solvers.distributed.files import PartFiles
+from lass.solvers.distributed.part_arrays import Sums
 from lass.solvers.distributed.parts import Part, check_borders
-from lass.solvers.distributed.rows import Sums
-from lass.solvers.distributed.transport import LostError, Transport
-from lass.solvers.distributed.worker import Outline
+from lass.solvers.distributed.transport import Transport, WorkerLostError
+from lass.solvers.distributed.worker import PartSummary
+from lass.solvers.gradient import Gradient
+from lass.solvers.monitor import Monitor
 
 logger = logging.getLogger("lass")
 Thing = TypeVar("Thing")
@@ -21,7 +22,7 @@ Thing = TypeVar("Thing")
 PATIENCE = 5
 
 
-class Engine:
+class Driver:
     """Runs the accelerated projected gradient method on partitions.
 
     Iterates are those of ``lass.solve(..., method="gradient")`` on one machine up to
@@ -39,26 +40,28 @@ class Engine:
         self.momentum = 1.0
         self.sums = Sums(0.0, 0.0, 0.0)
         self.rounds = self.lost = self.lost_in_a_row = 0
-        self.saved = State(0, 1.0)
+        self.saved = DriverState(0, 1.0)
 
-    def prepare(self, sources: Sequence[Part | Stored]) -> None:
+    def prepare(self, parts: Sequence[Part | PartFiles]) -> None:
         """Start the workers and learn what they hold."""
-        self.transport.launch(sources, self.lam)
-        self.numbers = range(len(sources))
-        outlines: list[Outline] = self._patiently(lambda: self._ask("load"))
-        borders = [outline.borders for outline in outlines]
+        self.transport.launch(parts, self.lam)
+        self.numbers = range(len(parts))
+        summaries: list[PartSummary] = self._with_retries(lambda: self._ask("load"))
+        borders = [summary.borders for summary in summaries]
         check_borders(borders)
         self.neighbours = [list(border) for border in borders]
-        self.items = sum(outline.items for outline in outlines)
-        self.stake = sum(outline.stake for outline in outlines)
-        self.tied_stake = sum(outline.tied_stake for outline in outlines)
-        rounding = 1e-16 * (2.0 * sum(outline.degrees for outline in outlines) + self.tied_stake / self._unit)
-        self.monitor.begin(self._unit, max(self.tol * self.tied_stake / self._unit, rounding), 0.0)
+        self.items = sum(summary.items for summary in summaries)
+        self.stake = sum(summary.stake for summary in summaries)
+        self.connected_stake = sum(summary.connected_stake for summary in summaries)
+        rounding = 1e-16 * (
+            2.0 * sum(summary.degrees for summary in summaries) + self.connected_stake / self._unit
+        )
+        self.monitor.begin(self._unit, max(self.tol * self.connected_stake / self._unit, rounding), 0.0)
         self.problem = {
             "lam": self.lam,
             "partitions": [
-                [outline.items, outline.ties, outline.words, outline.degrees, outline.checksum]
-                for outline in outlines
+                [summary.items, summary.edges, summary.affinities, summary.degrees, summary.checksum]
+                for summary in summaries
             ],
         }
         if self.checkpoint is not None:
@@ -80,7 +83,7 @@ class Engine:
         return self._unit * (0.5 * self.sums.quadratic - self.sums.linear)
 
     def run(self, deliver: Callable[[], Thing]) -> Thing:
-        """Iterate until the watch says stop, then deliver; whatever is lost on the way is done again."""
+        """Iterate until the monitor stops it, then deliver; whatever is lost on the way is done again."""
 
         def attempt() -> Thing:
             self._return_to_saved()
@@ -89,11 +92,11 @@ class Engine:
                 self._advance()
             return deliver()
 
-        answer = self._patiently(attempt)
+        answer = self._with_retries(attempt)
         if self.checkpoint is not None and self.sums.gap <= self.monitor.target:
             self.checkpoint.clear()
             folder = str(self.checkpoint.folder)
-            self._patiently(lambda: self._forget(folder))
+            self._with_retries(lambda: self._forget(folder))
         return answer
 
     def _forget(self, folder: str) -> None:
@@ -101,19 +104,19 @@ class Engine:
         self._ask("load")
         self._ask("forget", folder, None)
 
-    def _patiently(self, attempt: Callable[[], Thing]) -> Thing:
+    def _with_retries(self, attempt: Callable[[], Thing]) -> Thing:
         """Try until nothing is lost on the way."""
         while True:
             try:
                 return attempt()
-            except LostError as loss:
+            except WorkerLostError as loss:
                 self.lost_in_a_row += 1
                 if self.lost_in_a_row > PATIENCE:
                     raise RuntimeError(
                         f"workers were lost {self.lost_in_a_row} times since iteration "
-                        f"{self.watch.iterations} without progress; the last time: {loss}"
+                        f"{self.monitor.iterations} without progress; the last time: {loss}"
                     ) from loss
-                gone = self.transport.revive()
+                gone = self.transport.replace_lost()
                 self.lost += len(gone)
                 logger.warning(
                     "workers of partitions %s were lost and replaced; back to iteration %d (%s)",
@@ -169,20 +172,21 @@ class Engine:
 
     def _check(self) -> bool:
         """Certify Z with three sums; True when it is good enough, or nothing more can be done."""
-        shown = self._rows("show")
+        border_rows = self._rows("show")
         called = [
-            self.transport.call(number, "certify", *self._halo(number, shown))[0] for number in self.numbers
+            self.transport.call(number, "certify", *self._halo(number, border_rows))[0]
+            for number in self.numbers
         ]
         self.sums = Sums(*map(sum, zip(*self.transport.get(called), strict=True)))
         self.rounds += 1
         enough = self.monitor.report(self.sums.gap)
-        return enough or self.tied_stake == 0.0
+        return enough or self.connected_stake == 0.0
 
     def _save_if_due(self) -> None:
         iteration = self.monitor.iterations
         if self.checkpoint is None or iteration < self.saved.iteration + self.checkpoint_every:
             return
-        folder, state = str(self.checkpoint.folder), State(iteration, self.momentum)
+        folder, state = str(self.checkpoint.folder), DriverState(iteration, self.momentum)
         self._ask("save", folder, iteration)
         self.checkpoint.write(self.problem, state)
         self.saved, self.lost_in_a_row = state, 0

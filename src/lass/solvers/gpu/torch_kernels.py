@@ -1,14 +1,14 @@
-"""What :mod:`lass.solvers.gpu.kernels` does, in plain torch: for processors, and to compare with."""
+"""What :mod:`lass.solvers.gpu.triton_kernels` does, in plain torch: for processors, and to compare with."""
 
 from __future__ import annotations
 
 import torch
 
-from lass.solvers.gpu.arrays import Arrays, Layout
+from lass.solvers.gpu.batch import Batch, Layout
 
 
 def descend(
-    arrays: Arrays, running: torch.Tensor, momentum: torch.Tensor, Y: torch.Tensor, following: torch.Tensor,
+    arrays: Batch, running: torch.Tensor, momentum: torch.Tensor, Y: torch.Tensor, following: torch.Tensor,
     Z: torch.Tensor, scores: torch.Tensor,
 ) -> None:  # fmt: skip
     """One accelerated step from Y of the ``running`` problems.
@@ -27,7 +27,7 @@ def descend(
     Z[:rows, on] = V[:, on]
 
 
-def certify(arrays: Arrays, running: torch.Tensor, Z: torch.Tensor, gaps: torch.Tensor) -> None:
+def certify(arrays: Batch, running: torch.Tensor, Z: torch.Tensor, gaps: torch.Tensor) -> None:
     """The gap of every row of the ``running`` problems, computed in double precision."""
     Z, on = Z.double(), running.long()
     gradient = half_gradient(arrays, Z)
@@ -55,7 +55,7 @@ def project(layout: Layout, Z: torch.Tensor) -> None:
     V /= V.sum(dim=2, keepdim=True)
 
 
-def half_gradient(arrays: Arrays, Y: torch.Tensor) -> torch.Tensor:
+def half_gradient(arrays: Batch, Y: torch.Tensor) -> torch.Tensor:
     """A Y - H of the rows of the layout; Y may have more of them, which only neighbours see."""
     pointers, columns, weights, diagonal = arrays.graph
     layout = arrays.layout

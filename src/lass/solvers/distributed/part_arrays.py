@@ -23,7 +23,7 @@ class Sums(NamedTuple):
     linear: float
 
 
-class Rows(Protocol):
+class PartArrays(Protocol):
     """Assignments Z and their extrapolation Y, own rows first and the halo behind them."""
 
     def put(self, name: str, own: Array) -> None:
@@ -64,7 +64,7 @@ def degrees(part: Part) -> tuple[Array, Array]:
     return diagonal, np.divide(1.0, bound, out=np.ones(own), where=bound > 0)
 
 
-class HostRows:
+class HostArrays:
     """Rows in the memory of this process; the kernels are those of the ``gradient`` solver."""
 
     def __init__(self, part: Part, lam: float) -> None:
@@ -141,6 +141,6 @@ def _copy(low: int, high: int, block: Array, rows: Array) -> None:
     rows[low:high] = block[low:high]
 
 
-def _gather(low: int, high: int, rows: Array, shown: NDArray[np.int64], block: Array) -> None:
+def _gather(low: int, high: int, rows: Array, border_rows: NDArray[np.int64], block: Array) -> None:
     # "clip" only because NumPy would check and copy once more otherwise
-    np.take(rows, shown[low:high], axis=0, out=block[low:high], mode="clip")
+    np.take(rows, border_rows[low:high], axis=0, out=block[low:high], mode="clip")

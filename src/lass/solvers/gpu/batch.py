@@ -1,4 +1,4 @@
-"""Problems that share a graph, laid out on a device: categories side by side, sparse words sparse."""
+"""Problems that share a graph, laid out on a device: categories side by side, sparse affinities sparse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 SECTOR = 8
 #: categories at most: one program holds a whole row
 WIDEST = 16_384
-#: the share of entries from which on words are kept as a dense array
+#: the share of entries from which on affinities are kept as a dense array
 DENSE = 0.25
 
 
@@ -39,20 +39,20 @@ class Layout:
         """Rows of all problems."""
         return self.rows * self.batch
 
-    def bytes_needed(self, ties: int, words: int, dense: bool) -> int:
+    def bytes_needed(self, edges: int, affinities: int, dense: bool) -> int:
         """Device memory that a solve takes at most.
 
-        Three arrays of Z in double precision; graph and words in both precisions, and once more
+        Three arrays of Z in double precision; graph and affinities in both precisions, and once more
         with what puts them into another order.
         """
         numbers = self.programs * self.width
-        linear = 24 * numbers if dense else 56 * words + 24 * self.programs
-        return 24 * numbers + 56 * ties + linear + 80 * self.rows + 16 * self.programs
+        linear = 24 * numbers if dense else 56 * affinities + 24 * self.programs
+        return 24 * numbers + 56 * edges + linear + 80 * self.rows + 16 * self.programs
 
 
 @dataclass
-class Arrays:
-    """Graph and words of a batch on a device, in one precision."""
+class Batch:
+    """Graph and affinities of a batch on a device, in one precision."""
 
     layout: Layout
     graph: tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]  # pointers, columns, weights, a
@@ -60,11 +60,11 @@ class Arrays:
     linear: tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # starts, where, values (or all, if dense)
     dense: bool
 
-    def single(self) -> Arrays:
+    def single(self) -> Batch:
         """The same in single precision."""
         pointers, columns, weights, diagonal = self.graph
         starts, where, values = self.linear
-        return Arrays(
+        return Batch(
             self.layout,
             (pointers, columns, weights.float(), diagonal.float()),
             self.inverse.float(),
@@ -72,23 +72,23 @@ class Arrays:
             self.dense,
         )
 
-    def reordered(self, order: torch.Tensor) -> Arrays:
+    def reordered(self, order: torch.Tensor) -> Batch:
         """The same with row ``order[i]`` as row i."""
         place = torch.empty_like(order)
         place[order] = torch.arange(len(order), device=order.device)
         pointers, columns, weights, diagonal = self.graph
         starts, where, values = self.linear
-        new, ties = _rows(pointers, order)
-        graph = (new, place[columns[ties]].int(), weights[ties], diagonal[order])
+        new, edges = _rows(pointers, order)
+        graph = (new, place[columns[edges]].int(), weights[edges], diagonal[order])
         batch = self.layout.batch
         programs = (order[:, None] * batch + torch.arange(batch, device=order.device)).ravel()
         if self.dense:
             values = values.view(-1, self.layout.width)[programs].ravel()
         else:
-            starts, words = _rows(starts, programs)
-            where, values = where[words], values[words]
+            starts, affinities = _rows(starts, programs)
+            where, values = where[affinities], values[affinities]
         linear = (starts, where, values)
-        return Arrays(self.layout, graph, self.inverse[order], linear, self.dense)
+        return Batch(self.layout, graph, self.inverse[order], linear, self.dense)
 
 
 def _rows(pointers: torch.Tensor, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -101,27 +101,27 @@ def _rows(pointers: torch.Tensor, order: torch.Tensor) -> tuple[torch.Tensor, to
     return new, entries
 
 
-def is_dense(cores: list[QuadraticProgram]) -> bool:
-    """Whether the words of these problems are better kept as a dense array."""
-    return sum(qp.H.nnz for qp in cores) >= DENSE * len(cores) * cores[0].shape[0] * cores[0].shape[1]
+def is_dense(qps: list[QuadraticProgram]) -> bool:
+    """Whether the affinities of these problems are better kept as a dense array."""
+    return sum(qp.H.nnz for qp in qps) >= DENSE * len(qps) * qps[0].shape[0] * qps[0].shape[1]
 
 
-def layout_of(cores: list[QuadraticProgram]) -> Layout:
+def layout_of(qps: list[QuadraticProgram]) -> Layout:
     """How a batch of problems is laid out."""
-    rows, size = cores[0].shape
-    return Layout(rows, len(cores), size)
+    rows, size = qps[0].shape
+    return Layout(rows, len(qps), size)
 
 
-def upload(cores: list[QuadraticProgram], device: torch.device) -> Arrays:
+def upload(qps: list[QuadraticProgram], device: torch.device) -> Batch:
     """Put problems with the same graph on the device, in double precision."""
-    first, layout = cores[0], layout_of(cores)
+    first, layout = qps[0], layout_of(qps)
     operator = first.operator
     assert isinstance(operator, GraphOperator)
     W = operator.W
     numbers = (W.indptr, W.indices, W.data, operator.diagonal)
     pointers, columns, weights, diagonal = (torch.from_numpy(part).to(device) for part in numbers)
     inverse = torch.from_numpy(1.0 / first.majorizer).to(device)
-    H, dense = _side_by_side([qp.H for qp in cores]), is_dense(cores)
+    H, dense = _side_by_side([qp.H for qp in qps]), is_dense(qps)
     starts = torch.from_numpy(H.indptr.astype(np.int64)).to(device)
     where, values = torch.from_numpy(H.indices).to(device), torch.from_numpy(H.data).to(device)
     if dense:
@@ -130,7 +130,7 @@ def upload(cores: list[QuadraticProgram], device: torch.device) -> Arrays:
         full[row * layout.width + where] = values
         starts, where, values = starts[:0], where[:0], full
     graph, linear = (pointers, columns, weights, diagonal), (starts, where, values)
-    return Arrays(layout, graph, inverse, linear, dense)
+    return Batch(layout, graph, inverse, linear, dense)
 
 
 def _side_by_side(terms: list[sp.csr_array]) -> sp.csr_array:

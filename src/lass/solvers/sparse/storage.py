@@ -14,11 +14,11 @@ from lass.model.quadratic_program import Array
 
 
 class SparseAssignments:
-    """Rows on the simplex: what an item is known for by name, and the same share of every other category.
+    """Rows on the simplex: the categories that are stored, and one background value for every other.
 
     Parameters
     ----------
-    stored : csr_array of shape (N, K)
+    entries : csr_array of shape (N, K)
         The entries that are stored, zeros too where the background is not zero.
     background : array of shape (N,)
         The value of all other entries of each row.
@@ -47,17 +47,17 @@ class SparseAssignments:
            [1, 2]], dtype=int32)
     """
 
-    def __init__(self, stored: sp.csr_array, background: Array) -> None:
-        self.shape: tuple[int, int] = (int(stored.shape[0]), int(stored.shape[1]))
+    def __init__(self, entries: sp.csr_array, background: Array) -> None:
+        self.shape: tuple[int, int] = (int(entries.shape[0]), int(entries.shape[1]))
         if background.shape != (self.shape[0],):
             raise ValueError(
                 f"background must hold one number a row, {self.shape[0]}; found shape {background.shape}"
             )
-        stored.sort_indices()
+        entries.sort_indices()
         self.background: Array = np.ascontiguousarray(background, np.float64)
-        self.pointers = stored.indptr.astype(np.int64)
-        self._names: NDArray[np.int32] = np.ascontiguousarray(stored.indices, np.int32)
-        self._values: Array = np.ascontiguousarray(stored.data, np.float64)
+        self.pointers = entries.indptr.astype(np.int64)
+        self._columns: NDArray[np.int32] = np.ascontiguousarray(entries.indices, np.int32)
+        self._values: Array = np.ascontiguousarray(entries.data, np.float64)
 
     @classmethod
     def of(cls, Z: Array) -> SparseAssignments:
@@ -68,8 +68,8 @@ class SparseAssignments:
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What the kernels read: where rows begin and end, names, values, background."""
-        return self.pointers[:-1], self.pointers[1:], self._names, self._values, self.background
+        """What the kernels read: where rows begin and end, columns, values, background."""
+        return self.pointers[:-1], self.pointers[1:], self._columns, self._values, self.background
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -79,7 +79,7 @@ class SparseAssignments:
     @property
     def stored(self) -> int:
         """How many entries are stored."""
-        return len(self._names)
+        return len(self._columns)
 
     @property
     def feasible(self) -> bool:
@@ -92,7 +92,7 @@ class SparseAssignments:
     @property
     def nbytes(self) -> int:
         """Bytes of everything stored."""
-        return sum(part.nbytes for part in (self.pointers, self._names, self._values, self.background))
+        return sum(part.nbytes for part in (self.pointers, self._columns, self._values, self.background))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -126,7 +126,7 @@ class SparseAssignments:
         out = np.repeat(self.background[numbers][:, None], self.shape[1], axis=1)
         row = np.repeat(np.arange(len(numbers)), lengths)
         at = np.arange(len(row)) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
-        out[row, self._names[at]] = self._values[at]
+        out[row, self._columns[at]] = self._values[at]
         return out[0] if np.ndim(items) == 0 else out
 
     def top(self, k: int = 1) -> tuple[NDArray[np.int32], Array]:
@@ -142,9 +142,9 @@ class SparseAssignments:
         return best, shares
 
     def sums(self) -> Array:
-        """Z'1, the mass of each category."""
+        """Z'1, the category totals."""
         above = self._values - np.repeat(self.background, self.lengths)
-        return np.bincount(self._names, above, minlength=self.shape[1]) + self.background.sum()
+        return np.bincount(self._columns, above, minlength=self.shape[1]) + self.background.sum()
 
     def mean(self, axis: int = 0) -> Array:
         """The mean share of each category, as of a dense array; over the items alone."""
@@ -156,7 +156,7 @@ class SparseAssignments:
         """The same rows over more categories: new ones have the background, and rows sum to one again."""
         totals = self._totals(size)
         values = self._values / np.repeat(totals, self.lengths)
-        stored = sp.csr_array((values, self._names.copy(), self.pointers.copy()), shape=(len(self), size))
+        stored = sp.csr_array((values, self._columns.copy(), self.pointers.copy()), shape=(len(self), size))
         return SparseAssignments(stored, self.background / totals)
 
     def joined(self, more: SparseAssignments) -> SparseAssignments:
@@ -170,7 +170,7 @@ class SparseAssignments:
 
     def to_csr(self) -> sp.csr_array:
         """A copy of the stored entries; every other entry of row n is ``background[n]``, often zero."""
-        parts = (self._values.copy(), self._names.copy(), self.pointers.copy())
+        parts = (self._values.copy(), self._columns.copy(), self.pointers.copy())
         return sp.csr_array(parts, shape=self.shape)
 
     def to_dense(self) -> Array:
@@ -201,10 +201,11 @@ class SparseAssignments:
         ends = high
         for _ in range(int(self.lengths.max()).bit_length()):
             middle = (low + high) // 2
-            before = (low < high) & (self._names[np.minimum(middle, last)] < k)
+            before = (low < high) & (self._columns[np.minimum(middle, last)] < k)
             low, high = np.where(before, middle + 1, low), np.where(before, high, middle)
         at = np.minimum(low, last)
-        return np.where((low < ends) & (self._names[at] == k), self._values[at], self.background[n])[()]
+        return np.where((low < ends) & (self._columns[at] == k), self._values[at], self.background[n])[()]
 
     def __repr__(self) -> str:
-        return f"SparseAssignments({self.shape[0]} items, {self.shape[1]} categories, {self.stored} entries stored)"
+        N, K = self.shape
+        return f"SparseAssignments({N} items, {K} categories, {self.stored} entries stored)"

@@ -1,9 +1,9 @@
 """The loops of the device, one Triton program a row: gather, gradient, projection, momentum in one go.
 
 A row of Z is read and written once an iteration, its neighbours' rows are read once, and nothing
-else of size N x K is touched; :mod:`lass.solvers.gpu.torch_twin` says the same in plain torch. Where rows are
-short, a program holds those of several problems of the batch. Letters: ``n`` is the row of the graph,
-``b`` the problems of a program, ``k`` the categories.
+else of size N x K is touched; :mod:`lass.solvers.gpu.torch_kernels` does the same in plain torch. Where
+rows are short, a program holds those of several problems of the batch. Letters: ``n`` is the row of the
+graph, ``b`` the problems of a program, ``k`` the categories.
 """
 
 # mypy: disable-error-code="import-untyped, no-untyped-def, untyped-decorator"
@@ -14,7 +14,7 @@ import torch
 import triton
 import triton.language as tl
 
-from lass.solvers.gpu.arrays import Arrays, Layout
+from lass.solvers.gpu.batch import Batch, Layout
 
 #: numbers that one warp gathers at a time: enough loads under way to hide their latency
 GATHERED = 1024
@@ -165,7 +165,7 @@ def _launch(layout: Layout, active: int, dense: bool) -> tuple[int, int, dict[st
 
 
 def descend(
-    arrays: Arrays, running: torch.Tensor, momentum: torch.Tensor, Y: torch.Tensor, following: torch.Tensor,
+    arrays: Batch, running: torch.Tensor, momentum: torch.Tensor, Y: torch.Tensor, following: torch.Tensor,
     Z: torch.Tensor, scores: torch.Tensor,
 ) -> None:  # fmt: skip
     """One accelerated step from Y of the ``running`` problems.
@@ -180,7 +180,7 @@ def descend(
     )  # fmt: skip
 
 
-def certify(arrays: Arrays, running: torch.Tensor, Z: torch.Tensor, gaps: torch.Tensor) -> None:
+def certify(arrays: Batch, running: torch.Tensor, Z: torch.Tensor, gaps: torch.Tensor) -> None:
     """The gap of every row of the ``running`` problems, computed in double precision."""
     programs, groups, shape = _launch(arrays.layout, len(running), arrays.dense)
     _certify[(programs,)](running, len(running), groups, *arrays.graph, *arrays.linear, Z, gaps, **shape)

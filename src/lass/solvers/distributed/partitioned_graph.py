@@ -1,4 +1,4 @@
-"""The nearest-neighbour graph partition by partition: nobody ever holds all rows, or all ties."""
+"""The nearest-neighbour graph partition by partition: nobody ever holds all rows, or all edges."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from lass.graph.search import as_items, choose
 from lass.graph.weights import check_weights, one_of, weigh
+from lass.solvers.distributed.backend import TransportName, chosen_transport
 from lass.solvers.distributed.files import (
     EDGES,
     new_problem,
@@ -22,7 +23,6 @@ from lass.solvers.distributed.files import (
 )  # fmt: skip
 from lass.solvers.distributed.partitioning import as_labels, check_parts
 from lass.solvers.distributed.parts import Items
-from lass.solvers.distributed.solving import Name, chosen_transport
 from lass.solvers.distributed.transport import Transport
 
 Weights = Literal["self-tuning", "binary", "cosine", "entropic"]
@@ -32,7 +32,7 @@ def write_features(X: Any, folder: str | Path, parts: Any) -> None:
     """Write rows in memory as the ``features`` of a partitioned folder, for :func:`knn_parquet`.
 
     ``parts`` is how many partitions to cut the rows into, in their order, or the partition
-    of each row. Rows near each other should be in the same one: few ties are cut then.
+    of each row. Rows near each other should be in the same one: few edges are cut then.
     """
     X = np.asarray(as_items(X, "euclidean"), np.float64)
     N = len(X)
@@ -69,14 +69,14 @@ def knn_parquet(
     categories: int,
     metric: Literal["euclidean", "cosine"] = "euclidean",
     weights: Weights = "self-tuning",
-    transport: Name | Transport = "local",
+    transport: TransportName | Transport = "local",
     address: str | None = None,
 ) -> None:
     """Make ``nodes`` and ``edges`` of a partitioned folder from its ``features``.
 
     The graph is that of ``lass.knn_graph(..., search="exact")``. Each partition compares its
     rows with those of all others, one file in memory at a time, O(N^2 D) work altogether; a
-    second pass adds the ties that lead to its items, so that each is known at both ends.
+    second pass adds the edges that lead to its items, so that each is known at both ends.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def knn_parquet(
 
 
 def _find(number: int, folder: str, count: int, k: int, metric: str, weights: Any) -> None:
-    """The ties of a partition's own neighbours, one row group for each partition they lead to."""
+    """The edges of a partition's own neighbours, one row group for each partition they lead to."""
     items, X = read_rows(folder, number)
     distances, which = np.zeros((len(items), 0)), np.zeros((len(items), 0), np.int64)
     homes = which
@@ -140,7 +140,7 @@ def _find(number: int, folder: str, count: int, k: int, metric: str, weights: An
         "item": np.repeat(items, which.shape[1]), "other": which.ravel(), "home": homes.ravel(),
         "weight": values.ravel(),
     }  # fmt: skip
-    # a row group for each partition that ties lead to: it will look for its own alone
+    # a row group for each partition that edges lead to: it will look for its own alone
     arrow, _ = parquet()
     schema = arrow.table({name: np.zeros(0, kind) for name, kind in EDGES.items()}).schema
     groups = (
@@ -151,7 +151,7 @@ def _find(number: int, folder: str, count: int, k: int, metric: str, weights: An
 
 
 def _join(number: int, folder: str, count: int) -> None:
-    """The ties of a partition, those to it included: the mean of both directions."""
+    """The edges of a partition, those to it included: the mean of both directions."""
     _, files = parquet()
     found = [read_table(part_path(folder, "directed", number), EDGES)]
     for home in range(count):
@@ -159,12 +159,12 @@ def _join(number: int, folder: str, count: int) -> None:
         back = files.read_table(path, filters=[("home", "==", number)])
         item, other, weight = (back[name].to_numpy() for name in ("other", "item", "weight"))
         found.append({"item": item, "other": other, "home": np.full(len(item), home), "weight": weight})
-    ties = {name: np.concatenate([part[name] for part in found]) for name in EDGES}
-    order = np.lexsort((ties["other"], ties["item"]))
-    ties = {name: values[order] for name, values in ties.items()}
+    edges = {name: np.concatenate([part[name] for part in found]) for name in EDGES}
+    order = np.lexsort((edges["other"], edges["item"]))
+    edges = {name: values[order] for name, values in edges.items()}
     new = np.ones(len(order), bool)
-    new[1:] = (np.diff(ties["item"]) != 0) | (np.diff(ties["other"]) != 0)
-    weight = np.add.reduceat(ties["weight"], np.flatnonzero(new)) / 2.0 if len(order) else ties["weight"]
-    joined = {name: values[new] for name, values in ties.items()} | {"weight": weight}
+    new[1:] = (np.diff(edges["item"]) != 0) | (np.diff(edges["other"]) != 0)
+    weight = np.add.reduceat(edges["weight"], np.flatnonzero(new)) / 2.0 if len(order) else edges["weight"]
+    joined = {name: values[new] for name, values in edges.items()} | {"weight": weight}
     kept = weight > 0
     write_table(part_path(folder, "edges", number), {name: values[kept] for name, values in joined.items()})

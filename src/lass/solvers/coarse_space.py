@@ -1,7 +1,7 @@
-"""Whole categories sliding up and down: the slow motion of a connected graph, treated on its own.
+"""The coarse space of conjugate gradients on a face: slides of whole categories, and groups of rows.
 
 Adding ``1 p'`` to Z costs nothing in smoothness where no row is at a bound, so
-gradients and conjugate gradients feel it faintly. There are only K such
+gradients and conjugate gradients are slow along it. There are only K such
 directions: conjugate gradients get them as a coarse space, and a trial point
 takes the best of them in closed form.
 """
@@ -16,36 +16,36 @@ from lass.kernels.threads import kernels
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, RankOneOperator
 
 NONE = np.zeros(0)
-NO_GROUP, NO_ANSWER = np.zeros(0, np.int32), np.zeros((0, 0))
+NO_GROUP, NO_CORRECTION = np.zeros(0, np.int32), np.zeros((0, 0))
 #: rows from which on coarser graphs pay, and the share of the rows that may be at bounds
 LARGE, BOUND = 1000, 0.1
 
 
-class Coarse:
-    """Motions on a face that neighbours feel faintly: of whole categories, and of groups of rows.
+class CoarseSpace:
+    """Motions on a face that cost little smoothness: of whole categories, and of groups of rows.
 
     Groups come from coarser graphs, which are as dear as some six products with the graph: they
-    are made when asked for (:meth:`deepen`), and kept for later faces that differ little.
+    are made when asked for (:meth:`add_levels`), and kept for later faces that differ little.
     """
 
     def __init__(self, qp: QuadraticProgram, Z: Array) -> None:
         self.slides = Slides(qp, Z)
         self.levels: Hierarchy | None = None
-        self._answer: Array | None = None
+        self._correction: Array | None = None
         self.graph: GraphOperator | None = None  # of which coarser ones may help
         graph = qp.operator.inner if isinstance(qp.operator, RankOneOperator) else qp.operator
         if len(Z) < LARGE or qp.C is not None or not isinstance(graph, GraphOperator):
             return
-        told = np.flatnonzero(~qp.harmonic)
-        count = np.count_nonzero(Z[told], axis=1)
+        labelled = np.flatnonzero(~qp.harmonic)
+        count = np.count_nonzero(Z[labelled], axis=1)
         if (count < Z.shape[1]).sum() > BOUND * len(Z):
             return
         self.graph, self.fixed = graph, np.zeros(len(Z), bool)
-        self.fixed[told[count == 1]] = True
+        self.fixed[labelled[count == 1]] = True
         if graph.levels is not None and graph.levels.serves(self.fixed):
             self._take(graph.levels)
 
-    def deepen(self) -> bool:
+    def add_levels(self) -> bool:
         """Make coarser graphs if that may help and there are none yet; whether there are new ones now."""
         if self.graph is None or self.levels is not None:
             return False
@@ -65,9 +65,9 @@ class Coarse:
         """
         slide, extra = self.slides.response(force)
         if self.levels is None:
-            return slide, NO_GROUP, NO_ANSWER, extra
-        self._answer, squares = self.levels.coarse_correction(R, self._answer)
-        return slide, self.levels.group, self._answer, extra + float(squares.sum())
+            return slide, NO_GROUP, NO_CORRECTION, extra
+        self._correction, squares = self.levels.coarse_correction(R, self._correction)
+        return slide, self.levels.group, self._correction, extra + float(squares.sum())
 
 
 class Slides:
@@ -75,24 +75,24 @@ class Slides:
 
     def __init__(self, qp: QuadraticProgram, Z: Array) -> None:
         self.inverse: Array | None = None
-        K, tied = qp.shape[1], isinstance(qp.operator, RankOneOperator)
+        K, totals = qp.shape[1], isinstance(qp.operator, RankOneOperator)
         graph = qp.operator.inner if isinstance(qp.operator, RankOneOperator) else qp.operator
-        if not isinstance(graph, GraphOperator) or qp.C is not None or (qp.slides is None and not tied):
+        if not isinstance(graph, GraphOperator) or qp.C is not None or (qp.slides is None and not totals):
             return
         partial = np.flatnonzero(~qp.harmonic & ~Z.all(axis=1))
         pointers, columns, weights, _ = graph.graph
-        ties = int((pointers[partial + 1] - pointers[partial]).sum())
+        edges = int((pointers[partial + 1] - pointers[partial]).sum())
         if (
-            not (len(partial) or tied)
-            or (len(partial) > len(Z) // 4 and not tied)
-            or ties * K > 20 * len(columns)
+            not (len(partial) or totals)
+            or (len(partial) > len(Z) // 4 and not totals)
+            or edges * K > 20 * len(columns)
         ):
             return  # nothing resists, or so many rows do that slides are as stiff as anything else
         stiffness = np.zeros((K, K))
         kernels().face_stiffness(partial, pointers, columns, weights, qp.harmonic, Z, stiffness)
         if isinstance(qp.operator, RankOneOperator):
-            reach = _reach(Z)
-            stiffness += qp.operator.sigma * reach @ reach
+            change = _change_of_totals(Z)
+            stiffness += qp.operator.sigma * change @ change
         values, vectors = np.linalg.eigh((stiffness + stiffness.T) / 2)
         stiff = values > 1e-10 * max(values[-1], 0.0)
         self.inverse = (vectors[:, stiff] / values[stiff]) @ vectors[:, stiff].T
@@ -105,8 +105,8 @@ class Slides:
         return slide, float(slide @ force)
 
 
-def _reach(Z: Array) -> Array:
-    """sum_n P_n, P_n the projection onto the face of z_n: how far slides move the masses."""
+def _change_of_totals(Z: Array) -> Array:
+    """sum_n P_n, P_n the projection onto the face of z_n: how slides change the category totals."""
     support = (Z > 0).astype(float)
     shares = support / support.sum(axis=1, keepdims=True)
     return np.diag(support.sum(axis=0)) - support.T @ shares

@@ -12,7 +12,7 @@ import torch
 from lass.graph.laplacian import as_sparse
 from lass.graph.search import as_items
 from lass.graph.weights import symmetrised, weigh
-from lass.solvers.gpu.memory import chosen, free_bytes, on_host
+from lass.solvers.gpu.placement import checked_device, free_bytes, on_host
 
 #: columns whose least product stands for all of them in a first selection
 TOGETHER = 64
@@ -36,7 +36,7 @@ def knn_graph(X: Any, n_neighbors: int = 10, *, device: str | torch.device = "cu
            [0.5 , 0.  , 0.09],
            [0.02, 0.09, 0.  ]])
     """
-    place = chosen(device)
+    place = checked_device(device)
     items = as_items(on_host(X), "euclidean")
     if sp.issparse(items):
         raise ValueError("X must be dense on a device; found a sparse matrix. Use lass.knn_graph")

@@ -9,13 +9,13 @@ import scipy.sparse as sp
 import torch
 
 from lass.model.quadratic_program import QuadraticProgram
-from lass.solvers.gpu.arrays import WIDEST, Layout, is_dense
+from lass.solvers.gpu.batch import WIDEST, Layout, is_dense
 
 #: the share of free memory that is counted on; kernels and the allocator need some of it
 USABLE = 0.95
 
 
-def chosen(device: str | torch.device) -> torch.device:
+def checked_device(device: str | torch.device) -> torch.device:
     """The device that is meant, if it is there."""
     try:
         found = torch.device(device)
@@ -39,25 +39,25 @@ def free_bytes(device: torch.device) -> int | None:
     return int(USABLE * (torch.cuda.mem_get_info(device)[0] + held))
 
 
-def needed(cores: list[QuadraticProgram]) -> int:
+def needed(qps: list[QuadraticProgram]) -> int:
     """Bytes that solving these problems together takes on the device."""
-    rows, size = cores[0].shape
-    operator: Any = cores[0].operator
-    words = sum(qp.H.nnz for qp in cores)
-    return Layout(rows, len(cores), size).bytes_needed(operator.W.nnz, words, is_dense(cores))
+    rows, size = qps[0].shape
+    operator: Any = qps[0].operator
+    affinities = sum(qp.H.nnz for qp in qps)
+    return Layout(rows, len(qps), size).bytes_needed(operator.W.nnz, affinities, is_dense(qps))
 
 
-def fitting(cores: list[QuadraticProgram], device: torch.device) -> list[list[QuadraticProgram]]:
+def fitting(qps: list[QuadraticProgram], device: torch.device) -> list[list[QuadraticProgram]]:
     """The problems in batches that fit into the memory of the device, planned before anything is put there.
 
     Raises ``ValueError`` with both numbers when even one alone does not.
     """
-    rows, size = cores[0].shape
+    rows, size = qps[0].shape
     if size > WIDEST:
         raise ValueError(f"G must have at most {WIDEST:,} categories on a device; found {size:,}")
     free = free_bytes(device)
     batches: list[list[QuadraticProgram]] = [[]]
-    for qp in cores:
+    for qp in qps:
         if free is not None and needed([qp]) > free:
             raise ValueError(
                 f"device={str(device)!r} has {free / 2**30:.1f} GiB to give, but {rows:,} items x {size:,} "
@@ -76,7 +76,7 @@ def on_host(matrix: Any) -> Any:
     Examples
     --------
     >>> import torch
-    >>> from lass.solvers.gpu.memory import on_host
+    >>> from lass.solvers.gpu.placement import on_host
     >>> on_host(torch.eye(2).to_sparse()).toarray()
     array([[1., 0.],
            [0., 1.]], dtype=float32)

@@ -1,0 +1,85 @@
+"""Dense assignments: reduce the problem, give each piece to a solver, put the answer together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from lass.model.problem import Problem
+from lass.model.quadratic_program import Array
+from lass.model.reduction import Piece, reduce
+from lass.solvers.base import Result, Solver
+from lass.solvers.capabilities import Capabilities
+from lass.solvers.methods import pick
+from lass.solvers.monitor import Monitor
+from lass.solvers.start import Start
+from lass.solvers.warm_state import ADMMVariables, WarmState
+
+EVERYTHING = Capabilities(category_totals=True, category_graph=True, negative_weights=True)
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Solves on this machine, every piece to its share of the tolerance."""
+
+    solver: Solver | None = None  # None: one is picked for each piece
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the solver; there is one to pick for everything."""
+        return EVERYTHING if self.solver is None else self.solver.capabilities
+
+    def run(self, problem: Problem, start: Start | None, monitor: Monitor, tol: float) -> Result:
+        """Solve piece by piece."""
+        reduction = reduce(problem)
+        pieces, notes, Z, shift = reduction.pieces, reduction.notes, reduction.Z, None
+        former = WarmState() if start is None else start.warm
+        left = WarmState(responses=former.responses)
+        scale = 2.0 * (problem.lam if math.isfinite(problem.lam) else 1.0)
+        given = None if start is None else start.dense()
+        points = [_first(piece, given, Z) for piece in pieces]
+        gaps = [_gap(*pair) for pair in zip(pieces, points, strict=True)] if len(pieces) > 1 else [math.inf]
+        with monitor.interruptible():
+            for i, piece in enumerate(pieces):
+                qp, everything = piece.qp, len(piece.rows) == problem.N
+                solver, why = (self.solver, "") if self.solver else pick(qp, start is not None)
+                notes.append(f"{solver.name} ({why})" if why else solver.name)
+                elsewhere = scale * sum(gaps[:i] + gaps[i + 1 :])
+                monitor.begin(scale, max(tol * qp.stake, qp.rounding), elsewhere)
+                warm = former.of_piece(piece.rows, everything)
+                if not problem.free.all():
+                    warm.product = None  # it is that of all rows, the fixed ones included
+                part = solver.run(qp, points[i], monitor, warm)
+                points[i], gaps[i] = part[:0], monitor.gap
+                if problem.category_totals is not None:
+                    shift = scale * qp.shift
+                if everything:
+                    Z, left = part, warm
+                    if warm.product is not None and not qp.agrees(Z, warm.product):
+                        left.product = None
+                else:
+                    Z[piece.rows] = part
+                    _put(left, warm.admm, piece, Z.shape)
+        return Result(Z, notes, shift, left)
+
+
+def _put(left: WarmState, part: ADMMVariables | None, piece: Piece, shape: tuple[int, ...]) -> None:
+    """The variables of a piece among those of all rows."""
+    if part is not None:
+        left.admm = left.admm or ADMMVariables(np.zeros(shape), np.zeros(shape))
+        for whole, rows in zip(left.admm, part, strict=True):
+            whole[piece.rows] = rows
+
+
+def _first(piece: Piece, start: Array | None, spare: Array) -> Array:
+    """Where a piece starts; a piece that is everything uses an array that is there already."""
+    everything = len(piece.rows) == len(spare)
+    if start is None:
+        return piece.qp.vertex(spare if everything else None)
+    return start if everything else start[piece.rows]
+
+
+def _gap(piece: Piece, Z: Array) -> float:
+    return piece.qp.certify(Z, piece.qp.apply(Z, np.empty_like(Z))).gap

@@ -1,0 +1,112 @@
+"""Where a solve runs, by which method and in which form: decided here and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lass.kernels.threads import thread_count
+from lass.model.problem import Problem
+from lass.solvers.assignments import is_sparse
+from lass.solvers.base import Backend, Solver
+from lass.solvers.capabilities import require
+from lass.solvers.dense import Dense
+from lass.solvers.memory import allowed_gib, fits, needed_gib
+from lass.solvers.methods import named
+from lass.solvers.sparse.backend import Sparse
+from lass.solvers.start import Start
+
+#: Ray workers on this machine, or something like :class:`lass.solvers.distributed.Partitions`
+Engine = Literal["ray"] | Backend
+Output = Literal["auto", "dense", "sparse"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What solves a problem, and why that; ``method`` is what an update from the solution asks for."""
+
+    backend: Backend
+    reason: str
+    method: str | Solver = "auto"
+
+
+def plan(
+    problem: Problem,
+    method: str | Solver = "auto",
+    output: Output = "auto",
+    device: str | None = None,
+    engine: Engine | None = None,
+    start: Start | None = None,
+) -> Plan:
+    """Decide, or refuse what does not go together.
+
+    An engine, a device or a method that was asked for is taken. Else assignments are sparse where that
+    was asked for, and with ``output="auto"`` where those to start from are, or where N x K numbers do not
+    fit into memory, if the sparse form can hold the problem.
+
+    Examples
+    --------
+    >>> import lass
+    >>> from lass.solvers.plan import plan
+    >>> problem = lass.Problem([[0, 1], [1, 0]], [[1, 0], [0, 0]])
+    >>> plan(problem).reason, plan(problem, "gradient").reason
+    ('dense output fits into memory', "method='gradient' as asked")
+    """
+    if output not in ("auto", "dense", "sparse"):
+        raise ValueError(f"output must be 'auto', 'dense' or 'sparse'; found {output!r}")
+    solver = named(method)
+    if engine is not None:
+        label = f"engine={engine!r}" if isinstance(engine, str) else f"engine={type(engine).__name__}(...)"
+        chosen = Plan(_engine(engine, device), f"{label} as asked")
+    elif device is not None:
+        label = f"device={device!r}"
+        on_device = _on_device(device)
+        chosen = Plan(Dense(on_device), f"{label} as asked", on_device)
+    elif solver is not None:
+        label = f"method={solver.name!r}"
+        chosen = Plan(Dense(solver), f"{label} as asked", method)
+    else:
+        label = f"output={output!r}"
+        chosen = _by_form(problem, output, start)
+    if solver is not None and chosen.method is not method:
+        raise ValueError(f"{label} has a method of its own; leave method={method!r} out")
+    require(label, chosen.backend.capabilities, problem, sparse=output == "sparse", warm=start is not None)
+    return chosen
+
+
+def _by_form(problem: Problem, output: Output, start: Start | None) -> Plan:
+    """Dense or sparse assignments, by the method that suits the problem."""
+    if output != "auto":
+        return Plan(Dense() if output == "dense" else Sparse(), f"output={output!r} as asked")
+    needed = f"{needed_gib(problem.N, problem.K):.3g} GiB"
+    if hindered := Sparse.capabilities.lacking(problem):
+        large = not fits(problem.N, problem.K)
+        return Plan(Dense(), f"dense output for {hindered}" + (f", which takes {needed}" if large else ""))
+    if start is not None and is_sparse(start.Z):
+        return Plan(Sparse(), "sparse output as the start has it")
+    if fits(problem.N, problem.K):
+        return Plan(Dense(), "dense output fits into memory")
+    return Plan(Sparse(), f"sparse output: dense would take {needed}, and {allowed_gib():.3g} are allowed")
+
+
+def _on_device(device: str) -> Solver:
+    """The solver that runs there."""
+    from lass.solvers.gpu.device import Device  # torch is heavy, and wanted by few
+
+    return Device(device)
+
+
+def _engine(engine: Engine, device: str | None) -> Backend:
+    """What solves a problem elsewhere."""
+    if engine == "ray":
+        from lass.solvers.distributed.backend import Partitions  # wanted by few too
+
+        return Partitions(thread_count(), transport="ray", device=device)
+    if isinstance(engine, str) or not hasattr(engine, "capabilities"):
+        raise ValueError(
+            "engine must be 'ray' or a backend such as lass.solvers.distributed.Partitions(4); "
+            f"found {engine!r}"
+        )
+    if device is not None:
+        raise ValueError(f"an engine has a device of its own; give device={device!r} to the engine")
+    return engine

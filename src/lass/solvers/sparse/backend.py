@@ -1,0 +1,68 @@
+"""Solving in sparse form: where sweeps start, and what is known without iterating."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from lass.graph.laplacian import as_sparse, components
+from lass.model.problem import Problem
+from lass.solvers.base import Result
+from lass.solvers.capabilities import Capabilities
+from lass.solvers.monitor import Monitor
+from lass.solvers.sparse.mapping import largest
+from lass.solvers.sparse.storage import SparseAssignments
+from lass.solvers.sparse.sweeps import sweeps
+from lass.solvers.start import Start
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Solves on this machine with rows that are explicit entries and one background value."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(sparse_output=True, harmonic_limit=False)
+
+    def run(self, problem: Problem, start: Start | None, monitor: Monitor, tol: float) -> Result:
+        """Sweep to a relative gap of ``tol``, or until the monitor stops it."""
+        if math.isinf(problem.lam):
+            return Result(_infinite_lam(problem), ["lam = inf, in sparse form"])
+        if problem.lam == 0:
+            note = "lam = 0: every item takes its largest affinity, in sparse form"
+            return Result(_vertex(problem), [note])
+        Z = _vertex(problem) if start is None else _with_isolated(start.sparse(), problem)
+        scale = 2.0 * problem.lam
+        rounding = 1e-16 * (float(problem.operator.majorizer.sum()) + problem.stake / scale)
+        monitor.begin(scale, max(tol * problem.stake / scale, rounding))
+        with monitor.interruptible():
+            Z = sweeps(problem, Z, monitor)
+        return Result(Z, [f"sweeps in sparse form ({Z.stored / len(Z):.1f} entries a row)"])
+
+
+def _vertex(problem: Problem) -> SparseAssignments:
+    """Where sweeps start: the largest affinity, and the fixed rows as they are."""
+    return _replaced(largest(problem.G), problem.fixed_rows, SparseAssignments.of(problem.fixed_Z))
+
+
+def _with_isolated(start: SparseAssignments, problem: Problem) -> SparseAssignments:
+    """The start with isolated items where they belong: no sweep would move them."""
+    alone = np.flatnonzero(problem.diagonal == 0)
+    return _replaced(start, alone, _vertex(problem).taken(alone)) if len(alone) else start
+
+
+def _replaced(Z: SparseAssignments, rows: Any, others: SparseAssignments) -> SparseAssignments:
+    order = np.arange(len(Z))
+    order[rows] = len(Z) + np.arange(len(rows))
+    return Z.joined(others).taken(order) if len(rows) else Z
+
+
+def _infinite_lam(problem: Problem) -> SparseAssignments:
+    """A component takes its largest total affinity, ties shared; with a ridge all are even."""
+    if problem.ridge > 0:
+        return largest(sp.csr_array(problem.G.shape))
+    count, labels = components(problem.W)
+    member: Any = sp.csr_array((np.ones(problem.N), (labels, np.arange(problem.N))), (count, problem.N))
+    return largest(as_sparse(member @ problem.G, "G")).taken(labels.astype(np.intp))
