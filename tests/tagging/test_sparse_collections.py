@@ -245,7 +245,7 @@ def test_one_word_among_very_many_is_heard(tmp_path, tiny):
         (lambda data: data["background"].__setitem__(0, np.nan), "not a saved array"),
         (lambda data: data["matrix_data"].__setitem__(0, -1.0), "negative"),
         (lambda data: data["matrix_data"].__setitem__(0, np.inf), "not a saved array"),
-        (lambda data: data["matrix_indices"].__setitem__(slice(None), 0), "a tag twice"),
+        (lambda data: data["matrix_indices"].__setitem__(slice(None), 0), "a category twice"),
         (lambda data: data["matrix_indices"].__setitem__(0, K), "not a saved array"),
         (lambda data: data.__setitem__("background", data["background"][:-1]), "one number a row"),
         (lambda data: data.__setitem__("background", np.array(["a"] * N)), "not a saved array"),

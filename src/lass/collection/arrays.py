@@ -60,10 +60,10 @@ def save(path: Path, matrix: Any, stamp: Stamp, extras: Mapping[str, Any]) -> No
     import scipy.sparse as sp
 
     from lass.model.files import pack_matrix, write
-    from lass.solvers.sparse import SparseAssignments
+    from lass.solvers.assignments import is_sparse
 
     arrays: dict[str, Any] = {}
-    if isinstance(matrix, SparseAssignments):
+    if is_sparse(matrix):
         arrays["background"], matrix = matrix.background, matrix.to_csr()
     for name, value in (("matrix", matrix), *((f"extra_{name}", value) for name, value in extras.items())):
         pack_matrix(arrays, name, sp.csr_array(value) if sp.issparse(value) else value)
@@ -115,23 +115,13 @@ def _stored(data: dict[str, Any]) -> SavedArray:
     if not _is_finite(matrix):
         raise ValueError("the array is not finite")
     if "background" in data:
-        matrix = _assignments(matrix, data["background"])
+        from lass.solvers.assignments import unpacked
+
+        matrix = unpacked(matrix, data["background"])
     # version 0.1.0 wrote "beside_" where later ones write "extra_"
     data = {name.replace("beside_", "extra_", 1): value for name, value in data.items()}
     extras = {name: unpack_matrix(data, f"extra_{name}") for name in json.loads(str(data["names"]))}
     return SavedArray(matrix, stamp, extras)
-
-
-def _assignments(stored: Any, background: Any) -> Any:
-    """Assignments from what is stored of them, checked."""
-    from lass.solvers.sparse import SparseAssignments
-
-    if not stored.has_canonical_format:
-        raise ValueError("an item has a tag twice")
-    found = SparseAssignments(stored, background)
-    if not found.feasible:
-        raise ValueError("shares of the tags are negative, or do not sum to one")
-    return found
 
 
 def _is_finite(matrix: Any) -> bool:

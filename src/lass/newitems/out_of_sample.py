@@ -23,8 +23,9 @@ from lass.kernels.threads import kernels, over_rows
 from lass.model.checks import number, numbers
 from lass.model.quadratic_program import Array
 from lass.newitems.paths import Path, follow
+from lass.solvers.assignments import is_sparse
 from lass.solvers.solution import Solution
-from lass.solvers.sparse import Assignments, mapped
+from lass.solvers.sparse import SparseAssignments, mapped
 
 
 @cache
@@ -51,7 +52,7 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     W_new : array or sparse matrix of shape (M, N)
         Weights >= 0 of the new items with the N known ones. CSR of float64 is
         taken as it is and checked on the way; anything else is converted.
-    Z : array of shape (N, K), Assignments or Solution
+    Z : array of shape (N, K), SparseAssignments or Solution
         Assignments of the known items.
     G_new : array or sparse matrix of shape (M, K), optional
         Affinities of the new items. After a solve with a prior, the multipliers
@@ -64,7 +65,7 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
 
     Returns
     -------
-    array of shape (M, K), or Assignments where Z is stored sparsely
+    array of shape (M, K), or SparseAssignments where Z is stored sparsely
         Rows >= 0 that sum to one. O(nnz(W_new) K), threaded, no memory beside it; in sparse form,
         O(what the neighbours store).
 
@@ -78,7 +79,7 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     """
     Z = _known(Z)
     lam = number(lam, "lam", infinite=True)
-    if isinstance(Z, Assignments):
+    if is_sparse(Z):
         return _assign_sparse(W_new, Z, G_new, lam, shift)
     weights, graph = _weights(W_new, len(Z))
     M, K = weights.shape[0], Z.shape[1]
@@ -94,7 +95,7 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     return out
 
 
-def _assign_sparse(W_new: Any, Z: Assignments, G_new: Any, lam: float, shift: Any) -> Assignments:
+def _assign_sparse(W_new: Any, Z: SparseAssignments, G_new: Any, lam: float, shift: Any) -> SparseAssignments:
     """New items whose neighbours are stored sparsely."""
     if shift is not None:
         raise ValueError("shift does not go with sparse assignments; leave it out, or pass Z.to_dense()")
@@ -121,7 +122,7 @@ class NewItem:
     ----------
     w : array or sparse matrix of shape (N,) or (1, N)
         Weights >= 0 with the known items.
-    Z : array of shape (N, K), Assignments or Solution
+    Z : array of shape (N, K), SparseAssignments or Solution
         Their assignments; not looked at again.
 
     Attributes
@@ -222,7 +223,7 @@ def _known(Z: Any) -> Any:
                 "pass solution.Z to leave it out"
             )
         Z = Z.Z
-    if isinstance(Z, Assignments):
+    if is_sparse(Z):
         return Z
     given = np.ascontiguousarray(numbers(Z, "Z"))
     if given.ndim != 2 or not given.shape[1]:

@@ -85,8 +85,8 @@ def unpacked(entries: Any, values: Array | None) -> Any:
         Z = np.ascontiguousarray(entries, dtype=float)
     else:
         if not entries.has_canonical_format:
-            raise ValueError("a category is named twice in a row")
+            raise ValueError("a row holds a category twice")
         Z = SparseAssignments(entries, np.asarray(values, float))
     if not is_feasible(Z):
-        raise ValueError("rows of Z are not on the simplex")
+        raise ValueError("shares are negative, or rows do not sum to one")
     return Z
