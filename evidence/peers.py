@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacian import as_sparse, components
 from lass.learning.priors import centred
-from lass.model.linear_systems import iterative
+from lass.model.harmonic import HarmonicSystem, reachable
 from lass.model.quadratic_program import Array
-from lass.solvers.solution import Solution, solve
+from lass.solvers.solution import Solution
+from lass.solvers.solving import solve
 
 #: the grids of the paper: smoothing of labels, and penalties of support vector machines
 SMOOTHING = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -42,10 +42,9 @@ class Harmonic:
     """
 
     def __init__(self, W: sp.csr_array, told: NDArray[np.bool_]) -> None:
-        _, part = components(W)
         self.W, self.degree = W, np.asarray(W.sum(axis=1))
-        self.rows = np.flatnonzero(~told & np.isin(part, part[told]))
-        self._solver = iterative(as_sparse(W[self.rows][:, self.rows], "W"), self.degree[self.rows], EXACT)
+        self.rows = reachable(W, told)
+        self._solver = HarmonicSystem(W, self.rows, tol=EXACT)
 
     def extend(self, Y: Array, *, normalized: bool = False) -> Array:
         """Label rows Y (zero for the unlabelled) and what they give the others; zero out of their reach."""

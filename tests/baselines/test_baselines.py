@@ -12,7 +12,6 @@ from test_paper_toy import SSL, toy
 
 import lass
 from lass import baselines
-from lass.baselines import harmonic_extension as extension
 from oracle import GRAPHS, random_graph
 
 steady = settings(max_examples=80, deadline=None, derandomize=True)
@@ -334,15 +333,3 @@ def test_what_is_passed_in_stays_as_it_was():
     assert (copies[0] != W).nnz == 0
     np.testing.assert_array_equal(Y, copies[1])
     np.testing.assert_array_equal(G, copies[2])
-
-
-@pytest.mark.parametrize("share", [0.01, 0.3, 0.8])
-def test_rows_beside_fixed_ones_by_iteration(share):
-    """A graph too shallow for a factor, in which few, some or most rows are fixed."""
-    rng = np.random.default_rng(0)
-    W = lass.knn_graph(rng.normal(size=(1500, 12)), 8)
-    told = rng.random(1500) < share
-    rows, B = np.flatnonzero(~told), rng.normal(size=((~told).sum(), 3))
-    L = (sp.diags_array(W.sum(axis=1)) - W).tocsr()
-    wanted = spsolve(sp.csc_array(L[rows][:, rows]), B)
-    np.testing.assert_allclose(extension.solve_rows(W, rows, B, tol=1e-12), wanted, rtol=1e-6, atol=1e-8)

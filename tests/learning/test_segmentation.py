@@ -188,8 +188,7 @@ def test_adding_strokes_is_segmenting_with_all_of_them(prior):
     check_valid(grown)
 
 
-def test_coarser_graphs_find_the_same_and_are_kept_for_more_strokes(monkeypatch):
-    monkeypatch.setattr("lass.learning.segmentation.harmonic.FACTOR_LIMIT", 0)
+def test_more_strokes_on_a_picture_are_harmonic():
     image, markers = noisy((40, 50))
     W = plain_graph_of(image)
     more = np.zeros_like(markers)
@@ -199,6 +198,19 @@ def test_coarser_graphs_find_the_same_and_are_kept_for_more_strokes(monkeypatch)
         expected, _ = harmonic(W, strokes.ravel() - 1, 2)
         np.testing.assert_allclose(found.probabilities.reshape(-1, 2), expected, atol=2e-3)
         check_valid(found)
+        found.add(more)
+
+
+def test_more_strokes_on_a_volume_too_large_for_a_factor_are_harmonic():
+    image, markers = noisy((44, 44, 44))
+    more = np.zeros_like(markers)
+    more[30, 10, 10], more[5, 40, 35] = 2, 1
+    found = segment(image, markers, neighbors=26, tol=1e-6)
+    for strokes in (markers, markers + more):
+        Z, free = found.probabilities.reshape(-1, 2), strokes.ravel() == 0
+        means = (found.graph @ Z) / found.graph.sum(axis=1)[:, None]
+        np.testing.assert_allclose(Z[free], means[free], atol=1e-5)
+        np.testing.assert_array_equal(Z[~free], np.eye(2)[strokes[strokes > 0] - 1])
         found.add(more)
 
 

@@ -144,7 +144,7 @@ CASES = {
     "prior negative": (lambda: problem(prior=[1.5, -0.5]), "prior", "-0.5"),
     "prior NaN": (lambda: problem(prior=[np.nan, 1]), "prior", "nan"),
     "prior of words": (lambda: problem(prior=["a", "b"]), "prior", "'a'"),
-    "prior below fixed": (lambda: problem(prior=[0, 1], fixed={0: 0}), "prior", "mass of 0.*hold 1"),
+    "prior below fixed": (lambda: problem(prior=[0, 1], fixed={0: 0}), "prior", "total of 0.*hold 1"),
     "prior, reduced": (lambda: solve(prior=[0.5, 0.5], method="reduced"), "prior", "'reduced'"),
     "prior, local": (lambda: solve(prior=[0.5, 0.5], method="local"), "prior", "'local'"),
     "prior, fixed changed": (lambda: solution(prior=[0.5, 0.5]).update(fixed={0: 0}), "fixed", "prior"),

@@ -149,6 +149,6 @@ def test_changed_keeps_the_rest():
     assert problem.changed(fixed={}).free.all()
 
 
-def test_says_what_it_is():
+def test_repr():
     problem = lass.Problem([[0, 1], [1, 0]], [[1, 0], [0, 0]], lam=0.5)
-    assert repr(problem) == "Problem(2 items, 2 categories, 1 ties, 1 affinities, lam=0.5)"
+    assert repr(problem) == "Problem(2 items, 2 categories, 1 edges, 1 affinities, lam=0.5)"

@@ -261,7 +261,7 @@ def test_components_solved_apart_and_together_agree(monkeypatch):
         W[part, part] = random_graph(rng, 15, "dense")
     G = rng.normal(size=(60, 4))
     together = lass.solve(W, G, 0.3, tol=1e-10)
-    monkeypatch.setattr("lass.model.reduction.APART", 1)
+    monkeypatch.setattr("lass.model.reduction.MIN_PIECE", 1)
     apart = lass.solve(W, G, 0.3, tol=1e-10)
     assert "4 components in 4 pieces" in apart.method
     assert apart.converged

@@ -1,4 +1,4 @@
-"""Category masses Z'1 = m: projection, exact repair, and the two linear programs at lam = 0 and inf."""
+"""Category totals Z'1 = m: projection, exact repair, and the two linear programs at lam = 0 and inf."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lass.model.quadratic_program import Array
 def category_total_projection(
     V: Array, scale: Array, category_totals: Array, shift: Array, out: Array, tol: float = 1e-11
 ) -> Array:
-    """Project V onto {rows on the simplex, column sums = masses} in the metric of ``scale``.
+    """Project V onto {rows on the simplex, column sums = totals} in the metric of ``scale``.
 
     ``out_n = Proj(v_n + b / scale_n)`` with the K numbers b that make the sums
     right, found by a semismooth Newton method from ``shift``. Returns b, the
-    multipliers of the masses. A step costs O(N (K + |support|^2) + K^3).
+    multipliers of the totals. A step costs O(N (K + |support|^2) + K^3).
     """
     b = shift.copy()
     size = len(category_totals)
@@ -57,8 +57,8 @@ def category_total_multipliers(V: Array, scale: Array, category_totals: Array) -
 def repair(Z: Array, category_totals: Array) -> Array:
     """Make column sums exact without leaving the simplex.
 
-    A slide if there is room for one (it costs no smoothness); else shrink what
-    is over and spread what is short.
+    A slide if all rows can take it (it costs no smoothness); else scale down columns that are
+    too large and distribute the rest over the others.
     """
     slid = Z + (category_totals - Z.sum(axis=0)) / len(Z)
     if slid.min() >= 0.0:
@@ -73,7 +73,7 @@ def repair(Z: Array, category_totals: Array) -> Array:
 
 
 def transport(sizes: Array, affinities: Array, category_totals: Array) -> Array:
-    """Rows on the simplex that maximise <affinities, Z> with sum_n sizes_n z_n = masses.
+    """Rows on the simplex that maximise <affinities, Z> with sum_n sizes_n z_n = totals.
 
     A linear program in len(sizes) * K variables, by HiGHS.
     """
@@ -85,7 +85,7 @@ def transport(sizes: Array, affinities: Array, category_totals: Array) -> Array:
 
 
 def transport_prices(affinities: Array, category_totals: Array) -> Array:
-    """What a unit of each category's mass costs in that program, rows of size one."""
+    """The multipliers of the totals in that program, rows of size one."""
     result = _program(np.ones(len(affinities)), affinities, category_totals)
     return np.asarray(result.eqlin.marginals[len(affinities) :])
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, TypeVar
 from zipfile import BadZipFile
 
@@ -14,14 +12,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from lass.graph.laplacian import as_weights
-from lass.model.checks import check_semidefinite
-from lass.model.problem import Problem
+from lass.model.atomic import atomic_path
+from lass.model.checks import check_semidefinite, fixed_rows, number
+from lass.model.problem import Constraints, Problem, QuadraticTerm
+from lass.model.quadratic_program import Array
 
 Thing = TypeVar("Thing")
 
 FORMAT = 1
 PARTS = ("data", "indices", "indptr")
-#: what NumPy, zipfile and zlib raise for a file that is damaged or somebody else's
+#: what NumPy, zipfile and zlib raise for a file that is damaged or of another kind
 WRONG = (
     LookupError, OSError, TypeError, ValueError, AttributeError, EOFError, BadZipFile,
     RuntimeError, MemoryError, zlib.error,
@@ -40,29 +40,31 @@ def pack(problem: Problem) -> dict[str, Any]:
 
 
 def unpack(data: Mapping[str, Any], shape: tuple[int, ...]) -> Problem:
-    """A problem from its arrays; every check is made anew, since the file may be anybody's."""
+    """A problem from its arrays; every check is made again, since the file may come from anywhere."""
     N, K = shape
-    W, G = _matrix(data, "W", (N, N)), _matrix(data, "G", (N, K))
-    problem = Problem.__new__(Problem)
-    problem.convex = bool(data["convex"])
-    problem.W = as_weights(W, allow_negative=not problem.convex)
+    convex = bool(data["convex"])
+    W = as_weights(_matrix(data, "W", (N, N)), allow_negative=not convex)
     diagonal = np.asarray(data["diagonal"], float)
     if diagonal.shape != (N,) or not np.isfinite(diagonal).all():
         raise ValueError("the diagonal does not fit the graph")
-    ridge = float(data["ridge"])
-    fixed = (data["fixed_rows"].tolist(), data["fixed_Z"])
-    problem.complete(diagonal - ridge, G, float(data["lam"]), fixed, None, ridge, None)
-    former = {"category_totals": "masses"}  # what version 0.1.0 called it
-    for name, expected in (("C", (K, K)), ("category_totals", (K,))):
-        given = data.get(name, data.get(former.get(name, name)))
-        if given is not None and (given.shape != expected or not np.isfinite(given).all()):
-            raise ValueError(f"{name} does not fit the categories")
-        setattr(problem, name, given)
-    if problem.category_totals is not None and problem.category_totals.min() < 0:
+    if convex:
+        check_semidefinite(W, diagonal)
+    C = _of_categories(data, "C", (K, K))
+    # version 0.1.0 wrote "masses"
+    totals = _of_categories(data, "category_totals" if "category_totals" in data else "masses", (K,))
+    if totals is not None and totals.min() < 0:
         raise ValueError("category totals are negative")
-    if problem.convex:
-        check_semidefinite(problem.W, problem.diagonal)
-    return problem
+    rows, Z = fixed_rows((data["fixed_rows"].tolist(), data["fixed_Z"]), N, K)
+    quadratic = QuadraticTerm(W, diagonal, number(data["ridge"], "ridge"), C, convex)
+    G = _matrix(data, "G", (N, K))
+    return Problem(quadratic, G, float(data["lam"]), fixed=Constraints(rows, Z, totals))
+
+
+def _of_categories(data: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Array | None:
+    given = data.get(name)
+    if given is not None and (given.shape != shape or not np.isfinite(given).all()):
+        raise ValueError(f"{name} does not fit the categories")
+    return given
 
 
 def pack_matrix(arrays: dict[str, Any], name: str, matrix: Any) -> None:
@@ -92,16 +94,9 @@ def _matrix(data: Mapping[str, Any], name: str, shape: tuple[int, int]) -> sp.cs
 
 
 def write(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Put the arrays into a new file and only then into the place of the old one."""
-    with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-        try:
-            np.savez(file, format=FORMAT, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    """Put the arrays into a file, whole or not at all."""
+    with atomic_path(path) as draft, draft.open("xb") as file:
+        np.savez(file, format=FORMAT, **arrays)
 
 
 def read(path: Path, build: Callable[[dict[str, Any]], Thing], kind: str) -> Thing:

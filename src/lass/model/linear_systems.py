@@ -21,7 +21,6 @@ SMALL = 1000
 NO_GROUP = np.zeros(0, np.int32)
 
 
-
 class Factor:
     """A sparse factorisation with a fill-reducing order, kept for many solves.
 
@@ -147,16 +146,6 @@ def fill(size: int, levels: int) -> float:
         return size**2 / 2.0
     width = size / max(levels, 1)
     return min(size * width, 8.0 * (size + width**2) * np.log2(size + 1))
-
-
-def solver_for(
-    W: sp.csr_array, diagonal: Array, levels: int, *, tol: float = 1e-12
-) -> Factor | ConjugateGradients:
-    """Something that solves (diag(a) - W) X = B: a factor where it stays small, else conjugate gradients."""
-    size = W.shape[0]
-    if size < SMALL or (levels**3 >= size and fill(size, levels) <= FACTOR_LIMIT):
-        return Factor(sp.csr_array(sp.diags_array(diagonal) - W))
-    return iterative(W, diagonal, tol)
 
 
 def iterative(W: sp.csr_array, diagonal: Array, tol: float) -> ConjugateGradients:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,42 @@ from lass.model.checks import check_semidefinite, fixed_rows, number, numbers, r
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, row_ranges
 
 
+@dataclass(frozen=True, eq=False)
+class QuadraticTerm:
+    """What lam weighs, checked: ``tr(Z' (diag(a) - W) Z) + tr(Z C Z')``."""
+
+    W: sp.csr_array
+    diagonal: Array  # a, with the ridge
+    ridge: float = 0.0
+    C: Array | None = None
+    convex: bool = True  # diag(a) - W is positive semidefinite
+
+    @staticmethod
+    def of(
+        W: sp.csr_array, degree: Array, ridge: float, category_graph: Any, convex: bool = True
+    ) -> QuadraticTerm:
+        """The term of checked weights and their degrees, a ridge and a graph of categories."""
+        ridge, C = number(ridge, "ridge"), None
+        if category_graph is not None:
+            weights = as_weights(category_graph, "category_graph")
+            C = np.diag(weights.sum(axis=1)) - weights.toarray()
+        return QuadraticTerm(W, degree + ridge, ridge, C, convex)
+
+    @cached_property
+    def operator(self) -> GraphOperator:
+        """The Laplacian of all items, with what is known of its graph."""
+        return GraphOperator(self.W, self.diagonal)
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """What Z obeys beside the simplex, checked: fixed rows, and category totals of the others."""
+
+    rows: NDArray[np.intp]
+    Z: Array
+    category_totals: Array | None = None
+
+
 class Problem:
     """Soft assignments of N items to K categories from a graph and from affinities.
 
@@ -28,7 +65,7 @@ class Problem:
     W : array or sparse matrix of shape (N, N)
         Similarity of items: symmetric, >= 0. The diagonal is ignored.
     G : array or sparse matrix of shape (N, K)
-        Affinity of items to categories, of any sign; 0 means that nobody said.
+        Affinity of items to categories, of any sign; 0 means unknown.
     lam : float
         Weight of the graph, from 0 (the expert alone) to infinity (the crowd alone).
     fixed : mapping {item: assignment} or pair (items, assignments), optional
@@ -36,7 +73,7 @@ class Problem:
     prior : array of shape (K,), optional
         Shares of the categories: demands ``Z' 1 = N * prior``. Sums to one.
     ridge : float
-        Adds ``lam * ridge * |Z|^2``, a pull towards the even assignment.
+        Adds ``lam * ridge * |Z|^2``, which favours the even assignment.
     laplacian : {"plain", "normalized"}
         ``D - W``, or ``I - D^(-1/2) W D^(-1/2)``.
     category_graph : array of shape (K, K), optional
@@ -68,13 +105,39 @@ class Problem:
         category_graph: Any = None,
         negative_weights: bool = False,
     ) -> None:
-        weights = as_weights(W, allow_negative=negative_weights)
-        #: diag(a) - W is positive semidefinite, and the problem convex
-        self.convex = not (weights.nnz and weights.data.min() < 0)
-        if not self.convex and laplacian != "plain":
-            raise ValueError("laplacian='normalized' needs weights >= 0; found negative ones in W")
-        self.W, degree = split_laplacian(weights, laplacian)
-        self.complete(degree, G, lam, fixed, prior, ridge, category_graph)
+        if not isinstance(W, QuadraticTerm):
+            weights = as_weights(W, allow_negative=negative_weights)
+            convex = not (weights.nnz and weights.data.min() < 0)
+            if not convex and laplacian != "plain":
+                raise ValueError("laplacian='normalized' needs weights >= 0; found negative ones in W")
+            W = QuadraticTerm.of(*split_laplacian(weights, laplacian), ridge, category_graph, convex)
+        #: what lam weighs; a changed problem shares it
+        self.quadratic: QuadraticTerm = W
+        self.W, self.diagonal, self.ridge = self.quadratic.W, self.quadratic.diagonal, self.quadratic.ridge
+        self.C, self.convex = self.quadratic.C, self.quadratic.convex
+        self.G = as_sparse(G, "G")
+        self.N, self.K = self.G.shape
+        if not self.K:
+            raise ValueError(f"G must have at least one category; found shape {self.G.shape}")
+        if self.W.shape[0] != self.N:
+            raise ValueError(f"W and G must have one row an item; found {self.W.shape[0]} and {self.N} rows")
+        if self.C is not None and len(self.C) != self.K:
+            raise ValueError(f"category_graph must have one row a category, {self.K}; found {len(self.C)}")
+        self.lam = number(lam, "lam", infinite=True)
+        if not isinstance(fixed, Constraints):
+            rows, Z = fixed_rows(fixed, self.N, self.K)
+            fixed = Constraints(rows, Z, None if prior is None else self._totals_of_free_rows(prior, Z))
+        self.constraints: Constraints = fixed
+        self.fixed_rows, self.fixed_Z = fixed.rows, fixed.Z
+        self.category_totals = fixed.category_totals
+        self.free = np.ones(self.N, bool)
+        self.free[self.fixed_rows] = False
+        self._ranges: Array | None = None
+        if math.isinf(self.lam) and not (self.convex and self.dominant):
+            found = (
+                "negative weights" if not self.convex else "row sums < 0 (laplacian='normalized' has some)"
+            )
+            raise ValueError(f"lam = inf has no meaning with {found}; use a large number")
 
     @classmethod
     def from_laplacian(cls, L: Any, G: Any, lam: float = 1.0, **options: Any) -> Problem:
@@ -82,8 +145,7 @@ class Problem:
 
         ``options`` are ``fixed``, ``prior``, ``ridge`` and ``category_graph`` as in the class.
         """
-        known = {"fixed": None, "prior": None, "ridge": 0.0, "category_graph": None}
-        if unknown := set(options) - set(known):
+        if unknown := set(options) - {"fixed", "prior", "ridge", "category_graph"}:
             raise ValueError(f"from_laplacian does not take {', '.join(sorted(unknown))}")
         L = as_sparse(L, "L")
         if L.shape[0] != L.shape[1]:
@@ -95,92 +157,50 @@ class Problem:
                 f"L must have off-diagonal entries <= 0; found {-off.data.min():g}. "
                 "Is it a weight matrix? Then use Problem(W, G)"
             )
-        self = cls.__new__(cls)
-        self.W, self.convex = as_weights(off, "L"), True
-        check_semidefinite(self.W, diagonal)
-        self.complete(diagonal, G, lam, **{**known, **options})
-        return self
+        W = as_weights(off, "L")
+        check_semidefinite(W, diagonal)
+        ridge, category_graph = options.pop("ridge", 0.0), options.pop("category_graph", None)
+        return cls(QuadraticTerm.of(W, diagonal, ridge, category_graph), G, lam, **options)
 
-    def complete(
-        self, diagonal: Array, G: Any, lam: float, fixed: Any, prior: Any, ridge: float,
-        category_graph: Any,
-    ) -> None:  # fmt: skip
-        """Check and take everything but the graph."""
-        self.G = as_sparse(G, "G")
-        self.N, self.K = self.G.shape
-        if not self.K:
-            raise ValueError(f"G must have at least one category; found shape {self.G.shape}")
-        if self.W.shape[0] != self.N:
-            raise ValueError(f"W and G must have one row an item; found {self.W.shape[0]} and {self.N} rows")
-        self.lam = number(lam, "lam", infinite=True)
-        self.ridge = number(ridge, "ridge")
-        self.diagonal = diagonal + self.ridge
-        self.fixed_rows, self.fixed_Z = fixed_rows(fixed, self.N, self.K)
-        self.free = np.ones(self.N, bool)
-        self.free[self.fixed_rows] = False
-        self.C = None
-        if category_graph is not None:
-            weights = as_weights(category_graph, "category_graph")
-            if weights.shape[0] != self.K:
-                raise ValueError(
-                    f"category_graph must have one row a category, {self.K}; found {weights.shape[0]}"
-                )
-            self.C = np.diag(weights.sum(axis=1)) - weights.toarray()
-        self.category_totals = None if prior is None else self._category_totals(prior)
-        self._check_limit()
-
-    @cached_property
+    @property
     def operator(self) -> GraphOperator:
-        """The Laplacian of all items; a changed problem keeps it, and what is known of its graph."""
-        return GraphOperator(self.W, self.diagonal)
+        """The Laplacian of all items; a changed problem shares it, and what is known of its graph."""
+        return self.quadratic.operator
 
     def excess(self, rows: NDArray[np.intp] | None = None) -> Array:
-        """Row sums of the Laplacian within ``rows``: what holds them to the other rows or the ridge."""
+        """Row sums of the Laplacian within ``rows``: weights to other rows, and the ridge."""
         if rows is None:
             return self.diagonal - self.operator.sums
         return self.diagonal[rows] - np.asarray(self.W[rows][:, rows].sum(axis=1)).ravel()
 
     @property
     def dominant(self) -> bool:
-        """The Laplacian has row sums >= 0, so that rows without a word are harmonic."""
+        """The Laplacian has row sums >= 0, so that rows without affinities are harmonic."""
         return bool((self.excess() >= -1e-9 * max(self.diagonal.max(), 1e-300)).all())
-
-    def _check_limit(self) -> None:
-        if math.isinf(self.lam) and not (self.convex and self.dominant):
-            found = (
-                "negative weights" if not self.convex else "row sums < 0 (laplacian='normalized' has some)"
-            )
-            raise ValueError(f"lam = inf has no meaning with {found}; use a large number")
 
     def changed(self, *, G: Any = None, lam: float | None = None, fixed: Any = None) -> Problem:
         """A copy with other affinities (all, or {(item, category): affinity}), lam or fixed rows."""
-        other = Problem.__new__(Problem)
-        other.__dict__.update(self.__dict__)
-        ranges = other.__dict__.pop("ranges", None)
-        if lam is not None:
-            other.lam = number(lam, "lam", infinite=True)
-            other._check_limit()
+        affinities = self.G
         if isinstance(G, Mapping):
-            other.G = replaced(self.G, G)
-            if ranges is not None and not len(self.fixed_rows):
-                rows = np.unique(np.array([item for item, _ in G], np.intp))
-                other.ranges = ranges.copy()
-                other.ranges[rows] = row_ranges(other.G[rows])
+            affinities = replaced(self.G, G)
         elif G is not None:
-            other.G = as_sparse(G, "G")
-            if other.G.shape != self.G.shape:
-                raise ValueError(f"G must keep its shape {self.G.shape}; found {other.G.shape}")
+            affinities = as_sparse(G, "G")
+            if affinities.shape != self.G.shape:
+                raise ValueError(f"G must keep its shape {self.G.shape}; found {affinities.shape}")
+        constraints = self.constraints
         if fixed is not None:
             if self.category_totals is not None:
                 raise ValueError("fixed cannot change under a prior; build a new Problem")
-            other.fixed_rows, other.fixed_Z = fixed_rows(fixed, self.N, self.K)
-            other.free = np.ones(self.N, bool)
-            other.free[other.fixed_rows] = False
-            other.__dict__.pop("ranges", None)
+            constraints = Constraints(*fixed_rows(fixed, self.N, self.K))
+        other = Problem(self.quadratic, affinities, self.lam if lam is None else lam, fixed=constraints)
+        if isinstance(G, Mapping) and self._ranges is not None and other.free.all() and self.free.all():
+            rows = np.unique(np.array([item for item, _ in G], np.intp))
+            other._ranges = self._ranges.copy()
+            other._ranges[rows] = row_ranges(other.G[rows])
         return other
 
-    def _category_totals(self, prior: Any) -> Array:
-        """Mass left to the free rows in each category."""
+    def _totals_of_free_rows(self, prior: Any, fixed_Z: Array) -> Array:
+        """What a prior leaves to the free rows in each category."""
         shares = numbers(prior, "prior")
         if shares.shape != (self.K,):
             raise ValueError(f"prior must have one share a category, {self.K}; found shape {shares.shape}")
@@ -189,35 +209,37 @@ class Problem:
                 f"prior must be shares >= 0 that sum to one; found a sum of {shares.sum():g} and a "
                 f"least share of {shares.min():g}. Divide it by its sum"
             )
-        category_totals = self.N * shares / shares.sum() - self.fixed_Z.sum(axis=0)
+        category_totals = self.N * shares / shares.sum() - fixed_Z.sum(axis=0)
         if category_totals.min() < -1e-9 * self.N:
             k = int(category_totals.argmin())
             raise ValueError(
-                f"prior leaves category {k} a mass of {self.N * shares[k]:g}, but the fixed rows "
-                f"already hold {self.fixed_Z[:, k].sum():g}. Raise prior[{k}] or fix fewer rows"
+                f"prior gives category {k} a total of {self.N * shares[k]:g}, but the fixed rows "
+                f"already hold {fixed_Z[:, k].sum():g}. Raise prior[{k}] or fix fewer rows"
             )
         return np.maximum(category_totals, 0.0)
 
-    @cached_property
+    @property
     def ranges(self) -> Array:
-        """max_k - min_k of the affinities of each free row, with the pull of fixed neighbours."""
-        return row_ranges(self.pull())
+        """max_k - min_k of the linear term of each free row."""
+        if self._ranges is None:
+            self._ranges = row_ranges(self.linear_term())
+        return self._ranges
 
     @property
     def stake(self) -> float:
-        """What all words are worth at most: sum_n (max_k g_nk - min_k g_nk), G with the fixed rows' pull.
+        """What the linear term can gain at most: sum_n (max_k g_nk - min_k g_nk), see :meth:`linear_term`.
 
         A relative gap is a gap over this number; it has the invariances of the problem.
         """
         return float(self.ranges.sum())
 
-    def pull(self) -> sp.csr_array:
-        """Affinities of the free rows, with the pull of fixed neighbours: G_f + 2 lam W_fl Z_l."""
+    def linear_term(self) -> sp.csr_array:
+        """Affinities of the free rows, with what fixed neighbours add: G_f + 2 lam W_fl Z_l."""
         G = self.G if self.free.all() else self.G[self.free]
         if not len(self.fixed_rows) or math.isinf(self.lam) or self.lam == 0:
             return G
-        ties = self.W[self.free][:, self.fixed_rows]
-        return as_sparse(G + 2.0 * self.lam * (ties @ sp.csr_array(self.fixed_Z)), "G")
+        edges = self.W[self.free][:, self.fixed_rows]
+        return as_sparse(G + 2.0 * self.lam * (edges @ sp.csr_array(self.fixed_Z)), "G")
 
     def qp(self) -> QuadraticProgram:
         """The quadratic program in the free rows, divided by 2 lam (finite, > 0)."""
@@ -229,13 +251,13 @@ class Problem:
         harmonic = (ranges == 0) & (self.excess() >= -1e-12 * self.diagonal)
         if self.category_totals is not None or not self.convex:
             harmonic[:] = False
-        H = self.pull()
+        H = self.linear_term()
         H = sp.csr_array((H.data / (2.0 * self.lam), H.indices, H.indptr), shape=H.shape)
         qp = QuadraticProgram(operator, H, self.C, self.category_totals, harmonic[self.free], self.convex)
         qp.ranges = self.ranges / (2.0 * self.lam)
         return qp
 
-    def _given(self, Z: ArrayLike) -> Array:
+    def _checked(self, Z: ArrayLike) -> Array:
         Z = np.ascontiguousarray(numbers(Z, "Z"))
         if Z.shape != (self.N, self.K):
             raise ValueError(f"Z must have shape {(self.N, self.K)}; found {Z.shape}")
@@ -255,7 +277,7 @@ class Problem:
     ) -> tuple[float, float]:
         """Objective and gap (or stationarity) of a feasible Z together.
 
-        ``shift`` holds the multipliers of the masses; by default good ones are found. ``product`` is
+        ``shift`` holds the multipliers of the category totals; by default good ones are found. ``product`` is
         what :meth:`smoothness` gives, which is one product with the graph.
         """
         AZ = self.smoothness(Z) if product is None else product
@@ -264,20 +286,20 @@ class Problem:
         AZ = 2.0 * self.lam * AZ
         gaps = np.empty(self.N)
         b = np.zeros(self.K) if shift is None else shift
-        linear = (self.G.indptr.astype(np.int64), self.G.indices, self.G.data)
-        quadratic, said = over_rows(kernels().certify, self.N, Z.size, *linear, b, AZ, Z, gaps)
+        G = (self.G.indptr.astype(np.int64), self.G.indices, self.G.data)
+        quadratic, linear = over_rows(kernels().certify, self.N, Z.size, *G, b, AZ, Z, gaps)
         gap = float(gaps[self.free].sum())
         if self.category_totals is not None:
             gap += float(b @ (Z[self.free].sum(axis=0) - self.category_totals))
-        return 0.5 * quadratic - said, gap
+        return 0.5 * quadratic - linear, gap
 
     def _prices(self) -> Array:
-        """Multipliers of the masses at lam = 0, from the dual of the linear program."""
+        """Multipliers of the category totals at lam = 0, from the dual of the linear program."""
         assert self.category_totals is not None
         return transport_prices(self.G[self.free].toarray(), self.category_totals)
 
     def _multipliers(self, Z: Array, AZ: Array) -> Array:
-        """Good multipliers of the masses at Z: those of one projected gradient step."""
+        """Good multipliers of the category totals at Z: those of one projected gradient step."""
         qp = self.qp()
         V = Z[self.free] - AZ[self.free] / qp.majorizer[:, None]
         qp.add_linear(V, 1.0 / qp.majorizer)
@@ -287,12 +309,12 @@ class Problem:
     def objective(self, Z: ArrayLike) -> float:
         """The value lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""
         self._finite("objective")
-        return self.certify(self._given(Z), np.zeros(self.K))[0]
+        return self.certify(self._checked(Z), np.zeros(self.K))[0]
 
     def gradient(self, Z: ArrayLike) -> Array:
         """2 lam L Z - G, dense."""
         self._finite("gradient")
-        Z = self._given(Z)
+        Z = self._checked(Z)
         result = self.smoothness(Z)
         result *= 2.0 * self.lam
         rows = np.repeat(np.arange(self.N), np.diff(self.G.indptr))
@@ -304,7 +326,7 @@ class Problem:
 
         ``F(Z) - F* <= sum_n ( <grad_n, z_n> - min_k grad_nk )`` over the free rows.
         With a prior, any number a category may be added to the gradient
-        (``shift``, the multipliers of the masses); by default a good one is found.
+        (``shift``, the multipliers of the category totals); by default a good one is found.
         """
         self._finite("gap")
         if not self.convex:
@@ -314,10 +336,10 @@ class Problem:
     def stationarity(self, Z: ArrayLike, shift: Array | None = None) -> float:
         """What :meth:`gap` certifies with; without convexity it vanishes where Z is stationary, no more."""
         self._finite("gap")
-        return self.certify(self._given(Z), shift)[1]
+        return self.certify(self._checked(Z), shift)[1]
 
     def __repr__(self) -> str:
         return (
-            f"Problem({self.N} items, {self.K} categories, {self.W.nnz // 2} ties, "
+            f"Problem({self.N} items, {self.K} categories, {self.W.nnz // 2} edges, "
             f"{self.G.nnz} affinities, lam={self.lam:g})"
         )

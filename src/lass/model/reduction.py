@@ -1,4 +1,4 @@
-"""What can be said exactly before any iteration, and the pieces that are left."""
+"""What is known exactly before any iteration, and the pieces that are left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, largest
 
 #: components with fewer items than this are solved together
-APART = 256
+MIN_PIECE = 256
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Piece:
 
 @dataclass
 class Reduction:
-    """Z where it is known already, the pieces where it is not, and what was done, in words."""
+    """Z where it is known already, the pieces where it is not, and what was done, as text."""
 
     Z: Array
     pieces: list[Piece]
@@ -36,7 +36,7 @@ class Reduction:
 
 
 def reduce(problem: Problem) -> Reduction:
-    """Solve what needs no iteration: extreme lam, one category, isolated items, silent components."""
+    """Solve what needs no iteration: extreme lam, one category, isolated items, unlabelled components."""
     N, K = problem.N, problem.K
     Z = np.full((N, K), 1.0 / K)
     Z[problem.fixed_rows] = problem.fixed_Z
@@ -52,14 +52,14 @@ def reduce(problem: Problem) -> Reduction:
         )
         return Reduction(Z, [], ["lam = 0: every item takes its largest affinity"])
     if math.isinf(problem.lam):
-        return _crowd_alone(problem, Z, free)
+        return _infinite_lam(problem, Z, free)
     qp = problem.qp()
     if qp.category_totals is not None or not qp.convex:
         return Reduction(Z, [Piece(free, qp)], [])
     return _by_components(qp, Z, free)
 
 
-def _crowd_alone(problem: Problem, Z: Array, free: NDArray[np.intp]) -> Reduction:
+def _infinite_lam(problem: Problem, Z: Array, free: NDArray[np.intp]) -> Reduction:
     """Lam = inf: least smoothness first (constant or harmonic components), affinities break ties."""
     if problem.ridge > 0 and not len(problem.fixed_rows) and problem.category_totals is None:
         return Reduction(Z, [], ["lam = inf with a ridge: the even assignment"])
@@ -68,22 +68,17 @@ def _crowd_alone(problem: Problem, Z: Array, free: NDArray[np.intp]) -> Reductio
             raise ValueError(
                 "lam = inf takes a prior or fixed rows or a ridge, not two of them; use a large lam"
             )
-        silent = Problem.__new__(Problem)
-        silent.__dict__.update(problem.__dict__)
-        silent.__dict__.pop("ranges", None)
-        silent.lam, silent.G = 1.0, sp.csr_array((problem.N, problem.K))
-        touched = _touched(problem)
-        reduction = reduce(silent)
-        alone = np.flatnonzero(problem.free & ~touched)
-        if len(alone) and problem.ridge == 0:
-            reduction.Z[alone] = _constant(problem, alone)
+        reduction = reduce(problem.changed(G=sp.csr_array((problem.N, problem.K)), lam=1.0))
+        rest = np.flatnonzero(~_with_fixed_row(problem))
+        if len(rest) and problem.ridge == 0:
+            reduction.Z[rest] = _constant(problem, rest)
         reduction.notes = ["lam = inf: harmonic extension of the fixed rows"]
         return reduction
     Z[free] = _constant(problem, free)
     return Reduction(Z, [], ["lam = inf: every component takes its largest total affinity"])
 
 
-def _touched(problem: Problem) -> NDArray[np.bool_]:
+def _with_fixed_row(problem: Problem) -> NDArray[np.bool_]:
     """Items in a component with a fixed row."""
     _, labels = components(problem.W)
     return np.isin(labels, labels[problem.fixed_rows])
@@ -112,33 +107,33 @@ def _averaging(C: Array) -> Array:
 
 
 def _by_components(qp: QuadraticProgram, Z: Array, free: NDArray[np.intp]) -> Reduction:
-    """Isolated and silent rows are known; large components are solved apart, small ones together."""
+    """Isolated rows and unlabelled components are known; of the others, small ones are solved together."""
     operator = qp.operator
     assert isinstance(operator, GraphOperator)
     count, labels = operator.components
-    says = qp.ranges > 0
-    if count == 1 and len(labels) > 1 and says.any():
+    labelled = qp.ranges > 0
+    if count == 1 and len(labels) > 1 and labelled.any():
         return Reduction(Z, [Piece(free, qp)], [])
     notes = []
-    heard = np.zeros(count, bool)
-    heard[labels[says]] = True
-    if not heard.all():
-        notes.append(f"{count - heard.sum()} of {count} components have no word and stay even")
+    solved = np.zeros(count, bool)
+    solved[labels[labelled]] = True
+    if not solved.all():
+        notes.append(f"{count - solved.sum()} of {count} components have no labels and stay even")
     if qp.C is None:
         isolated = operator.diagonal == 0
-        if (isolated & says).any():
-            alone = np.flatnonzero(isolated & says)
+        if (isolated & labelled).any():
+            alone = np.flatnonzero(isolated & labelled)
             Z[free[alone]] = largest(qp.H[alone])
             notes.append(f"{len(alone)} isolated items take their largest affinity")
-        heard[labels[isolated]] = False
+        solved[labels[isolated]] = False
     sizes = np.bincount(labels, minlength=count)
-    large = np.flatnonzero(heard & (sizes >= APART))
-    small = heard & (sizes < APART)
+    large = np.flatnonzero(solved & (sizes >= MIN_PIECE))
+    small = solved & (sizes < MIN_PIECE)
     pieces = [_piece(qp, free, np.flatnonzero(labels == c)) for c in large]
     if small.any():
         pieces.append(_piece(qp, free, np.flatnonzero(small[labels])))
     if len(pieces) > 1:
-        notes.append(f"{heard.sum()} components in {len(pieces)} pieces")
+        notes.append(f"{solved.sum()} components in {len(pieces)} pieces")
     return Reduction(Z, pieces, notes)
 
 

@@ -39,7 +39,7 @@ class Uniqueness:
 class Polytope:
     """Vectors p that may be added to all rows of one component."""
 
-    room: Array  # m: how far each category can go down
+    margin: Array  # m: how far each category can go down
     gains: Array  # c: total affinity of each category
     group: NDArray[np.intp]  # categories that must move together
 
@@ -47,7 +47,7 @@ class Polytope:
         """The largest value of ``direction' p`` over the polytope."""
         size = np.bincount(self.group)
         low = np.full(len(size), np.inf)
-        np.minimum.at(low, self.group, self.room)
+        np.minimum.at(low, self.group, self.margin)
         low *= size
         c = np.bincount(self.group, self.gains) / size
         v = np.bincount(self.group, direction) / size
@@ -57,8 +57,8 @@ class Polytope:
         mean = float(c @ low) / total
         near = TOLERANCE * max(1.0, np.abs(c).max())
         value = -np.inf
-        silent = np.flatnonzero(v == 0)
-        ends = [silent[c[silent].argmin()], silent[c[silent].argmax()]] if len(silent) else []
+        others = np.flatnonzero(v == 0)
+        ends = [others[c[others].argmin()], others[c[others].argmax()]] if len(others) else []
         points = [*np.flatnonzero(v), *ends]
         for i in points:
             if abs(c[i] - mean) <= near:
@@ -74,7 +74,7 @@ def examine(
     Z: Array, gains: Array, labels: NDArray[np.intp], movable: NDArray[np.bool_],
     group: NDArray[np.intp],
 ) -> Uniqueness:  # fmt: skip
-    """Look at every component; ``movable`` marks those whose rows can all move together.
+    """Examine every component; ``movable`` marks those whose rows can all move together.
 
     ``gains`` holds the total affinities, one row a component.
     """
@@ -86,24 +86,24 @@ def examine(
     for component in np.flatnonzero(movable):
         rows = order[bounds[component] : bounds[component + 1]]
         part = Z[rows]
-        room = part.min(axis=0)
-        if not (room > TOLERANCE).any():
+        margin = part.min(axis=0)
+        if not (margin > TOLERANCE).any():
             continue
-        room[room <= TOLERANCE] = 0.0
-        polytope = Polytope(room, gains[component], group)
+        margin[margin <= TOLERANCE] = 0.0
+        polytope = Polytope(margin, gains[component], group)
         unit = np.eye(K)
-        reach = np.array([[-polytope.furthest(-e), polytope.furthest(e)] for e in unit])
-        if np.abs(reach).max() <= TOLERANCE:
+        interval = np.array([[-polytope.furthest(-e), polytope.furthest(e)] for e in unit])
+        if np.abs(interval).max() <= TOLERANCE:
             continue
         unique[component] = False
-        slack[:, 0] = np.minimum(slack[:, 0], reach[:, 0])
-        slack[:, 1] = np.maximum(slack[:, 1], reach[:, 1])
-        flippable.append(rows[_could_flip(part, polytope, reach)])
+        slack[:, 0] = np.minimum(slack[:, 0], interval[:, 0])
+        slack[:, 1] = np.maximum(slack[:, 1], interval[:, 1])
+        flippable.append(rows[_could_flip(part, polytope, interval)])
     items = np.sort(np.concatenate(flippable)) if flippable else np.zeros(0, np.intp)
     return Uniqueness(bool(unique.all()), slack, items, unique, labels)
 
 
-def _could_flip(part: Array, polytope: Polytope, reach: Array) -> NDArray[np.bool_]:
+def _could_flip(part: Array, polytope: Polytope, interval: Array) -> NDArray[np.bool_]:
     """Rows in which some category can overtake the top one."""
     K = part.shape[1]
     top = part.argmax(axis=1)
@@ -111,7 +111,7 @@ def _could_flip(part: Array, polytope: Polytope, reach: Array) -> NDArray[np.boo
     for t in np.unique(top):
         rows = np.flatnonzero(top == t)
         for k in range(K):
-            if k == t or reach[k, 1] - reach[t, 0] <= TOLERANCE:
+            if k == t or interval[k, 1] - interval[t, 0] <= TOLERANCE:
                 continue
             direction = np.zeros(K)
             direction[k], direction[t] = 1.0, -1.0

@@ -116,7 +116,7 @@ def _moving(row: sp.csr_array, solution: Solution) -> tuple[Polytope, float] | N
 
 def _centred(polytope: Polytope) -> Array:
     """Total affinities less what a slide must keep, exactly zero where they are that."""
-    gains, room = polytope.gains, polytope.room
+    gains, room = polytope.gains, polytope.margin
     rest = gains - gains @ room / room.sum()
     rest[np.abs(rest) <= TOLERANCE * max(1.0, np.abs(gains).max())] = 0.0
     return rest
@@ -124,7 +124,7 @@ def _centred(polytope: Polytope) -> Array:
 
 def _vertices(polytope: Polytope) -> Iterator[Array]:
     """All vertices of the polytope, some rows at a time: everything on one category, or on two."""
-    rest, room = _centred(polytope), polytope.room
+    rest, room = _centred(polytope), polytope.margin
     total, K = room.sum(), len(room)
     alone = np.flatnonzero(rest == 0)
     yield total * np.eye(K)[alone] - room if len(alone) else np.zeros((1, K))
@@ -140,7 +140,7 @@ def _vertices(polytope: Polytope) -> Iterator[Array]:
 
 def _largest(v: Array, share: float, polytope: Polytope, k: int) -> float:
     """The largest f_k: maximise v_k + s p_k - t over p = q - room and t with mass <= 1 above t."""
-    K, room = len(v), polytope.room
+    K, room = len(v), polytope.margin
     unit, zero = sp.eye_array(K), np.zeros((1, K))
     objective = np.zeros(2 * K + 1)  # q, the masses above t, t
     objective[k], objective[-1] = -share, 1.0

@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.baselines.harmonic_extension import solve_rows
-from lass.graph.laplacian import components
 from lass.learning.predictors.linear import CONTINUE, STEPS, LinearPredictor, transitions
+from lass.model.harmonic import harmonic_extension
 from lass.model.quadratic_program import Array
 
 #: sources of evidence for a tag, and what each one is
@@ -182,15 +181,9 @@ SHARES = [list(COLUMNS).index(feature.name) for feature in FEATURES if feature.f
 
 def _harmonic(W: sp.csr_array, T: sp.csr_array, annotated: NDArray[np.bool_]) -> Array:
     """Each tag by itself: annotated items keep theirs, the others are means of their neighbours."""
-    _, part = components(W)
-    free = np.flatnonzero(~annotated & np.isin(part, part[annotated]))
+    rows, found = harmonic_extension(W, annotated, T, HARMONIC_TOL)
     Z = T.toarray()
-    tagged = np.flatnonzero(np.diff(T.indptr))
-    if len(tagged) < T.shape[1]:  # fewer columns: the response of all free items to each tagged one
-        response = solve_rows(W, free, W[free][:, tagged].toarray(), tol=HARMONIC_TOL)
-        Z[free] = np.maximum(response @ Z[tagged], 0.0)
-    else:
-        Z[free] = np.maximum(solve_rows(W, free, (W[free] @ T).toarray(), tol=HARMONIC_TOL), 0.0)
+    Z[rows] = np.maximum(found, 0.0)
     return Z
 
 

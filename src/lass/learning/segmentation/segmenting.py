@@ -10,14 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from lass.graph.laplacian import components
 from lass.learning.segmentation.grid import grid_graph
-from lass.learning.segmentation.harmonic import Harmonic
 from lass.learning.segmentation.pictures import read_neighbors, read_picture, read_prior
 from lass.learning.segmentation.regions import colour_affinities
 from lass.learning.segmentation.strokes import Denials, check_strokes, place, read_markers, read_negative
 from lass.model.checks import number, numbers
+from lass.model.harmonic import HarmonicSystem
 from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
-from lass.solvers.solution import Solution, solve
+from lass.solvers.solution import Solution
+from lass.solvers.solving import solve
 
 #: a denial of 4 lam d_n leaves nothing of a segment, whatever the neighbours say
 FIRM = 4.0
@@ -128,7 +129,7 @@ class Segmentation:
         self.solution: Solution | None = None
         self._picture, self._region = picture, region
         self._active = marks >= 0
-        self._harmonic = Harmonic(W)
+        self._system: HarmonicSystem | None = None
         self._denials: Denials = {}
         self.names = np.zeros(0, np.int64)
 
@@ -216,7 +217,7 @@ class Segmentation:
             G[active] = colour_affinities(colours[active], codes[active], len(names))
         else:
             G = self._region.reshape(len(codes), -1).copy()
-        lowest = G.min(axis=1) - FIRM * self.lam * self._harmonic.operator.diagonal - 1.0
+        lowest = G.min(axis=1) - FIRM * self.lam * self.graph.sum(axis=1) - 1.0
         for label, mask in denials.items():
             rows = np.flatnonzero(mask.ravel())
             G[rows, int(np.searchsorted(names, label))] = lowest[rows]
@@ -229,8 +230,11 @@ class Segmentation:
         if unreached.any():
             part = components(self.graph)[1]
             unreached = ~np.isin(part, part[seeded])
-        Z = np.empty_like(start)
-        Z[:, :-1] = self._harmonic.solve(seeded | unreached, np.ascontiguousarray(start[:, :-1]), self.tol)
+        Z, rows = start.copy(), np.flatnonzero(~(seeded | unreached))
+        # the factor or the coarser graphs of the first strokes are kept
+        self._system = HarmonicSystem(self.graph, rows, tol=self.tol, former=self._system)
+        given = self.graph[rows][:, seeded] @ start[seeded, :-1]
+        Z[rows, :-1] = self._system.solve(given, start[rows, :-1])
         Z[:, -1] = 1.0 - Z[:, :-1].sum(axis=1)
         Z = np.asarray(project_simplex(Z), dtype=float)
         Z[unreached] = 1.0 / Z.shape[1]
