@@ -1,6 +1,6 @@
 /** Which files can be taken, and what is wrong with a choice of columns. */
 
-import type { Mapping } from "../lib/types";
+import type { ColumnMapping } from "../lib/types";
 
 const ENDINGS = ["csv", "tsv", "tab", "jsonl", "ndjson", "parquet", "pq"];
 export const ACCEPT = ENDINGS.flatMap((ending) => [`.${ending}`, `.${ending}.gz`]).join(",") + ",.gz";
@@ -21,21 +21,21 @@ export function wrongWith(file: { name: string; size: number }): string {
   return "";
 }
 
-export function sizeInWords(bytes: number): string {
+export function readableSize(bytes: number): string {
   if (bytes < 1000) return `${bytes} bytes`;
   if (bytes < 1e6) return `${Math.round(bytes / 1000)} kB`;
   return `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** What stands in the way of an import, in words; "" where nothing does. */
-export function missing(mapping: Mapping): string {
+/** What prevents an import, for people; "" where nothing does. */
+export function missing(mapping: ColumnMapping): string {
   if (!mapping.id) return "Choose the column that names each item.";
   if (!mapping.text.length) return "Choose at least one column of text: items are compared by it.";
   return "";
 }
 
-/** What a column is used for, in words. */
-export function uses(column: string, mapping: Mapping): string[] {
+/** What a column is used for. */
+export function uses(column: string, mapping: ColumnMapping): string[] {
   const found: string[] = [];
   if (mapping.id === column) found.push("name");
   if (mapping.title === column) found.push("title");

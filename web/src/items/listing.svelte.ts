@@ -2,21 +2,21 @@
 
 import { untrack } from "svelte";
 import * as api from "../lib/api";
+import type { Filter, Query, Sign } from "../lib/query";
 import { studio } from "../lib/studio.svelte";
-import type { Filter, Query } from "../lib/types";
 
 class Listing {
   text = $state("");
   filter = $state<Filter>("all");
   tag = $state<number | null>(null);
-  sign = $state<NonNullable<Query["sign"]>>("is");
+  sign = $state<Sign>("is");
   /** all rows that the server found, in order */
   #found = $state.raw<number[]>([]);
   loading = $state(false);
   error = $state("");
   /** whether a first answer is there */
   ready = $state(false);
-  #seen = $state({ said: 0, learnt: 0 });
+  #seen = $state({ annotations: 0, predictions: 0 });
   #request: AbortController | null = null;
 
   query = $derived<Query>({
@@ -34,7 +34,8 @@ class Listing {
   stale = $derived(
     this.ready &&
       (this.filter !== "all" || this.tag !== null) &&
-      (this.#seen.said !== studio.said || this.#seen.learnt !== studio.learnt),
+      (this.#seen.annotations !== studio.annotationsVersion ||
+        this.#seen.predictions !== studio.predictionsVersion),
   );
 
   /** Where a row is in the list; -1 if it is not in it. */
@@ -44,7 +45,10 @@ class Listing {
   async load(choose: "keep" | "first"): Promise<void> {
     this.#request?.abort();
     const request = (this.#request = new AbortController());
-    const seen = untrack(() => ({ said: studio.said, learnt: studio.learnt }));
+    const seen = untrack(() => ({
+      annotations: studio.annotationsVersion,
+      predictions: studio.predictionsVersion,
+    }));
     this.loading = true;
     try {
       const list = await api.list(

@@ -1,7 +1,7 @@
 /** What the part of the address after "#" holds, so that reload, back and a shared link show the same. */
 
+import type { Filter, Query, Sign } from "./query";
 import type { View } from "./studio.svelte";
-import type { Filter, Query } from "./types";
 
 export interface Place {
   view: View;
@@ -14,7 +14,7 @@ export interface Place {
 
 export const VIEWS: readonly View[] = ["items", "map", "tags", "progress"];
 export const FILTERS: readonly Filter[] = ["all", "untagged", "tagged", "doubtful", "changed", "next"];
-const SIGNS = ["is", "is-not", "suggested"] as const;
+const SIGNS: readonly Sign[] = ["is", "is-not", "suggested"];
 
 const whole = (text: string | null | undefined): number | null =>
   text && /^\d{1,9}$/.test(text) ? Number(text) : null;
@@ -29,9 +29,9 @@ export function read(hash: string): Place {
   if (text) query.text = text;
   const filter = FILTERS.find((known) => known === values.get("filter"));
   if (filter && filter !== "all") query.filter = filter;
-  const about = whole(values.get("tag"));
-  if (about !== null) {
-    query.tag = about;
+  const tag = whole(values.get("tag"));
+  if (tag !== null) {
+    query.tag = tag;
     query.sign = SIGNS.find((known) => known === values.get("sign")) ?? "is";
   }
   return {
@@ -49,7 +49,7 @@ export function written(place: Place): string {
   const { text, filter, tag, sign } = place.query;
   if (text) values.set("text", text);
   if (filter && filter !== "all") values.set("filter", filter);
-  if (tag !== undefined) {
+  if (typeof tag === "number") {
     values.set("tag", `${tag}`);
     values.set("sign", sign ?? "is");
   }

@@ -1,9 +1,27 @@
 /** Every request the Studio makes, in one place. Errors are `Refused`, with a sentence for people. */
 
-import type {
-  Assignment, Change, Detail, Imported, List, Mapping, Moment, Preview, Query, Row, State, Stored, Tag, TagPage,
-  Word,
-} from "./types";
+import type { Query } from "./query";
+import type { AnnotationChange, ColumnMapping, ErrorMessage, FilePreview, paths, WhatIf } from "./types";
+
+type Path = keyof paths;
+/** What the server answers with JSON, and takes as JSON, by its own description. */
+type Answer<P extends Path, Method extends "get" | "post"> = paths[P][Method] extends {
+  responses: { 200: { content: { "application/json": infer Found } } };
+}
+  ? Found
+  : never;
+type Body<P extends Path> = paths[P]["post"] extends {
+  requestBody: { content: { "application/json": infer Found } };
+}
+  ? Found
+  : undefined;
+
+interface Options {
+  /** takes the place of {row} or {tag} in the path */
+  index?: number;
+  query?: Record<string, string | number | null | undefined>;
+  signal?: AbortSignal;
+}
 
 export class Refused extends Error {
   constructor(
@@ -14,10 +32,17 @@ export class Refused extends Error {
   }
 }
 
-async function ask(path: string, init?: RequestInit): Promise<Response> {
+function url(path: Path, { index, query = {} }: Options = {}): string {
+  const values = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) if ((value ?? "") !== "") values.set(key, `${value}`);
+  const filled = path.replace(/\{\w+\}/, `${index}`);
+  return values.size ? `${filled}?${values}` : filled;
+}
+
+async function ask(address: string, init?: RequestInit): Promise<Response> {
   let answer: Response;
   try {
-    answer = await fetch(path, { credentials: "same-origin", ...init });
+    answer = await fetch(address, { credentials: "same-origin", ...init });
   } catch (error) {
     if (init?.signal?.aborted) throw error;
     throw new Refused("The Studio does not answer. Is it still running?", 0);
@@ -25,83 +50,79 @@ async function ask(path: string, init?: RequestInit): Promise<Response> {
   if (answer.ok) return answer;
   let message = `The Studio answered ${answer.status}.`;
   try {
-    const told = (await answer.json()) as { error?: string };
-    if (told.error) message = told.error;
+    const { error } = (await answer.json()) as Partial<ErrorMessage>;
+    if (error) message = error;
   } catch {
     // not JSON: the number must do
   }
   throw new Refused(message, answer.status);
 }
 
-async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await (await ask(path, { signal })).json()) as T;
+async function get<P extends Path>(path: P, options: Options = {}): Promise<Answer<P, "get">> {
+  return (await ask(url(path, options), { signal: options.signal })).json();
 }
 
-async function post<T>(path: string, body: unknown): Promise<T> {
+async function post<P extends Path>(path: P, body: Body<P>, options: Options = {}): Promise<Answer<P, "post">> {
   const headers = { "Content-Type": "application/json" };
-  return (await (await ask(path, { method: "POST", headers, body: JSON.stringify(body) })).json()) as T;
+  return (await ask(url(path, options), { method: "POST", headers, body: JSON.stringify(body) })).json();
 }
 
-async function numbers(path: string): Promise<ArrayBuffer> {
-  return (await ask(path)).arrayBuffer();
+async function numbers(path: Path, query?: Options["query"]): Promise<ArrayBuffer> {
+  return (await ask(url(path, { query }))).arrayBuffer();
 }
 
-export const state = () => get<State>("/api/state");
-export const tags = () => get<Tag[]>("/api/tags");
-
-export function list(query: Query, signal?: AbortSignal): Promise<List> {
-  const asked = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) if (value !== undefined && value !== "") asked.set(key, `${value}`);
-  return get<List>(`/api/list?${asked}`, signal);
-}
-
+export const state = () => get("/api/state");
+export const tags = () => get("/api/tags");
+export const list = (query: Query, signal?: AbortSignal) => get("/api/list", { query, signal });
 /** Up to 200 rows. */
-export const rows = (wanted: number[]) => get<Row[]>(`/api/rows?rows=${wanted.join(",")}`);
-export const item = (row: number, signal?: AbortSignal) => get<Detail>(`/api/items/${row}`, signal);
-/** The assignment if these were the words on the item; tags not named keep theirs. */
-export const whatIf = (row: number, words: Record<number, -1 | 0 | 1>) =>
-  post<Assignment>(`/api/items/${row}/what-if`, { words });
-export const picture = (row: number) => `/api/items/${row}/picture`;
+export const rows = (wanted: number[]) => get("/api/rows", { query: { rows: wanted.join(",") } });
+export const item = (row: number, signal?: AbortSignal) => get("/api/items/{row}", { index: row, signal });
+/** The model details if these were the annotations of the item; tags not named keep theirs. */
+export const whatIf = (row: number, annotations: WhatIf["annotations"]) =>
+  post("/api/items/{row}/what-if", { annotations }, { index: row });
+export const picture = (row: number) => url("/api/items/{row}/picture", { index: row });
 
-/** Says words; rows and tags by number. It is on the disk when this returns. */
-export const say = (words: Word[], who: string) => post<Stored>("/api/words", { words, who });
+/** Stores annotations; rows and tags by number. They are on the disk when this returns. */
+export const annotate = (annotations: AnnotationChange[], who: string) =>
+  post("/api/annotations", { annotations, who });
 /** Undoes the last action of this person. */
-export const undo = (who: string) => post<Stored>("/api/undo", { who });
-export const redo = (who: string) => post<Stored>("/api/redo", { who });
-export const history = (limit = 100) => get<Change[]>(`/api/history?limit=${limit}`);
-export const progress = () => get<Moment[]>("/api/progress");
+export const undo = (who: string) => post("/api/undo", { who });
+export const redo = (who: string) => post("/api/redo", { who });
+export const history = (limit = 100) => get("/api/history", { query: { limit } });
+export const progress = () => get("/api/progress");
 
-export const tagPage = (tag: number) => get<TagPage>(`/api/tags/${tag}`);
-export const addTag = (name: string, who: string) => post<Stored & { tag: number }>("/api/tags", { name, who });
+export const tagPage = (tag: number) => get("/api/tags/{tag}", { index: tag });
+export const addTag = (name: string, who: string) => post("/api/tags", { name, who });
 export const renameTag = (tag: number, name: string, who: string) =>
-  post<Stored>(`/api/tags/${tag}/rename`, { name, who });
+  post("/api/tags/{tag}/rename", { name, who }, { index: tag });
 export const mergeTag = (tag: number, into: number, who: string) =>
-  post<Stored>(`/api/tags/${tag}/merge`, { into, who });
+  post("/api/tags/{tag}/merge", { into, who }, { index: tag });
 
 /** x, y of every item, one after the other, within -1 to 1. */
 export const map = async () => new Float32Array(await numbers("/api/map"));
-/** The top tag of every item; 65535 where nothing is known. */
+/** The top tag of every item; 65535 where there is none. */
 export const tops = async () => new Uint16Array(await numbers("/api/map/tops"));
 /** The score of one tag, for every item. */
-export const scores = async (tag: number) => new Float32Array(await numbers(`/api/map/scores?tag=${tag}`));
+export const scores = async (tag: number) => new Float32Array(await numbers("/api/map/scores", { tag }));
 /** Shares of three tags, three numbers an item. */
 export const simplex = async (three: [number, number, number]) =>
-  new Float32Array(await numbers(`/api/map/simplex?tags=${three.join(",")}`));
+  new Float32Array(await numbers("/api/map/simplex", { tags: three.join(",") }));
 
-/** Learns everything anew, in the background; events tell how far it is. */
-export const fit = () => post<{ started: boolean }>("/api/fit", {});
+/** Fits the model again from the start, in the background; events report its progress. */
+export const retrain = () => post("/api/retrain", undefined);
 
-/** Uploads a table of items, and perhaps one of tags, and tells what is in it. Nothing is made yet. */
-export async function preview(items: File, tagsFile: File | null): Promise<Preview> {
+/** Uploads a table of items, and perhaps one of tags, and describes the first. Nothing is imported yet. */
+export async function preview(items: File, tagsFile: File | null): Promise<FilePreview> {
   const body = new FormData();
   body.append("items", items);
   if (tagsFile) body.append("tags", tagsFile);
-  return (await (await ask("/api/import/preview", { method: "POST", body })).json()) as Preview;
+  return (await ask(url("/api/import/preview"), { method: "POST", body })).json();
 }
 /** Makes the collection, or adds to the one that is open. */
-export const importFiles = (upload: string, mapping: Mapping, skipBad: boolean, who: string) =>
-  post<Imported>("/api/import", { upload, mapping, skipBad, who });
+export const importFiles = (upload: string, mapping: ColumnMapping, skipBad: boolean, who: string) =>
+  post("/api/import", { upload, mapping, skipBad, who });
 
-export const exportUrl = (what: "words" | "assignments" | "suggestions", format: "csv" | "jsonl") =>
-  `/api/export?what=${what}&format=${format}`;
-export const reportUrl = "/api/report";
+type Export = Required<NonNullable<paths["/api/export"]["get"]["parameters"]["query"]>>;
+export const exportUrl = (what: Export["what"], format: Export["format"]) =>
+  url("/api/export", { query: { what, format } });
+export const reportUrl = url("/api/report");

@@ -128,7 +128,7 @@ export const HELP: { part: string; keys: [string[], string][] }[] = [
     keys: [
       [["j", "k"], "next, previous item"],
       [["a", "x"], "is, is not"],
-      [["w"], "withdraw a doubtful word"],
+      [["w"], "withdraw a doubtful tag"],
     ],
   },
 ];

@@ -7,7 +7,7 @@ import { studio } from "./studio.svelte";
 
 let jumped = false;
 
-/** Opens an item so that "back" returns to the one before; steps through the list leave no such trace. */
+/** Opens an item so that "back" returns to the one before; steps through the list leave no entry in the history. */
 export function open(row: number): void {
   jumped = true;
   studio.selected = row;
@@ -21,7 +21,7 @@ const here = (): Place => ({
   query: listing.query,
 });
 
-/** Takes over what the address says; tells whether the list must be asked for again. */
+/** Takes over what the address holds; returns whether the list must be asked for again. */
 export function follow(hash: string): boolean {
   const place = read(hash);
   const before = written({ ...here(), view: "items", item: null });

@@ -1,9 +1,9 @@
-/** What all views share: the state of the collection, its tags and rows, who is at work, and what was just done. */
+/** What all views share: the state of the collection, its tags and rows, who is working, and what was just done. */
 
 import { SvelteMap } from "svelte/reactivity";
 import * as api from "./api";
-import type { Events, Row, State, Stored, Tag, Word } from "./types";
-import { withWord } from "./words";
+import { withAnnotation } from "./annotations";
+import type { AnnotationChange, ChangeResult, EventData, ItemRow, StudioState, Tag } from "./types";
 
 export type View = "items" | "map" | "tags" | "progress";
 
@@ -19,10 +19,10 @@ export interface Toast {
 const PAGE = 100;
 
 class Studio {
-  state = $state<State | null>(null);
+  state = $state<StudioState | null>(null);
   tags = $state<Tag[]>([]);
   /** rows by number, as far as they were asked for */
-  rows = new SvelteMap<number, Row>();
+  rows = new SvelteMap<number, ItemRow>();
   view = $state<View>("items");
   /** the item whose panel is open */
   selected = $state<number | null>(null);
@@ -33,14 +33,14 @@ class Studio {
   who = $state(localStorage.getItem("lass-who") ?? "");
   theme = $state<"" | "light" | "dark">((localStorage.getItem("lass-theme") as "" | "light" | "dark" | null) ?? "");
   toasts = $state<Toast[]>([]);
-  /** whether the server can be heard */
+  /** whether the server is connected */
   online = $state(true);
   /** counts up when assignments or scores changed; views that show them ask again */
-  learnt = $state(0);
-  /** counts up with every change of words by anybody */
-  said = $state(0);
+  predictionsVersion = $state(0);
+  /** counts up with every change of annotations by anybody */
+  annotationsVersion = $state(0);
   /** why the first request failed, if it did */
-  broken = $state("");
+  failure = $state("");
 
   /** rows to ask for, rows on their way, and rows that are there but may be out of date */
   #wanted = new Set<number>();
@@ -50,10 +50,10 @@ class Studio {
   #round = $state(0);
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloading: ReturnType<typeof setTimeout> | undefined;
-  /** words said that the server has not acknowledged yet */
-  #pending: Word[] = [];
+  /** annotations that the server has not acknowledged yet */
+  #pending: AnnotationChange[] = [];
   /** how often each row changed here: an answer that was asked for before a change is older than it */
-  #touched = new Map<number, number>();
+  #versions = new Map<number, number>();
   #keys = 0;
 
   tagName = (tag: number): string => this.tags[tag]?.name ?? `tag ${tag}`;
@@ -65,7 +65,7 @@ class Studio {
       await this.reload();
       this.#listen();
     } catch (error) {
-      this.broken = (error as Error).message;
+      this.failure = (error as Error).message;
     }
   }
 
@@ -86,7 +86,7 @@ class Studio {
   }
 
   /** See that a row is there soon and up to date; rows asked for within a moment travel together. */
-  want(row: number): Row | undefined {
+  want(row: number): ItemRow | undefined {
     void this.#round;
     const found = this.rows.get(row);
     if ((!found || this.#stale.has(row)) && !this.#asked.has(row)) {
@@ -96,23 +96,23 @@ class Studio {
     return found;
   }
 
-  /** Says words: on the screen at once, on the disk when the answer comes; taken back if it is refused. */
-  async say(words: Word[]): Promise<boolean> {
-    const before = new Map<number, Row>();
-    for (const word of words) {
-      const row = this.rows.get(word.row);
+  /** Annotates: on the screen at once, on the disk when the answer comes; taken back if it is refused. */
+  async annotate(changes: AnnotationChange[]): Promise<boolean> {
+    const before = new Map<number, ItemRow>();
+    for (const change of changes) {
+      const row = this.rows.get(change.row);
       if (!row) continue;
-      if (!before.has(word.row)) before.set(word.row, row);
-      this.rows.set(word.row, withWord(row, word));
+      if (!before.has(change.row)) before.set(change.row, row);
+      this.rows.set(change.row, withAnnotation(row, change));
     }
-    this.#pending.push(...words);
-    this.#touch(words);
+    this.#pending.push(...changes);
+    this.#count(changes);
     const done = await this.#change(async () => {
       try {
-        return await api.say(words, this.who);
+        return await api.annotate(changes, this.who);
       } finally {
-        this.#pending = this.#pending.filter((word) => !words.includes(word));
-        this.#touch(words);
+        this.#pending = this.#pending.filter((change) => !changes.includes(change));
+        this.#count(changes);
       }
     });
     if (!done) for (const row of before.values()) this.#put(row);
@@ -128,15 +128,15 @@ class Studio {
   addTag = async (name: string): Promise<number | null> => {
     let made: number | null = null;
     await this.#change(async () => {
-      const stored = await api.addTag(name, this.who);
-      made = stored.tag;
-      return stored;
+      const result = await api.addTag(name, this.who);
+      made = result.tag;
+      return result;
     });
     return made;
   };
 
-  tell(text: string, kind: Toast["kind"] = "done", undoable = false): void {
-    if (kind === "error" && this.toasts.some((toast) => toast.text === text)) return; // said already
+  notify(text: string, kind: Toast["kind"] = "done", undoable = false): void {
+    if (kind === "error" && this.toasts.some((toast) => toast.text === text)) return; // shown already
     const key = ++this.#keys;
     this.toasts = [...this.toasts.slice(-2), { key, text, kind, undoable }];
     setTimeout(() => this.dismiss(key), kind === "error" ? 12_000 : 5_000);
@@ -146,16 +146,16 @@ class Studio {
     this.toasts = this.toasts.filter((toast) => toast.key !== key);
   }
 
-  async #change(send: () => Promise<Stored>, undoable = true): Promise<boolean> {
+  async #change(send: () => Promise<ChangeResult>, undoable = true): Promise<boolean> {
     try {
-      const stored = await send();
-      for (const row of stored.rows) this.#keep(row);
-      if (this.state) this.state.revision = Math.max(this.state.revision, stored.revision);
-      if (stored.what) this.tell(stored.what, "done", undoable);
-      this.said += 1;
+      const result = await send();
+      for (const row of result.rows) this.#keep(row);
+      if (this.state) this.state.revision = Math.max(this.state.revision, result.revision);
+      if (result.what) this.notify(result.what, "done", undoable);
+      this.annotationsVersion += 1;
       return true;
     } catch (error) {
-      this.tell((error as Error).message, "error");
+      this.notify((error as Error).message, "error");
       return false;
     }
   }
@@ -171,88 +171,88 @@ class Studio {
       // what goes stale while the answer travels must stay so
       for (const row of some) this.#stale.delete(row);
       try {
-        const begun = some.map((row) => this.#touched.get(row));
+        const begun = some.map((row) => this.#versions.get(row));
         const answer = await api.rows(some);
         for (const [place, row] of answer.entries()) {
-          // what was said here while the answer travelled is not in it
-          if (this.#touched.get(row.row) !== begun[place]) this.#stale.add(row.row);
+          // what was changed here while the answer travelled is not in it
+          if (this.#versions.get(row.row) !== begun[place]) this.#stale.add(row.row);
           else this.#put(row);
         }
       } catch (error) {
-        this.tell((error as Error).message, "error");
+        this.notify((error as Error).message, "error");
       }
       for (const row of some) this.#asked.delete(row);
       if (some.some((row) => this.#stale.has(row))) this.#round += 1;
     }
   }
 
-  #keep(row: Row): void {
+  #keep(row: ItemRow): void {
     this.#stale.delete(row.row);
-    this.#touch([row]);
+    this.#count([row]);
     this.#put(row);
   }
 
-  /** A row as the server knows it, with the words that are still on their way. */
-  #put(row: Row): void {
-    const coming = this.#pending.filter((word) => word.row === row.row);
-    this.rows.set(row.row, coming.reduce(withWord, row));
+  /** A row as the server has it, with the annotations that are still on their way. */
+  #put(row: ItemRow): void {
+    const coming = this.#pending.filter((change) => change.row === row.row);
+    this.rows.set(row.row, coming.reduce(withAnnotation, row));
   }
 
-  #touch(rows: readonly { row: number }[]): void {
-    for (const { row } of rows) this.#touched.set(row, (this.#touched.get(row) ?? 0) + 1);
+  #count(rows: readonly { row: number }[]): void {
+    for (const { row } of rows) this.#versions.set(row, (this.#versions.get(row) ?? 0) + 1);
   }
 
   #listen(): void {
     const source = new EventSource("/api/events");
-    const on = <Name extends keyof Events>(name: Name, hear: (told: Events[Name]) => void) =>
-      source.addEventListener(name, (event) => hear(JSON.parse((event as MessageEvent<string>).data)));
+    const on = <Name extends keyof EventData>(name: Name, handle: (data: EventData[Name]) => void) =>
+      source.addEventListener(name, (event) => handle(JSON.parse((event as MessageEvent<string>).data)));
     let lost = false;
     source.onopen = () => {
       this.online = true;
-      if (lost) void this.#afresh(); // what happened meanwhile was not heard
+      if (lost) void this.#reloadAll(); // events were missed meanwhile
       lost = false;
     };
     source.onerror = () => {
       this.online = false;
       lost = true;
     };
-    on("words", (told) => {
-      this.#forget(told.rows);
-      this.said += 1;
-      this.#soon();
+    on("annotations", ({ rows }) => {
+      this.#markStale(rows);
+      this.annotationsVersion += 1;
+      this.#reloadSoon();
     });
     on("tags", () => {
-      this.said += 1;
-      this.#soon();
+      this.annotationsVersion += 1;
+      this.#reloadSoon();
     });
-    on("model", (told) => {
-      if (this.state) this.state.model = told;
+    on("model", (model) => {
+      if (this.state) this.state.model = model;
     });
-    on("learnt", (told) => {
-      this.#forget(told.rows);
-      this.learnt += 1;
-      this.#soon();
+    on("predictions", ({ rows }) => {
+      this.#markStale(rows);
+      this.predictionsVersion += 1;
+      this.#reloadSoon();
     });
-    on("reload", () => void this.#afresh());
+    on("reload", () => void this.#reloadAll());
   }
 
-  async #afresh(): Promise<void> {
-    this.#forget(null);
+  async #reloadAll(): Promise<void> {
+    this.#markStale(null);
     await this.reload();
-    this.learnt += 1;
-    this.said += 1;
+    this.predictionsVersion += 1;
+    this.annotationsVersion += 1;
   }
 
   /** Counts of the collection and of tags, once after a burst of changes. */
-  #soon(): void {
+  #reloadSoon(): void {
     this.#reloading ??= setTimeout(() => {
       this.#reloading = undefined;
-      this.reload().catch(() => undefined); // the banner says already that the server is gone
+      this.reload().catch(() => undefined); // the notice shows already that the server is gone
     }, 200);
   }
 
   /** Rows may be out of date: those on the screen are asked for again, and stay until the new ones are there. */
-  #forget(rows: number[] | null): void {
+  #markStale(rows: number[] | null): void {
     for (const row of rows ?? this.rows.keys()) if (this.rows.has(row)) this.#stale.add(row);
     this.#round += 1;
   }

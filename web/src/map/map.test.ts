@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { home, pan, toScreen, toWorld, zoomAt } from "./camera";
 import { byScore, byTop, legend, UNKNOWN } from "./painting";
-import { Places } from "./places";
+import { PointGrid } from "./pointGrid";
 import { CORNERS, triangle } from "./ternary";
 
 const SIZE = { width: 800, height: 600 };
@@ -32,7 +32,7 @@ describe("places", () => {
   const random = () => ((seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647) * 2 - 1;
   const positions = Float32Array.from({ length: 2 * 3000 }, random);
   const points = Uint32Array.from({ length: 2900 }, (_, point) => point);
-  const places = new Places(positions, points);
+  const places = new PointGrid(positions, points);
 
   it("finds the same nearest point as looking at all", () => {
     for (let trial = 0; trial < 200; trial++) {

@@ -1,11 +1,11 @@
-/** Points drawn by the graphics card: tens of thousands, anew in every frame.
+/** Points drawn by the graphics card: tens of thousands, in every frame.
  *
  * Plain WebGL 2, for libraries that make functions of text are forbidden by the page's own security policy. */
 
 import { type Camera, scale, type Size } from "./camera";
 
 /** Bits of a point's mark. */
-export const STATED = 1;
+export const OUTLINED = 1;
 export const PICKED = 2;
 
 const VERTEX = `#version 300 es
@@ -20,13 +20,13 @@ out vec4 inside;
 out float ring;
 out float radius;
 void main() {
-  bool stated = mod(mark, 2.0) > 0.5;
+  bool outlined = mod(mark, 2.0) > 0.5;
   bool picked = mark > 1.5;
   inside = colour;
   if (picked) inside.a = 1.0;
   else if (somePicked) inside.a *= 0.22;
-  ring = stated ? 1.0 : 0.0;
-  radius = size * (stated ? 1.4 : 1.0) * (picked ? 1.25 : 1.0);
+  ring = outlined ? 1.0 : 0.0;
+  radius = size * (outlined ? 1.4 : 1.0) * (picked ? 1.25 : 1.0);
   gl_Position = vec4((position - centre) * unit, 0.0, 1.0);
   gl_PointSize = radius + 1.0;
 }`;
@@ -134,7 +134,7 @@ export class Scatter {
     gl.viewport(0, 0, this.#canvas.width, this.#canvas.height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    // All must speak of the same items: between two answers of the server they may not.
+    // All must hold the same items: between two answers of the server they may not.
     const items = (positions?.length ?? 0) / 2;
     if (!items || colours?.length !== 4 * items || marks?.length !== items || !this.#drawn) return;
     const unit = scale(this.camera, this.#size);

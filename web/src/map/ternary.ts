@@ -9,7 +9,7 @@ export const CORNERS: readonly [number, number][] = [
   [-0.9, -0.709],
   [0.9, -0.709],
 ];
-/** Items that have less than this of the three together say nothing here. */
+/** Items that have less than this of the three together are left out. */
 const LEAST = 0.05;
 /** Items with the very same shares are spread out as far as this. */
 const SPREAD = 0.035;
@@ -31,7 +31,7 @@ export function triangle(shares: Float32Array, dark: boolean): Triangle {
     const sum = three[0]! + three[1]! + three[2]!;
     if (!(sum >= LEAST)) continue;
     drawn.push(item);
-    // Many items have the same shares (all of one tag, say): a fixed turn for each item keeps them apart,
+    // Many items have the same shares (all of one tag, for example): a fixed turn for each item keeps them apart,
     // and in the same place whenever they are drawn.
     const away = SPREAD * Math.sqrt(((item * 0.754877666) % 1) + 0.02);
     let x = away * Math.cos(item * TURN);

@@ -1,4 +1,4 @@
-/** A colour for each place in the assignment: as light as the accent, neighbours far apart on the circle of hues. */
+/** A colour for each tag of the model details: as light as the accent, neighbours far apart on the circle of hues. */
 
 const GOLDEN = 137.5;
 

@@ -2,11 +2,12 @@ import { expect, it } from "vitest";
 import { flipSentence } from "./flip";
 
 const name = (tag: number) => `tag ${tag}`;
+const sentence = (change: number, possible: boolean) =>
+  flipSentence({ top: 1, runnerUp: 2, change, possible }, name);
 
-it("says what would flip it", () => {
-  expect(flipSentence(null, 0, name)).toBe("");
-  expect(flipSentence({ top: 1, runnerUp: 2, change: null }, 0, name)).toContain("No word on “tag 2”");
-  expect(flipSentence({ top: 1, runnerUp: 2, change: 0.25 }, 0, name)).toContain("0.25 of a word is enough");
-  expect(flipSentence({ top: 1, runnerUp: 2, change: 0.5 }, 1, name)).toContain("is firm");
-  expect(flipSentence({ top: 1, runnerUp: 2, change: 0 }, 0, name)).toContain("level");
+it("describes what would put another tag first", () => {
+  expect(sentence(0.25, true)).toBe("Adding “tag 2” would put it before “tag 1”: +0.25 is enough, and an annotation counts 1.");
+  expect(sentence(0.012, true)).toContain("+0.012 is enough");
+  expect(sentence(0.5, false)).toContain("“tag 1” stays first");
+  expect(sentence(0, true)).toContain("level");
 });

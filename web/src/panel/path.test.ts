@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Assignment } from "../lib/types";
+import type { ModelDetails } from "../lib/types";
 import { between, gammaAt, middle, positionOf, sampled, SAMPLES, sharesAt, stacked, sumAt } from "./path";
 
 /** The exact projection onto the simplex, by sorting: what a path must agree with. */
@@ -16,14 +16,18 @@ function projected(values: number[]): number[] {
 }
 
 const crowd = [0.5, 0.3, 0.2];
-const words = [-1, 1, 0];
+const affinities = [-1, 1, 0];
 // worked out by hand: the first leaves at 0.5, where 0.5 - gamma is zero, the third at 0.9
 const GAMMAS = [0, 0.5, 0.9];
 
-function made(gamma: number): Assignment {
-  const at = (value: number) => crowd.map((share, tag) => share + value * words[tag]!);
+function made(gamma: number): ModelDetails {
+  const at = (value: number) => crowd.map((share, tag) => share + value * affinities[tag]!);
   const shares = projected(at(gamma));
-  const top = shares.indexOf(Math.max(...shares));
+  const thresholdAt = (value: number) => {
+    const found = projected(at(value));
+    const top = found.indexOf(Math.max(...found));
+    return at(value)[top]! - found[top]!;
+  };
   return {
     tags: [7, 3, 5],
     shares,
@@ -32,9 +36,11 @@ function made(gamma: number): Assignment {
     degree: 1 / (2 * gamma),
     gammas: GAMMAS,
     path: GAMMAS.map((value) => projected(at(value))),
+    thresholds: GAMMAS.map(thresholdAt),
+    affinities,
     crowd,
-    expert: words.map((word) => word * gamma),
-    threshold: at(gamma)[top]! - shares[top]!,
+    expert: affinities.map((affinity) => affinity * gamma),
+    threshold: thresholdAt(gamma),
     neighbours: [],
     flip: null,
     note: "",
@@ -42,18 +48,18 @@ function made(gamma: number): Assignment {
 }
 
 describe("path", () => {
-  const assignment = made(0.2);
+  const details = made(0.2);
 
   it("is the projection at every gamma", () => {
     for (const gamma of [0, 0.05, 0.2, 0.49, 0.5, 0.7, 0.9, 3, Infinity]) {
-      const wanted = projected(crowd.map((share, tag) => share + Math.min(gamma, 9) * words[tag]!));
-      sharesAt(assignment, gamma).forEach((share, tag) => expect(share).toBeCloseTo(wanted[tag]!, 12));
+      const wanted = projected(crowd.map((share, tag) => share + Math.min(gamma, 9) * affinities[tag]!));
+      sharesAt(details, gamma).forEach((share, tag) => expect(share).toBeCloseTo(wanted[tag]!, 12));
     }
   });
 
   it("has the model in the middle, the crowd at the right, the expert at the left", () => {
-    const mid = middle(assignment);
-    expect(positionOf(assignment.gamma, mid)).toBe(0.5);
+    const mid = middle(details);
+    expect(positionOf(details.gamma, mid)).toBe(0.5);
     expect(positionOf(0, mid)).toBe(1);
     expect(gammaAt(0, mid)).toBe(Infinity);
     expect(gammaAt(1, mid)).toBe(0);
@@ -64,20 +70,20 @@ describe("path", () => {
 
   it("adds up wherever the slider is", () => {
     for (const gamma of [0.01, 0.2, 0.5, 0.7, 2]) {
-      const sum = sumAt(assignment, gamma)!;
-      const shares = sharesAt(assignment, gamma);
+      const sum = sumAt(details, gamma)!;
+      const shares = sharesAt(details, gamma);
       shares.forEach((share, tag) =>
         expect(Math.max(0, sum.crowd[tag]! + sum.expert[tag]! - sum.threshold)).toBeCloseTo(share, 10),
       );
     }
-    expect(sumAt(assignment, Infinity)).toBeNull();
-    expect(sumAt({ ...assignment, shares: [0, 0, 1] }, 1)).toBeNull();
+    expect(sumAt(details, Infinity)).toBeNull();
+    expect(sumAt({ ...details, threshold: null }, 1)).toBeNull();
   });
 
   it("has something to show without breakpoints or with a useless gamma", () => {
-    expect(sharesAt({ ...assignment, gammas: [], path: [] }, 1)).toEqual(assignment.shares);
-    expect(middle({ ...assignment, gamma: Infinity })).toBe(1);
-    expect(middle({ ...assignment, gamma: 0 })).toBe(1);
+    expect(sharesAt({ ...details, gammas: [], path: [] }, 1)).toEqual(details.shares);
+    expect(middle({ ...details, gamma: Infinity })).toBe(1);
+    expect(middle({ ...details, gamma: 0 })).toBe(1);
   });
 });
 

@@ -1,5 +1,5 @@
 /**
- * The exact path of one assignment, drawn and read in the browser.
+ * The exact path of one assignment over lam, drawn and read in the browser.
  *
  * Shares are straight lines in gamma between breakpoints. The slider runs from the
  * expert alone (0) to the crowd alone (1) by s = 1 / (1 + (gamma / middle) ** POWER),
@@ -7,13 +7,13 @@
  * of gamma; the fourth root spreads them over the slider.
  */
 
-import type { Assignment } from "../lib/types";
+import type { ModelDetails } from "../lib/types";
 
 const POWER = 0.25;
 
 /** The gamma that sits in the middle of the slider; 1 where the model's own is of no use. */
-export function middle(assignment: Assignment): number {
-  return Number.isFinite(assignment.gamma) && assignment.gamma > 0 ? assignment.gamma : 1;
+export function middle({ gamma }: ModelDetails): number {
+  return Number.isFinite(gamma) && gamma > 0 ? gamma : 1;
 }
 
 export const positionOf = (gamma: number, mid: number): number => 1 / (1 + (gamma / mid) ** POWER);
@@ -22,11 +22,13 @@ export const positionOf = (gamma: number, mid: number): number => 1 / (1 + (gamm
 export const gammaAt = (position: number, mid: number): number =>
   position <= 0 ? Infinity : position >= 1 ? 0 : mid * ((1 - position) / position) ** (1 / POWER);
 
-/** The shares at one gamma, a number a tag; on the straight line between two breakpoints, constant after the last. */
-export function sharesAt(assignment: Assignment, gamma: number): number[] {
-  const { gammas, path } = assignment;
-  const last = gammas.length - 1;
-  if (last < 0) return assignment.shares;
+/** The value at one gamma: `between` two breakpoints, that of the last one after it. */
+function interpolated<T>(
+  gammas: readonly number[],
+  values: readonly T[],
+  gamma: number,
+  between: (from: T, to: T, part: number) => T,
+): T {
   // the first breakpoint beyond gamma
   let low = 0;
   let high = gammas.length;
@@ -35,24 +37,30 @@ export function sharesAt(assignment: Assignment, gamma: number): number[] {
     if (gammas[half]! > gamma) high = half;
     else low = half + 1;
   }
-  if (low === 0) return path[0]!;
-  if (low > last) return path[last]!;
+  if (low === 0) return values[0]!;
+  if (low === gammas.length) return values[low - 1]!;
   const from = gammas[low - 1]!;
-  const part = (gamma - from) / (gammas[low]! - from);
-  const after = path[low]!;
-  return path[low - 1]!.map((share, tag) => share + part * (after[tag]! - share));
+  return between(values[low - 1]!, values[low]!, (gamma - from) / (gammas[low]! - from));
+}
+
+/** The shares at one gamma, a number a tag. */
+export function sharesAt({ gammas, path, shares }: ModelDetails, gamma: number): number[] {
+  if (!gammas.length) return shares;
+  return interpolated(gammas, path, gamma, (from, to, part) =>
+    from.map((share, tag) => share + part * (to[tag]! - share)),
+  );
 }
 
 /** Points of the chart: the slider's positions of breakpoints, and enough between for smooth curves. */
 export const SAMPLES = 97;
 
 /** Shares of each tag at evenly spread positions of the slider. */
-export function sampled(assignment: Assignment): Map<number, number[]> {
-  const mid = middle(assignment);
+export function sampled(details: ModelDetails): Map<number, number[]> {
+  const mid = middle(details);
   const columns = Array.from({ length: SAMPLES }, (_, place) =>
-    sharesAt(assignment, gammaAt(place / (SAMPLES - 1), mid)),
+    sharesAt(details, gammaAt(place / (SAMPLES - 1), mid)),
   );
-  return new Map(assignment.tags.map((tag, place) => [tag, columns.map((column) => column[place]!)]));
+  return new Map(details.tags.map((tag, place) => [tag, columns.map((column) => column[place]!)]));
 }
 
 /** Something between two drawings, for the animation from one to the other; tags of only one grow or fade. */
@@ -113,10 +121,6 @@ export function stacked(drawing: Map<number, number[]>, width: number, height: n
   return areas;
 }
 
-/** Whether shares are the sums that they should be, as far as one can see. */
-const addsUp = ({ shares, crowd, expert, threshold }: Assignment): boolean =>
-  shares.every((share, tag) => Math.abs(Math.max(0, crowd[tag]! + expert[tag]! - threshold) - share) < 2e-3);
-
 export interface Sum {
   crowd: number[];
   expert: number[];
@@ -124,18 +128,18 @@ export interface Sum {
 }
 
 /**
- * What adds up to the shares at another gamma: the crowd stays, the expert's pull grows with gamma, and
- * the threshold is what is left over where a share is positive. Null where a rule decided, and at the very end
- * of the slider, where the numbers have no end.
+ * What adds up to the shares at another gamma: the crowd stays, the expert's pull is gamma times the annotations, and
+ * the threshold is linear between breakpoints and after the last. Null where a rule decides, and at the very end of
+ * the slider, where the numbers have no end.
  */
-export function sumAt(assignment: Assignment, gamma: number): Sum | null {
-  if (!addsUp(assignment)) return null;
-  if (gamma === assignment.gamma) return assignment;
-  if (!(assignment.gamma > 0) || !Number.isFinite(gamma)) return null;
-  const expert = assignment.expert.map((pull) => (pull * gamma) / assignment.gamma);
-  const shares = sharesAt(assignment, gamma);
-  const top = shares.indexOf(Math.max(...shares));
-  if (top < 0 || !(shares[top]! > 0)) return null;
-  const threshold = assignment.crowd[top]! + expert[top]! - shares[top]!;
-  return { crowd: assignment.crowd, expert, threshold };
+export function sumAt(details: ModelDetails, gamma: number): Sum | null {
+  const { crowd, affinities, thresholds, gammas } = details;
+  if (details.threshold === null || !Number.isFinite(gamma)) return null;
+  const beyond = Math.max(0, gamma - (gammas.at(-1) ?? 0));
+  return {
+    crowd,
+    expert: affinities.map((affinity) => gamma * affinity),
+    threshold: interpolated(gammas, thresholds, gamma, (from, to, part) => from + part * (to - from)) +
+      beyond * Math.max(...affinities),
+  };
 }

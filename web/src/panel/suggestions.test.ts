@@ -1,20 +1,20 @@
 import { expect, it } from "vitest";
-import type { Detail, Row } from "../lib/types";
+import type { ItemDetails, ItemRow } from "../lib/types";
 import { merged } from "./suggestions";
 
-const row = (tags: number[], stated: number[] = []): Row => ({
+const row = (tags: number[], annotated: number[] = []): ItemRow => ({
   row: 0,
   id: "a",
   title: "a",
   snippet: "",
-  stated: stated.map((tag) => ({ tag, value: 1 })),
-  suggested: tags.map((tag, place) => ({ tag, score: 0.9 - place / 10, share: 0 })),
+  annotations: annotated.map((tag) => ({ tag, value: 1 })),
+  suggestions: tags.map((tag, place) => ({ tag, score: 0.9 - place / 10, share: 0 })),
   doubted: [],
   picture: false,
 });
 const tags = (shown: { tag: number }[]) => shown.map((one) => one.tag);
 
-it("begins with the likeliest", () => {
+it("begins with the highest score", () => {
   expect(tags(merged([], row([4, 2, 8]), null))).toEqual([4, 2, 8]);
 });
 
@@ -23,11 +23,11 @@ it("keeps decided ones in their place, and puts new ones at the end", () => {
   expect(tags(merged(first, row([9, 2], [4]), null))).toEqual([4, 2, 9]);
 });
 
-it("takes new scores and reasons without moving anything", () => {
+it("takes new scores and explanations without moving anything", () => {
   const first = merged([], row([4, 2]), null);
-  const news = row([2, 4]);
-  const detail = { ...news, reasons: [{ tag: 4, score: 0.1, share: 0, because: { crowd: 1 } }] } as unknown as Detail;
-  const second = merged(first, news, detail);
+  const latest = row([2, 4]);
+  const detail = { ...latest, explained: [{ tag: 4, score: 0.1, share: 0, because: { crowd: 1 } }] } as unknown as ItemDetails;
+  const second = merged(first, latest, detail);
   expect(tags(second)).toEqual([4, 2]);
   expect(second[0]).toMatchObject({ score: 0.1, because: { crowd: 1 } });
 });

@@ -1,6 +1,6 @@
 /** Which suggestions a panel shows, and in which order: nothing moves while the item is open. */
 
-import type { Detail, Row } from "../lib/types";
+import type { ItemDetails, ItemRow } from "../lib/types";
 
 export interface Shown {
   tag: number;
@@ -13,22 +13,22 @@ export interface Shown {
 const MOST = 9;
 
 /**
- * Suggestions after news. Those already shown keep their places, decided or not, so that the key that was aimed
+ * Suggestions after an update. Those already shown keep their places, decided or not, so that the key that was aimed
  * at one never hits another; what is new goes to the end. When all are decided, the next ones come.
  */
-export function merged(shown: readonly Shown[], row: Row | undefined, detail: Detail | null): Shown[] {
-  const news = new Map<number, Shown>();
-  for (const one of row?.suggested ?? []) news.set(one.tag, { ...one, because: null });
-  for (const one of detail?.reasons ?? []) news.set(one.tag, one);
-  const stated = new Set((row ?? detail)?.stated.map((word) => word.tag) ?? []);
-  const open = shown.some((old) => !stated.has(old.tag));
+export function merged(shown: readonly Shown[], row: ItemRow | undefined, detail: ItemDetails | null): Shown[] {
+  const latest = new Map<number, Shown>();
+  for (const one of row?.suggestions ?? []) latest.set(one.tag, { ...one, because: null });
+  for (const one of detail?.explained ?? []) latest.set(one.tag, one);
+  const annotated = new Set((row ?? detail)?.annotations.map(({ tag }) => tag) ?? []);
+  const open = shown.some((old) => !annotated.has(old.tag));
   const kept = (open ? shown : []).map((old) => {
-    const now = news.get(old.tag);
+    const now = latest.get(old.tag);
     return now ? { ...now, because: now.because ?? old.because } : old;
   });
   const there = new Set(kept.map((old) => old.tag));
-  const added = [...news.values()]
-    .filter((one) => !there.has(one.tag) && !stated.has(one.tag))
+  const added = [...latest.values()]
+    .filter((one) => !there.has(one.tag) && !annotated.has(one.tag))
     .toSorted((a, b) => b.score - a.score);
   return [...kept, ...added.slice(0, Math.max(0, MOST - kept.length))];
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { grown, line } from "./sparkline";
 
-it("keeps one solve, and begins anew with the next", () => {
+it("keeps one solve, and starts again with the next", () => {
   expect(grown([1, 0.1], 0.01)).toEqual([1, 0.1, 0.01]);
   expect(grown([1, 0.001], 1)).toEqual([1]);
   expect(grown([1], 1)).toEqual([1]);

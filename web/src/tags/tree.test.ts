@@ -3,7 +3,7 @@ import type { Tag } from "../lib/types";
 import { arrange, type Wish } from "./tree";
 
 const tag = (number: number, name: string, is: number, predicted: number, retired = false): Tag => ({
-  tag: number, name, is, isNot: 0, predicted, mass: 0, retired,
+  tag: number, name, is, isNot: 0, predicted, total: 0, retired,
 });
 const TAGS = [
   tag(0, "use::editing", 10, 5),
@@ -20,7 +20,7 @@ const shown = (change: Partial<Wish>) =>
 describe("arrange", () => {
   it("sorts plain lists and leaves out what is retired", () => {
     expect(shown({})).toEqual(["plain", "role::program", "use::editing", "use::gaming"]);
-    expect(shown({ sort: "stated" })[0]).toBe("role::program");
+    expect(shown({ sort: "annotated" })[0]).toBe("role::program");
     expect(shown({ sort: "ratio" })[0]).toBe("use::gaming");
   });
   it("groups by facet, with sums", () => {

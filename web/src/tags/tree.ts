@@ -3,7 +3,7 @@
 import type { Tag } from "../lib/types";
 import { fit, nameParts } from "../shared/matching";
 
-export type Sort = "name" | "stated" | "predicted" | "ratio";
+export type Sort = "name" | "annotated" | "predicted" | "ratio";
 
 export interface FacetRow {
   kind: "facet";
@@ -26,13 +26,13 @@ interface Counted {
   predicted: number;
 }
 
-/** How many are suggested for each one stated: where much is left to do. */
+/** Suggestions for each item that has the tag: where much is left to do. */
 export const ratio = (counted: Counted): number => counted.predicted / Math.max(counted.is, 1);
 
 function order(sort: Sort): (a: Counted & { name: string }, b: Counted & { name: string }) => number {
   const byName = (a: { name: string }, b: { name: string }) => a.name.localeCompare(b.name, "en");
   if (sort === "name") return byName;
-  const of = sort === "stated" ? (c: Counted) => c.is : sort === "predicted" ? (c: Counted) => c.predicted : ratio;
+  const of = sort === "annotated" ? (c: Counted) => c.is : sort === "predicted" ? (c: Counted) => c.predicted : ratio;
   return (a, b) => of(b) - of(a) || byName(a, b);
 }
 

@@ -1,6 +1,6 @@
-/** The log in words: changes that were made in one action belong together. */
+/** The log by action: changes that were made together belong together. */
 
-import type { Change } from "../lib/types";
+import type { LoggedChange } from "../lib/types";
 
 export interface Action {
   /** its newest change, by which it is known */
@@ -9,7 +9,7 @@ export interface Action {
   imported: boolean;
   who: string;
   at: string;
-  changes: Change[];
+  changes: LoggedChange[];
   /** all of it was taken back */
   undone: boolean;
   /** it is itself the undoing of another action */
@@ -17,7 +17,7 @@ export interface Action {
 }
 
 /** Changes (the newest first) gathered by action, the newest first. */
-export function actions(changes: readonly Change[]): Action[] {
+export function actions(changes: readonly LoggedChange[]): Action[] {
   const found = new Map<string, Action>();
   for (const change of changes) {
     const { number, batch, who, at, undone, undoes } = change;
@@ -31,5 +31,5 @@ export function actions(changes: readonly Change[]): Action[] {
   return [...found.values()];
 }
 
-export const verb = (value: Change["value"]): string => (value > 0 ? "is" : value < 0 ? "is not" : "withdrawn:");
-export const sign = (value: Change["value"]): string => (value > 0 ? "+" : value < 0 ? "−" : "○");
+export const verb = (value: LoggedChange["value"]): string => (value > 0 ? "is" : value < 0 ? "is not" : "withdrawn:");
+export const sign = (value: LoggedChange["value"]): string => (value > 0 ? "+" : value < 0 ? "−" : "○");

@@ -3,7 +3,7 @@
 const CELLS = 128;
 
 /** Points by cell of a grid over the world from -1 to 1. */
-export class Places {
+export class PointGrid {
   readonly #positions: Float32Array;
   /** points by cell, and where each cell begins */
   readonly #sorted: Uint32Array;

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import type { Change } from "../lib/types";
-import { actions } from "./history";
+import type { LoggedChange } from "../lib/types";
+import { actions } from "./actions";
 
-const change = (number: number, batch: number, undone = false): Change => ({
+const change = (number: number, batch: number, undone = false): LoggedChange => ({
   number, batch, at: "2026-01-01T00:00:00Z", who: "ann", row: number, item: `item ${number}`, tag: 0, value: 1, undone,
   undoes: false,
 });
@@ -12,7 +12,7 @@ it("gathers what was one action, the newest first", () => {
   expect(found.map((action) => [action.number, action.changes.length])).toEqual([[3, 2], [1, 1]]);
 });
 
-it("tells two imports apart, though neither has a number", () => {
+it("keeps two imports apart, though neither has a number", () => {
   const later = { ...change(9, 0), at: "2026-01-02T00:00:00Z" };
   const found = actions([later, change(2, 0), change(1, 0)]);
   expect(found.map((action) => [action.imported, action.changes.length])).toEqual([[true, 1], [true, 2]]);
