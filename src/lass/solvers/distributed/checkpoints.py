@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from lass.model.atomic import atomic_path
 
 FORMAT = 1
 
@@ -51,9 +52,8 @@ class Checkpoint:
     def write(self, problem: dict[str, Any], state: DriverState) -> None:
         """Name a state that all workers have written."""
         content = json.dumps({"format": FORMAT, "problem": problem, **state._asdict()})
-        draft = self.path.with_name(f".{self.path.name}.{os.urandom(8).hex()}")
-        draft.write_text(content, encoding="utf-8")
-        draft.replace(self.path)
+        with atomic_path(self.path) as draft:
+            draft.write_text(content, encoding="utf-8")
 
     def clear(self) -> None:
         """Forget the state: the run is over."""
