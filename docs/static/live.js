@@ -56,13 +56,13 @@
       const near = this.points.map((p) =>
         this.points.map((q, m) => [square(p, q), m]).sort((a, b) => a[0] - b[0]).slice(1, neighbours + 1));
       const scale = near.map((list) => Math.sqrt(list[list.length - 1][0]));
-      this.ties = this.points.map(() => new Map());
+      this.edges = this.points.map(() => new Map());
       near.forEach((list, n) => list.forEach(([d, m]) => {
         const weight = Math.exp(-d / (scale[n] * scale[m]));
-        this.ties[n].set(m, weight);
-        this.ties[m].set(n, weight);
+        this.edges[n].set(m, weight);
+        this.edges[m].set(n, weight);
       }));
-      this.degree = this.ties.map((row) => [...row.values()].reduce((a, b) => a + b, 0));
+      this.degree = this.edges.map((row) => [...row.values()].reduce((a, b) => a + b, 0));
     }
   }
 
@@ -81,7 +81,7 @@
     gradient(Z, lam) {
       return Z.map((z, n) => {
         const around = [0, 0, 0];
-        this.graph.ties[n].forEach((weight, m) => { for (let k = 0; k < 3; k++) around[k] += weight * Z[m][k]; });
+        this.graph.edges[n].forEach((weight, m) => { for (let k = 0; k < 3; k++) around[k] += weight * Z[m][k]; });
         return z.map((value, k) => 2 * lam * (this.graph.degree[n] * value - around[k]) - this.G[n][k]);
       });
     }
@@ -100,15 +100,15 @@
       this.iterations += 1;
     }
     certificate(lam) {
-      // objective, and how far it can be from the best at most, as a share of what all words are worth
+      // objective, and how far it can be from the best at most, as a share of the stake
       let gap = 0, stake = 0, objective = 0;
       this.gradient(this.Z, lam).forEach((slope, n) => {
-        const z = this.Z[n], least = Math.min(...slope), word = this.G[n];
+        const z = this.Z[n], least = Math.min(...slope), g = this.G[n];
         z.forEach((value, k) => {
           gap += value * (slope[k] - least);
-          objective += value * (slope[k] + word[k]) / 2 - value * word[k];
+          objective += value * (slope[k] + g[k]) / 2 - value * g[k];
         });
-        stake += Math.max(...word) - Math.min(...word);
+        stake += Math.max(...g) - Math.min(...g);
       });
       return { objective, share: stake ? gap / stake : 0, stake };
     }
@@ -116,7 +116,7 @@
 
   function whole(root) {
     const canvas = root.querySelector("canvas"), slider = root.querySelector("input[type=range]");
-    const told = root.querySelector("output"), choice = root.querySelector("select");
+    const output = root.querySelector("output"), choice = root.querySelector("select");
     const graph = new Graph(210, 7), solver = new Solver(graph);
     [[0, 0], [1, 1], [2, 2]].forEach(([n, k]) => { solver.G[n][k] = 1; });
     const lam = () => 10 ** slider.value;
@@ -126,7 +126,7 @@
     function draw() {
       const [context, width, height] = prepare(canvas);
       context.strokeStyle = faint();
-      graph.ties.forEach((row, n) => row.forEach((weight, m) => {
+      graph.edges.forEach((row, n) => row.forEach((weight, m) => {
         if (m < n) return;
         context.globalAlpha = 0.25 + 0.75 * weight;
         context.beginPath();
@@ -135,11 +135,11 @@
         context.stroke();
       }));
       context.globalAlpha = 1;
-      const silent = (n) => solver.G[n].every((value) => value === 0);
-      const order = solver.Z.map((_, n) => n).sort((a, b) => silent(b) - silent(a));
+      const unlabelled = (n) => solver.G[n].every((value) => value === 0);
+      const order = solver.Z.map((_, n) => n).sort((a, b) => unlabelled(b) - unlabelled(a));
       order.forEach((n) => {
-        const z = solver.Z[n], [x, y] = place(graph.points[n], width, height), word = solver.G[n];
-        const said = !silent(n), radius = said ? 9 : 5;
+        const z = solver.Z[n], [x, y] = place(graph.points[n], width, height), g = solver.G[n];
+        const labelled = !unlabelled(n), radius = labelled ? 9 : 5;
         let angle = -Math.PI / 2;
         z.forEach((share, k) => {
           if (share < 1e-3) return;
@@ -150,8 +150,8 @@
           context.fill();
           angle += 2 * Math.PI * share;
         });
-        if (!said) return;
-        const k = word.findIndex((value) => value !== 0);
+        if (!labelled) return;
+        const k = g.findIndex((value) => value !== 0);
         context.lineWidth = 3;
         context.strokeStyle = COLOURS[k];
         context.beginPath();
@@ -160,13 +160,13 @@
         context.lineWidth = 1;
         context.fillStyle = ink();
         context.font = "bold 15px sans-serif";
-        context.fillText(word[k] > 0 ? "+" : "−", x + radius + 5, y - radius + 3);
+        context.fillText(g[k] > 0 ? "+" : "−", x + radius + 5, y - radius + 3);
       });
       const { objective, share, stake } = solver.certificate(lam());
-      told.textContent = stake
+      output.textContent = stake
         ? `λ = ${lam().toPrecision(2)}: objective ${objective.toFixed(4)}, at most ${(100 * share).toPrecision(2)} % ` +
-          `of what the words are worth above the best possible, after ${solver.iterations} iterations`
-        : "Nobody said a word: every assignment that is the same everywhere is as good as any other.";
+          `of the stake above the optimum, after ${solver.iterations} iterations`
+        : "No labels: every assignment that is the same everywhere is as good as any other.";
     }
 
     function run() {
@@ -206,8 +206,8 @@
   // ---- one row -----------------------------------------------------------------------------------
 
   function row(root) {
-    const canvas = root.querySelector("canvas"), told = root.querySelector("output");
-    const [slider, ...words] = root.querySelectorAll("input[type=range]");
+    const canvas = root.querySelector("canvas"), output = root.querySelector("output");
+    const [slider, ...affinities] = root.querySelectorAll("input[type=range]");
     let crowd = [0.15, 0.6, 0.25];
 
     function corners(width, height) {
@@ -225,7 +225,7 @@
 
     function draw() {
       const [context, width, height] = prepare(canvas), c = corners(width, height);
-      const lam = 10 ** slider.value, g = words.map((word) => Number(word.value));
+      const lam = 10 ** slider.value, g = affinities.map((input) => Number(input.value));
       context.strokeStyle = faint();
       context.lineWidth = 2;
       context.beginPath();
@@ -261,7 +261,7 @@
       context.fill();
       context.fillText("z", zx + 14, zy + 5);
       const list = z.map((value, k) => `${NAMES[k]} ${(100 * value).toFixed(0)} %`).join(", ");
-      told.textContent = `λ d = ${lam.toPrecision(2)}: ${list}`;
+      output.textContent = `λ d = ${lam.toPrecision(2)}: ${list}`;
     }
     function move(event) {
       const box = canvas.getBoundingClientRect();
@@ -271,7 +271,7 @@
     }
     canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); move(event); });
     canvas.addEventListener("pointermove", (event) => { if (event.buttons) move(event); });
-    [slider, ...words].forEach((input) => input.addEventListener("input", draw));
+    [slider, ...affinities].forEach((input) => input.addEventListener("input", draw));
     window.addEventListener("resize", draw);
     draw();
   }
