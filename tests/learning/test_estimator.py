@@ -8,60 +8,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
 from sklearn.exceptions import DataConversionWarning
 
 import lass
+from estimator_data import NAMES, NAN, NEW, TAGS, TRUTH, X, Y, check_simplex, neighbours, project
 from lass.learning.priors import whole_counts
 from oracle import Case, check_against_oracle
-
-NAN = float("nan")
-NAMES = np.array(["ale", "bread", "cheese"])
-
-
-def blobs(size=60, seed=0, spread=1.5):
-    """Points of three classes; two labels of each, the others -1."""
-    X, truth = make_blobs(size, centers=3, cluster_std=spread, random_state=seed)
-    y = np.full(size, -1)
-    for k in range(3):
-        y[np.flatnonzero(truth == k)[:2]] = k
-    return X, truth, y
-
-
-X, TRUTH, Y = blobs()
-NEW = make_blobs(80, centers=3, cluster_std=1.5, random_state=0)[0][60:]
-TAGS = np.zeros((60, 4))
-for _n, _k in enumerate(TRUTH):
-    TAGS[_n, _k] = _n % 3 == 0
-    TAGS[_n, 3] = (_n % 5 == 0) - 2.0 * (_n % 7 == 0)
-
-
-def project(V):
-    """The projection of each row onto the simplex, by sorting."""
-    U = -np.sort(-V, axis=1)
-    excess = np.cumsum(U, axis=1) - 1.0
-    ranks = np.arange(1, V.shape[1] + 1)
-    count = (excess / ranks < U).sum(axis=1)
-    return np.maximum(V - (excess[np.arange(len(V)), count - 1] / count)[:, None], 0.0)
-
-
-def neighbours(rows, items, k, self_too):
-    """Self-tuned weights of the k nearest items, dense: exp(-4 d^2 / d_k^2)."""
-    D = cdist(rows, items)
-    if not self_too:
-        np.fill_diagonal(D, np.inf)
-    order = np.argsort(D, axis=1, kind="stable")[:, :k]
-    near = np.take_along_axis(D, order, axis=1)
-    W = np.zeros_like(D)
-    np.put_along_axis(W, order, np.exp(-4.0 * (near / near[:, -1:]) ** 2), axis=1)
-    return W
-
-
-def check_simplex(Z):
-    assert (Z >= 0).all()
-    np.testing.assert_allclose(Z.sum(axis=1), 1.0, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +83,7 @@ def test_items_that_no_label_reaches_are_even():
     for lam in ("auto", 1.0):
         model = lass.LASS(lam=lam).fit(far, y)
         np.testing.assert_allclose(model.assignments_[60:], 1 / 3)
-        assert model.health_.n_uninformed_items == 20
+        assert model.health_.n_unlabelled_items == 20
 
 
 @pytest.mark.parametrize(

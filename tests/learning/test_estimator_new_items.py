@@ -8,10 +8,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from test_estimator import NAMES, NEW, TAGS, X, Y, blobs, neighbours, project
 
 import lass
-from lass.learning.predictors import hear
+from estimator_data import NAMES, NEW, TAGS, X, Y, blobs, neighbours, project
+from lass.learning.predictors import score_tags
 
 
 @pytest.mark.parametrize("lam", [None, 0.3, np.inf])
@@ -88,7 +88,7 @@ def test_tags_of_fitted_items_leave_out_what_was_said(tagged):
     W = model.graph_.toarray()
     expected = W @ model.solution_.Z / W.sum(axis=1, keepdims=True)
     if tagged == 60:
-        expected = hear(model.solution_, features=X)[1].values
+        expected = score_tags(model.solution_, features=X)[1].values
     everything = model.predict_tags(top=None, threshold=-1.0)
     for n, found in enumerate(everything):
         silent = np.flatnonzero(tags[n] == 0)

@@ -1,12 +1,12 @@
-"""A few more words: an update is a fresh fit, only faster."""
+"""A few more labels: an update is a fresh fit, only faster."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from test_estimator import NAMES, NAN, TAGS, TRUTH, X, Y
 
 import lass
-from lass.learning.poisson import Sources
+from estimator_data import NAMES, NAN, TAGS, TRUTH, X, Y
+from lass.learning.poisson import PoissonRegime
 
 
 def same_answer(model, fresh):
@@ -22,30 +22,30 @@ def same_answer(model, fresh):
 @pytest.mark.parametrize("lam", [0.3, 10.0])
 @pytest.mark.parametrize("prior", [None, "labels"])
 def test_update_of_labels_is_a_fresh_fit(lam, prior):
-    words = np.array([None if k < 0 else NAMES[k] for k in Y], dtype=object)
-    sure = np.linspace(0.5, 2.0, 60)
-    told = int(np.flatnonzero(Y >= 0)[0])
-    silent = np.flatnonzero(Y < 0)[[3, 10, 20]]
-    change = {int(silent[0]): "ale", silent[1]: "cheese", int(silent[2]): np.str_("ale"), told: None}
-    later = words.copy()
-    for n, word in change.items():
-        later[n] = word
+    names = np.array([None if k < 0 else NAMES[k] for k in Y], dtype=object)
+    weights = np.linspace(0.5, 2.0, 60)
+    labelled = int(np.flatnonzero(Y >= 0)[0])
+    unknown = np.flatnonzero(Y < 0)[[3, 10, 20]]
+    change = {int(unknown[0]): "ale", unknown[1]: "cheese", int(unknown[2]): np.str_("ale"), labelled: None}
+    later = names.copy()
+    for n, label in change.items():
+        later[n] = label
     settings_ = {"lam": lam, "prior": prior, "tol": 1e-10}
-    model = lass.LASS(**settings_).fit(X, words, confidence=sure)
+    model = lass.LASS(**settings_).fit(X, names, confidence=weights)
     assert model.update(change) is model
-    same_answer(model, lass.LASS(**settings_).fit(X, later, confidence=sure))
-    # and back again, with all the ways to say that nobody knows
-    back = {int(silent[0]): None, silent[1]: -1, int(silent[2]): NAN, told: words[told]}
-    same_answer(model.update(back), lass.LASS(**settings_).fit(X, words, confidence=sure))
+    same_answer(model, lass.LASS(**settings_).fit(X, later, confidence=weights))
+    # and back again, with all ways to withdraw a label
+    back = {int(unknown[0]): None, unknown[1]: -1, int(unknown[2]): NAN, labelled: names[labelled]}
+    same_answer(model.update(back), lass.LASS(**settings_).fit(X, names, confidence=weights))
 
 
-def test_update_keeps_the_chosen_lam_unless_labels_are_sources():
-    silent = int(np.flatnonzero(Y < 0)[0])
+def test_update_keeps_the_chosen_lam_outside_the_poisson_regime():
+    unknown = int(np.flatnonzero(Y < 0)[0])
     model = lass.LASS().fit(X, Y)
-    assert model.choice_.sources
+    assert model.choice_.poisson
     chosen, before = model.lam_, model.solution_
-    model.update({silent: 1})
-    fresh = Sources(model.graph_).of(model.affinities_, 1e-12)
+    model.update({unknown: 1})
+    fresh = PoissonRegime(model.graph_).solve(model.affinities_, 1e-12)
     np.testing.assert_allclose(model.lam_, fresh.lam, rtol=1e-5)
     assert model.lam_ != chosen
     assert model.choice_.lam == model.lam_ == model.solution_.problem.lam
@@ -54,16 +54,16 @@ def test_update_keeps_the_chosen_lam_unless_labels_are_sources():
     assert before.problem.lam == chosen  # what was handed out before stays as it was
     many = np.where(np.arange(len(Y)) % 4, TRUTH, -1)
     held = lass.LASS().fit(X, many)
-    held.choice_.sources = False
+    held.choice_.poisson = False
     chosen = held.lam_
     assert held.update({0: int(TRUTH[0])}).lam_ == chosen
 
 
 def test_update_sharpens_anew():
-    silent = int(np.flatnonzero(Y < 0)[0])
+    unknown = int(np.flatnonzero(Y < 0)[0])
     later = Y.copy()
-    later[silent] = 1
-    firm = lass.LASS(sharpen="auto", prior=[1, 1, 1]).fit(X, Y).update({silent: 1})
+    later[unknown] = 1
+    firm = lass.LASS(sharpen="auto", prior=[1, 1, 1]).fit(X, Y).update({unknown: 1})
     np.testing.assert_array_equal(
         firm.assignments_, lass.LASS(sharpen="auto", prior=[1, 1, 1]).fit(X, later).assignments_
     )
@@ -102,11 +102,11 @@ def test_update_that_cannot_be_meant_changes_nothing(kind, change, message):
     y = Y if kind == "labels" else TAGS
     settings_ = {"lam": 0.5, "prior": "labels", "tol": 1e-9}
     model = lass.LASS(**settings_).fit(X, y)
-    before, words = model.assignments_.copy(), model.affinities_.toarray()
+    before, affinities = model.assignments_.copy(), model.affinities_.toarray()
     with pytest.raises(ValueError, match=message):
         model.update(change)
     np.testing.assert_array_equal(model.assignments_, before)
-    np.testing.assert_array_equal(model.affinities_.toarray(), words)
+    np.testing.assert_array_equal(model.affinities_.toarray(), affinities)
     # nor does it come up later
     fresh = {7: 1} if kind == "labels" else {(7, 1): 1.0}
     other = lass.LASS(**settings_).fit(X, y).update(fresh)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lass.graph.laplacian import components
-from lass.learning.labels import is_matrix, labels_of, read_affinities, read_labels, unknown
+from lass.learning.labels import balanced_labels, is_matrix, read_affinities, read_labels, unknown
 from oracle import random_graph
 
 NAN = float("nan")
@@ -115,7 +115,7 @@ def test_words_of_all_categories_weigh_the_same_in_a_component(seed, kind, sure)
     codes = rng.integers(-1, K, N)
     codes[0] = 0
     weights = rng.integers(0, 4, N).astype(float) if sure else None
-    G = labels_of(codes, K, W, weights).toarray()
+    G = balanced_labels(codes, K, W, weights).toarray()
     given_weights = np.ones(N) if weights is None else weights
     said = (codes >= 0) & (given_weights > 0)
     np.testing.assert_array_equal(G.any(axis=1), said)

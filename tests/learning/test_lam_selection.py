@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lass
-from lass.learning.labels import labels_of
+from lass.learning.labels import balanced_labels
 from lass.learning.lam_selection import choose_for_labels, choose_for_tags, lower_end, solve_at
-from lass.learning.poisson import Sources
+from lass.learning.poisson import PoissonRegime
 from lass.learning.priors import centred
 from oracle import Case, random_graph
 
@@ -23,7 +23,7 @@ def labelled(rng, kind="dense", least=1):
     W = random_graph(rng, N, kind)
     codes = np.full(N, -1)
     codes[rng.permutation(N)[: least * K]] = np.repeat(np.arange(K), least)
-    return sp.csr_array(W), codes, labels_of(codes, K, sp.csr_array(W))
+    return sp.csr_array(W), codes, balanced_labels(codes, K, sp.csr_array(W))
 
 
 def dense_gap(case, Z):
@@ -33,11 +33,11 @@ def dense_gap(case, Z):
 
 def held(W, codes, K):
     """Labels held, all others harmonic, by a dense solve; the graph is connected."""
-    told, free = codes >= 0, codes < 0
+    known, free = codes >= 0, codes < 0
     L = np.diag(W.sum(axis=1)) - W
     Z = np.zeros((len(W), K))
-    Z[told, codes[told]] = 1.0
-    Z[free] = np.linalg.solve(L[np.ix_(free, free)], W[np.ix_(free, told)] @ Z[told])
+    Z[known, codes[known]] = 1.0
+    Z[free] = np.linalg.solve(L[np.ix_(free, free)], W[np.ix_(free, known)] @ Z[known])
     return Z
 
 
@@ -55,7 +55,7 @@ def test_labels_are_held_up_to_the_lower_end_and_no_further(seed, kind):
 
 
 def test_lower_end_where_labels_do_not_reach_everything():
-    """A component without a label, and an isolated item, have no say."""
+    """A component without a label, and an isolated item, change nothing."""
     rng = np.random.default_rng(0)
     W, _, G = labelled(rng, least=2)
     more = sp.block_diag([W, random_graph(rng, 5, "dense"), [[0.0]]], format="csr")
@@ -73,16 +73,18 @@ def test_lower_end_of_one_category_is_infinite():
 def test_everything_is_interior_from_the_upper_end_on(seed, kind):
     rng = np.random.default_rng(seed)
     W, _, G = labelled(rng, kind)
-    dense, words = W.toarray(), G.toarray()
-    found = Sources(W).of(G, 1e-4)
+    dense, affinities = W.toarray(), G.toarray()
+    found = PoissonRegime(W).solve(G, 1e-4)
     high, even, U = found.lam, found.E, found.U
     K = G.shape[1]
-    exact = np.linalg.pinv(np.diag(dense.sum(axis=1)) - dense) @ (words - words.mean(axis=1, keepdims=True))
+    exact = np.linalg.pinv(np.diag(dense.sum(axis=1)) - dense) @ (
+        affinities - affinities.mean(axis=1, keepdims=True)
+    )
     np.testing.assert_allclose(U, exact, rtol=0, atol=2e-3 * np.abs(exact).max())
     np.testing.assert_allclose(high, -K * exact.min() / 2, rtol=1e-2)
     np.testing.assert_allclose(even, 1 / K)
     lam = 1.05 * high
-    case = Case(dense, words, lam)
+    case = Case(dense, affinities, lam)
     expected = 1 / K + exact / (2 * lam)
     assert expected.min() > 0
     assert dense_gap(case, expected) <= 1e-9 * case.stake()
@@ -98,8 +100,8 @@ def test_upper_end_counts_only_the_categories_of_a_component():
     W = sp.csr_array(sp.block_diag([random_graph(rng, 6, "dense"), random_graph(rng, 5, "dense"), [[0.0]]]))
     codes = np.full(12, -1)
     codes[[0, 1, 6, 7, 8]] = [0, 1, 0, 1, 2]
-    G = labels_of(codes, 3, W)
-    found = Sources(W).of(G, 1e-6)
+    G = balanced_labels(codes, 3, W)
+    found = PoissonRegime(W).solve(G, 1e-6)
     high, even, U = found.lam, found.E, found.U
     np.testing.assert_allclose(even[[0, 6]], [[1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
     Z = even + U / (2 * 1.05 * high)
@@ -119,7 +121,7 @@ def largest(Z):
 def test_choice_scales_with_the_graph_and_is_deterministic(seed, factor, least):
     W, codes, G = labelled(np.random.default_rng(seed), least=least)
     first, again, scaled = (
-        choose_for_labels(Sources(graph), codes, G.shape[1], None, largest)
+        choose_for_labels(PoissonRegime(graph), codes, G.shape[1], None, largest)
         for graph in (W, W, sp.csr_array(W * factor))
     )
     assert first == again
@@ -127,7 +129,7 @@ def test_choice_scales_with_the_graph_and_is_deterministic(seed, factor, least):
     np.testing.assert_allclose(scaled.scores, first.scores)
     if first.lams:
         assert first.lam in first.lams
-        low, high = lower_end(W, G), Sources(W).of(G, 1e-4).lam
+        low, high = lower_end(W, G), PoissonRegime(W).solve(G, 1e-4).lam
         np.testing.assert_allclose([first.lams[0], first.lams[-1]], [low, high], rtol=1e-9)
         assert max(first.scores) == first.scores[first.lams.index(first.lam)]
         assert 0 <= min(first.scores) <= max(first.scores) <= 1
@@ -135,32 +137,32 @@ def test_choice_scales_with_the_graph_and_is_deterministic(seed, factor, least):
 
 def test_choice_without_labels_to_spare_is_the_upper_end():
     W, codes, G = labelled(np.random.default_rng(2), least=1)
-    choice = choose_for_labels(Sources(W), codes, G.shape[1], None, largest)
-    assert choice.lam == Sources(W).of(G, 1e-4).lam
-    assert choice.sources
+    choice = choose_for_labels(PoissonRegime(W), codes, G.shape[1], None, largest)
+    assert choice.lam == PoissonRegime(W).solve(G, 1e-4).lam
+    assert choice.poisson
     assert not choice.lams
     assert "fewer than two labels" in choice.reason
     assert f"lam = {choice.lam:.4g}" in str(choice)
 
 
-def test_choice_where_lam_says_nothing():
+def test_choice_where_lam_makes_no_difference():
     W = sp.csr_array(random_graph(np.random.default_rng(0), 6, "dense"))
-    choice = choose_for_labels(Sources(W), np.array([0, 0, -1, -1, 0, -1]), 1, None, largest)
+    choice = choose_for_labels(PoissonRegime(W), np.array([0, 0, -1, -1, 0, -1]), 1, None, largest)
     assert "same decisions" in choice.reason
     assert choice.lam > 0
 
 
 def test_choice_counts_the_labels_that_come_back():
-    """Two cliques with weak ties between them: hidden labels come back at any lam."""
+    """Two cliques with weak edges between them: hidden labels come back at any lam."""
     weak = np.where(np.kron(np.eye(2), np.ones((8, 8))) > 0, 1.0, 0.05)
     W = weak * random_graph(np.random.default_rng(0), 16, "dense")
     codes = np.full(16, -1)
     codes[[1, 2, 3, 9, 10, 11]] = [0, 0, 0, 1, 1, 1]
-    right = choose_for_labels(Sources(sp.csr_array(W)), codes, 2, None, largest)
+    right = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, largest)
     assert right.scores == [1.0] * 3
     assert "100.0% of 6 labels" in right.reason
     assert right.lam == right.lams[-1]
-    wrong = choose_for_labels(Sources(sp.csr_array(W)), codes, 2, None, lambda Z: 1 - Z.argmax(axis=1))
+    wrong = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, lambda Z: 1 - Z.argmax(axis=1))
     assert wrong.scores == [0.0] * 3
 
 
@@ -182,8 +184,8 @@ def test_choice_for_tags_ranks_hidden_ones():
     np.testing.assert_allclose(scaled.lam * 1000, choice.lam, rtol=1e-9)
 
 
-def test_choice_for_tags_does_not_count_what_was_stated_or_denied():
-    """On a graph that says nothing, hidden tags tie with those left: none, or all four others."""
+def test_choice_for_tags_does_not_rank_annotated_ones():
+    """Without edges hidden tags tie with all four others, or are alone where those are denied."""
     empty = sp.csr_array((30, 30))
     G = np.eye(5)[np.arange(30) % 5]
     assert choose_for_tags(empty, sp.csr_array(G)).scores == pytest.approx([1 / 3] * 4)
@@ -197,7 +199,7 @@ def test_choice_for_tags_with_next_to_none():
     assert "nothing can be hidden" in choose_for_tags(W, few).reason
 
 
-def test_choice_for_tags_does_not_depend_on_how_words_are_stored():
+def test_choice_for_tags_does_not_depend_on_the_order_of_storage():
     rng = np.random.default_rng(4)
     W = sp.csr_array(random_graph(rng, 30, "dense"))
     G = sp.csr_array((rng.random((30, 6)) < 0.4).astype(float))

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from test_estimator import NAMES, NEW, TAGS, X, Y
 
 import lass
+from estimator_data import NAMES, NEW, TAGS, X, Y
 from lass.model import files as storage
 
 WORDS = np.array([None if k < 0 else NAMES[k] for k in Y], dtype=object)

@@ -6,17 +6,17 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lass.tagging import complete, scores, weigh
+from lass.tagging import complete, scores, with_scores
 
 
 def scored(W, G, **more):
-    completed = weigh(complete(sp.csr_array(W), sp.csr_array(G), 0.5), **more)
-    values = scores(completed)
+    model = with_scores(complete(sp.csr_array(W), sp.csr_array(G), 0.5), **more)
+    values = scores(model)
     assert values.shape == G.shape
     assert np.isfinite(values).all()
     assert values.min() >= 0
     assert values.max() <= 1 + 1e-9
-    return completed
+    return model
 
 
 def ring(N):
@@ -62,8 +62,8 @@ def test_learnt_weights_can_be_used_again():
     W[W < 0.6] = 0
     np.fill_diagonal(W, 0)
     G = sp.csr_array((X @ rng.normal(size=(2, 5)) > 0.5).astype(float))
-    completed = complete(sp.csr_array(W), G, 0.5)
-    first = weigh(completed, features=X)
-    again = weigh(completed, features=X, weights=first.weights)
+    model = complete(sp.csr_array(W), G, 0.5)
+    first = with_scores(model, features=X)
+    again = with_scores(model, features=X, weights=first.weights)
     assert again.weights is first.weights
     np.testing.assert_array_equal(again.scores.values, first.scores.values)

@@ -16,27 +16,43 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lass.graph import KNNGraph, as_weights, health
 from lass.graph.contrast import Contrast, steepened
+from lass.graph.laplacian import as_sparse
 from lass.graph.weights import symmetrised
-from lass.learning.answers import Answers, decided
-from lass.learning.labels import Words, is_matrix, labels_of, read_affinities, read_labels, unknown
+from lass.learning.labels import (
+    LabelMatrix,
+    balanced_labels,
+    changed_affinities,
+    changed_labels,
+    is_matrix,
+    read_affinities,
+    read_confidence,
+    read_labels,
+)
 from lass.learning.lam_selection import Choice, choose_for_labels, choose_for_tags
-from lass.learning.poisson import Sources
-from lass.learning.priors import centred, slide
-from lass.learning.sharpening import STRONGEST, normalised_cut, sharpen
-from lass.model.checks import number, numbers
+from lass.learning.model_file import FittedState, pack_model, unpack_model
+from lass.learning.poisson import PoissonRegime
+from lass.learning.predictors import score_tags
+from lass.learning.priors import category_shares, centred, slide
+from lass.learning.sharpening import STRONGEST, sharpen_from
+from lass.learning.tag_ranking import TagLists, rank_sparse_tags, rank_tags
+from lass.model.checks import number
+from lass.model.files import read, write
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
+from lass.newitems.out_of_sample import NewItem, assign
+from lass.newitems.paths import Path as AssignmentPath
 from lass.solvers import Callback, Step
-from lass.solvers.solution import Solution, solve
-from lass.solvers.sparse import Assignments
+from lass.solvers.assignments import is_sparse, top_category
+from lass.solvers.solution import Solution
+from lass.solvers.solving import solve
 
-#: relative residual of potentials that a solution is made of
-EXACT = 1e-6
+#: relative residual of the potentials in the Poisson regime, for the start of a solve and to begin sharpening
+EXACT, ROUGH = 1e-6, 1e-4
 
 
-class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Assign items to categories from a few words and many similarities.
+class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Assign items to categories from a few labels and many similarities.
 
     Parameters
     ----------
@@ -53,8 +69,8 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         takes the frequencies of the labels. None decides by the largest assignment.
     sharpen : None, "auto" or float
         Where every item belongs to one category: decisions made firmer in a dozen certified steps,
-        up to this strength ("auto": 1). It helps most with a prior: then there are two starts, and
-        what cuts fewer ties is kept. The whole is a local solution, not a certified optimum.
+        up to this strength ("auto": 1). It helps most with a prior: then there are two starts, and the
+        smaller normalised cut decides. The whole is a local solution, not a certified optimum.
     contrast : float, optional
         Weights of the graph are raised to this power (their total is kept): the more, the more the
         closest neighbours are trusted. By default 2 where y holds labels, 1 where it holds affinities.
@@ -68,7 +84,7 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
 
     Attributes
     ----------
-    assignments_ : array of shape (N, K), or Assignments where they are stored sparsely
+    assignments_ : array of shape (N, K), or SparseAssignments where they are stored sparsely
         Rows on the simplex.
     transduction_ : array of shape (N,)
         The decided category of each item, ``classes_[assignments_.argmax(axis=1)]``.
@@ -140,21 +156,162 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
             raise ValueError(
                 "requires y to be passed, but the target y is None: give labels or affinities of the items"
             )
-        X = self._items(X, reset=True)
+        X = self._validated(X, reset=True)
         check_consistent_length(X, y)
-        self._weights = _confidence(confidence, X.shape[0])
+        self._confidence = read_confidence(confidence, X.shape[0])
         if is_matrix(y):
             if confidence is not None:
                 raise ValueError("confidence is for labels; affinities say it by their magnitude")
-            words = read_affinities(y, X.shape[0])
-            self._tie(X, 1.0)
+            labels = read_affinities(y, X.shape[0])
+            self._build_graph(X, 1.0)
         else:
             classes, codes = read_labels(y if isinstance(y, list | tuple) else column_or_1d(y, warn=True))
-            self._tie(X, 2.0)
-            words = Words(classes, labels_of(codes, len(classes), self.graph_, self._weights), codes)
-            if not words.G.nnz:
+            self._build_graph(X, 2.0)
+            labels = LabelMatrix(
+                classes, balanced_labels(codes, len(classes), self.graph_, self._confidence), codes
+            )
+            if not labels.G.nnz:
                 raise ValueError("confidence must be > 0 for at least one item with a label; found none")
-        return self._learn(words)
+        return self._fit_labels(labels)
+
+    def update(self, y: Mapping[Any, Any]) -> LASS:
+        """Add, change or withdraw a few labels and solve again from here, warm.
+
+        A lam that was chosen stays, but in the Poisson regime (``choice_.poisson``) it follows the labels.
+
+        Parameters
+        ----------
+        y : mapping
+            {item: label} where labels were fitted, {(item, category): affinity} where affinities
+            were; None withdraws. Items are row numbers, labels and categories as in ``classes_``.
+
+        Examples
+        --------
+        >>> import lass
+        >>> model = lass.LASS(0.1, n_neighbors=2).fit([[0.0], [0.2], [0.9], [1.0]], ["a", None, None, "b"])
+        >>> model.update({1: "b"}).transduction_
+        array(['a', 'b', 'b', 'b'], dtype='<U1')
+        """
+        check_is_fitted(self)
+        codes, problem = self._codes, self.solution_.problem
+        if codes is None:
+            problem = problem.changed(G=changed_affinities(y, problem.N, self.classes_))
+        else:
+            codes = changed_labels(codes, y, self.classes_)
+            G = balanced_labels(codes, len(self.classes_), self.graph_, self._confidence)
+            if not G.nnz:
+                raise ValueError("y withdraws the last label; at least one must stay")
+            problem = problem.changed(G=G, lam=self.lam_)
+        self._set_labels(problem.G, codes)
+        start: Any = self.solution_ if self.sharpen is None else None
+        if (interior := self._poisson_start(problem.G)) is not None:
+            start, problem = interior, problem.changed(lam=self.lam_)
+        self._accept(self._solve(problem, start), near=self.shift_)
+        if self.sharpen is not None:
+            self._sharpen()
+        return self
+
+    def predict_proba(self, X: Any, g: Any = None, lam: float | None = None) -> Any:
+        """Assignments of new items, from their neighbours and affinities ``g`` of their own.
+
+        An array of shape (M, K), or :class:`lass.solvers.sparse.SparseAssignments` where the fitted ones are.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (M, D)
+            With ``metric="precomputed"``, the (M, N) weights to the fitted items.
+        g : array or sparse matrix of shape (M, K), optional
+            Affinities of the new items.
+        lam : float, optional
+            Another weight of the crowd against ``g``.
+        """
+        W = self._edges_to(X)
+        lam = self.lam_ if lam is None else lam
+        return assign(W, self.solution_.Z, g, lam, shift=self.shift_ if self.shift_.any() else None)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The largest category of new items."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[top_category(self.predict_proba(X))])
+
+    def predict_tags(self, X: Any = None, top: int | None = 5, threshold: float = 0.0) -> TagLists:
+        """The likeliest categories of each item with their scores, the largest first.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, optional
+            New items; by default the fitted ones, without the categories they are labelled with. After
+            affinities their others are ranked by :func:`lass.learning.predictors.score_tags` (trained by
+            hiding some, which takes a while); after labels, or where there are too few, by the mean of
+            the neighbours.
+        top : int or None
+            How many at most; None for all.
+        threshold : float
+            Only scores above this.
+        """
+        check_is_fitted(self)
+        if top is not None and not (isinstance(top, int | np.integer) and top >= 0):
+            raise ValueError(f"top must be a whole number >= 0, or None for all; found {top!r}")
+        scores = self._scores() if X is None else self.predict_proba(X)
+        known = self.affinities_ if X is None else None
+        if is_sparse(scores):
+            return rank_sparse_tags(scores, self.classes_, top, threshold, known)
+        return rank_tags(scores, self.classes_, top, threshold, known)
+
+    def path(self, x: Any, g: ArrayLike | None = None) -> AssignmentPath:
+        """The exact path over lam of one new item with affinities ``g``, before any slide to a prior."""
+        W = self._edges_to(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x)
+        if W.shape[0] != 1:
+            raise ValueError(f"x must be one item; found {W.shape[0]} rows")
+        return NewItem(W, self.solution_.Z).path(np.zeros(len(self.classes_)) if g is None else g)
+
+    def transform(self, X: Any) -> Any:
+        """Assignments as features; the same as :meth:`predict_proba`."""
+        return self.predict_proba(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The categories, as names of columns."""
+        check_is_fitted(self)
+        return np.asarray([str(name) for name in self.classes_], dtype=object)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model into one ``.npz`` file, without pickle."""
+        check_is_fitted(self)
+        state = FittedState(
+            settings=self.get_params(),
+            solution=self.solution_,
+            classes=self.classes_,
+            shift=self.shift_,
+            lam=self.lam_,
+            choice=self.choice_,
+            contrast=self._contrast,
+            codes=self._codes,
+            confidence=self._confidence,
+            affinities=self.affinities_,
+            graph=self.graph_,
+            neighbours=self.neighbours_,
+            columns=self.n_features_in_,
+            feature_names=getattr(self, "feature_names_in_", None),
+        )
+        write(Path(path), pack_model(state))
+
+    @staticmethod
+    def load(path: str | Path) -> LASS:
+        """Read what :meth:`save` wrote. Never unpickles; anything wrong with the file is a ``ValueError``."""
+        return read(Path(path), lambda data: LASS._restored(unpack_model(data)), "model")
+
+    @classmethod
+    def _restored(cls, state: FittedState) -> LASS:
+        model = cls(**state.settings)
+        model._check_settings()
+        model.classes_, model.lam_, model.choice_ = state.classes, state.lam, state.choice
+        model.graph_, model.neighbours_, model._contrast = state.graph, state.neighbours, state.contrast
+        model.n_features_in_, model._confidence, model._regime = state.columns, state.confidence, None
+        if state.feature_names is not None:
+            model.feature_names_in_ = state.feature_names
+        model._set_labels(state.affinities, state.codes)
+        model._accept(state.solution, state.shift)
+        return model
 
     def _check_settings(self) -> None:
         if not isinstance(self.lam, str):
@@ -178,18 +335,17 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
         if not (self.contrast is None or _positive(self.contrast)):
             raise ValueError(f"contrast must be None or a number > 0; found {self.contrast!r}")
 
-    def _items(self, X: Any, reset: bool) -> Any:
-        least = 2 if reset else 1
+    def _validated(self, X: Any, reset: bool) -> Any:
         return validate_data(
             self,
             X,
             accept_sparse="csr",
             dtype=(np.float64, np.float32),
             reset=reset,
-            ensure_min_samples=least,
+            ensure_min_samples=2 if reset else 1,
         )
 
-    def _tie(self, X: Any, contrast: float) -> None:
+    def _build_graph(self, X: Any, contrast: float) -> None:
         """Build the graph, or take it; ``contrast`` is the default one."""
         if self.metric == "precomputed":
             self.neighbours_ = None
@@ -198,100 +354,76 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
             count = self.n_neighbors
             if isinstance(count, int | np.integer):  # KNNGraph knows what to say otherwise
                 count = min(count, X.shape[0] - 1)
-            self._say(f"finding {count} neighbours of {X.shape[0]:,} items")
+            self._log(f"finding {count} neighbours of {X.shape[0]:,} items")
             self.neighbours_ = KNNGraph(count, metric=self.metric).fit(X)
-            # not kept twice: it is seldom asked for without its contrast
+            # not kept twice: it is seldom needed without its contrast
             W = symmetrised(self.neighbours_.directed, self.neighbours_.symmetric)
-        #: what new items' weights go through too
+        #: the weights of new items are raised to the same power
         self._contrast = Contrast.of(W, contrast if self.contrast is None else float(self.contrast))
         self.graph_ = self._contrast(W)
 
-    def _learn(self, words: Words) -> LASS:
+    def _edges_to(self, X: Any) -> sp.csr_array:
+        """Weights of new items to the fitted ones."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        W = as_sparse(X, "X") if self.neighbours_ is None else self.neighbours_.connect(X)
+        if W.nnz and W.data.min() < 0:
+            raise ValueError(f"X must hold weights >= 0 to the fitted items; found {W.data.min():g}. Drop it")
+        return self._contrast(W)
+
+    def _fit_labels(self, labels: LabelMatrix) -> LASS:
         """Choose lam, solve, slide and sharpen."""
-        W, (self.classes_, G, codes) = self.graph_, words
-        self.affinities_, self._codes = G, codes
-        size = len(self.classes_)
-        self._prior = self._shares(G, codes)
-        self.health_ = health(W, np.asarray(np.diff(G.indptr) > 0))
+        self.classes_, G, codes = labels
+        self._set_labels(G, codes)
         self.choice_: Choice | None = None
-        self._sources: Sources | None = None
+        self._regime: PoissonRegime | None = None
         if self.sharpen is not None and codes is None:
             raise ValueError("sharpen is for labels, one category an item; y holds affinities")
         if self.lam == "auto":
-            self._say("choosing lam by hiding some of what is known")
+            self._log("choosing lam by hiding some of the labels")
             if codes is None:
-                self.choice_ = choose_for_tags(W, G)
+                self.choice_ = choose_for_tags(self.graph_, G)
             else:
-                self._sources = Sources(W)
-                self.choice_ = choose_for_labels(self._sources, codes, size, self._weights, self._decide)
+                self._regime = PoissonRegime(self.graph_)
+                self.choice_ = choose_for_labels(
+                    self._regime, codes, len(self.classes_), self._confidence, self._decide
+                )
         self.lam_ = float(self.lam) if self.choice_ is None else self.choice_.lam
-        self._say(str(self.choice_ or f"lam = {self.lam_:g}"))
-        start = self._from_sources(G)
-        self._settle(self._solved(Problem(W, G, self.lam_), start, self._progress()))
+        self._log(str(self.choice_ or f"lam = {self.lam_:g}"))
+        start = self._poisson_start(G)
+        self._accept(self._solve(Problem(self.graph_, G, self.lam_), start, self._progress()))
         if self.sharpen is not None:
-            self._sharpened()
+            self._sharpen()
         found = self.solution_
-        self._say(f"{found.method}: at most {found.relative_gap:.1g} of the stake from the optimum")
+        self._log(f"{found.method}: at most {found.relative_gap:.1g} of the stake from the optimum")
         return self
 
-    def _solved(self, problem: Problem, start: Any, callback: Callback | None = None) -> Solution:
-        """A solution; of equally good dense ones the most even."""
-        output: Any = self.output
-        found = solve(problem, tol=self.tol, start=start, callback=callback, output=output)
-        return found if isinstance(found.Z, Assignments) else centred(found)
+    def _set_labels(self, G: sp.csr_array, codes: NDArray[np.int64] | None) -> None:
+        self._prior = category_shares(self.prior, G, codes)
+        self.affinities_, self._codes = G, codes
+        self.health_ = health(self.graph_, np.asarray(np.diff(G.indptr) > 0))
 
-    def _say(self, text: str) -> None:
-        if self.verbose:
-            print(f"lass: {text}", file=sys.stderr, flush=True)
-
-    def _progress(self) -> Callback | None:
-        """What says once a second how far the gap has fallen."""
-        if not self.verbose:
+    def _poisson_start(self, G: sp.csr_array) -> Array | None:
+        """The assignments in the Poisson regime, where lam is the least of it; else None."""
+        if self.choice_ is None or not self.choice_.poisson:
             return None
-        told = 0.0
-
-        def say(step: Step) -> None:
-            nonlocal told
-            if step.seconds >= told + 1.0:
-                told = step.seconds
-                self._say(f"iteration {step.iteration}, {step.seconds:.0f} s, gap {step.gap:.2g}")
-
-        return say
-
-    def _from_sources(self, G: sp.csr_array) -> Array | None:
-        """The assignments where labels act as sources, for which lam follows them; else None."""
-        if self.choice_ is None or not self.choice_.sources:
-            return None
-        if self._sources is None:
-            self._sources = Sources(self.graph_)
-        interior = self._sources.of(G, EXACT)
+        if self._regime is None:
+            self._regime = PoissonRegime(self.graph_)
+        interior = self._regime.solve(G, EXACT)
         self.lam_ = self.choice_.lam = interior.lam
         self.choice_.lams[-1:] = [interior.lam] * bool(self.choice_.lams)
         return interior.at(interior.lam)
 
-    def _shares(self, G: sp.csr_array, codes: NDArray[np.int64] | None) -> Array | None:
-        if self.prior is None:
-            return None
-        size = len(self.classes_)
-        if isinstance(self.prior, str):
-            if codes is None:
-                counts = G.maximum(0).sum(axis=0)
-            else:
-                counts = np.bincount(codes[codes >= 0], minlength=size)
-            if not counts.any():
-                raise ValueError("prior='labels' needs a positive affinity; found none in y")
-            return np.asarray(counts / counts.sum(), float)
-        shares = numbers(self.prior, "prior")
-        if shares.shape != (size,) or not np.isfinite(shares).all() or shares.min() < 0 or shares.sum() <= 0:
-            raise ValueError(
-                f"prior must hold {size} shares >= 0, one a category in the order of classes_; found {shares}"
-            )
-        return np.asarray(shares / shares.sum(), float)
+    def _solve(self, problem: Problem, start: Any, callback: Callback | None = None) -> Solution:
+        """A solution; of equally good dense ones the most even."""
+        output: Any = self.output
+        found = solve(problem, tol=self.tol, start=start, callback=callback, output=output)
+        return found if is_sparse(found.Z) else centred(found)
 
     def _decide(self, Z: Array) -> NDArray[np.int64]:
         return np.asarray((Z if self._prior is None else Z + slide(Z, self._prior)).argmax(axis=1))
 
-    def _settle(self, solution: Solution, shift: Array | None = None, near: Array | None = None) -> None:
+    def _accept(self, solution: Solution, shift: Array | None = None, near: Array | None = None) -> None:
         """Take a solution and the slide of its decisions, looked for from ``near`` if not given."""
         self.solution_ = solution
         if shift is None:
@@ -299,134 +431,57 @@ class LASS(Answers, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: 
             if self._prior is not None:
                 shift = slide(solution.Z, self._prior, near)
         self.shift_ = shift
-        moved = shift.any()
-        self.assignments_ = project_simplex(solution.Z + shift) if moved else solution.Z
-        self.transduction_ = self.classes_[decided(self.assignments_)]
+        Z: Any = project_simplex(solution.Z + shift) if shift.any() else solution.Z
+        self.assignments_, self.transduction_ = Z, self.classes_[top_category(Z)]
 
-    def _sharpened(self) -> None:
-        """Make the decisions firmer: from those there are and, given a prior, those of a steeper graph."""
+    def _sharpen(self) -> None:
+        """Sharpen the decisions: from those there are and, given a prior, those of a steeper graph."""
         assert self._codes is not None
-        strength = STRONGEST if isinstance(self.sharpen, str) else float(self.sharpen or STRONGEST)
-        problem, found = self.solution_.problem, []
-        starts = [self.solution_.Z]
+        starts = [self._decide(self.solution_.Z)]
         if self._prior is not None:
             # a local method, so from a second start; without shares a lower cut may be a worse answer
             steep = steepened(self.graph_, 2.0)
-            surest = Sources(steep).of(labels_of(self._codes, len(self.classes_), steep), 1e-4)
-            starts.append(surest.at(surest.lam))
-        for Z in starts:
-            result = sharpen(
-                problem,
-                self._codes,
-                self._decide(Z),
-                self._prior,
-                strength=strength,
-                tol=self.tol,
-                callback=lambda step, steps, changed: self._say(
-                    f"sharpening, step {step} of {steps}: {changed:,} items changed"
-                ),
-            )
-            decided = (result.solution.Z + result.shift).argmax(axis=1)
-            found.append((normalised_cut(self.graph_, decided), result))
-        best = min(found, key=lambda pair: pair[0])[1]
-        self._settle(best.solution, best.shift)
-
-    def update(self, y: Mapping[Any, Any]) -> LASS:
-        """Learn a few more words from here, warm.
-
-        A lam that was chosen stays, but where labels act as sources (``choice_.sources``) it follows them.
-
-        Parameters
-        ----------
-        y : mapping
-            {item: label} where labels were fitted, {(item, category): affinity} where affinities
-            were; None withdraws. Items are row numbers, labels and categories as in ``classes_``.
-
-        Examples
-        --------
-        >>> import lass
-        >>> model = lass.LASS(0.1, n_neighbors=2).fit([[0.0], [0.2], [0.9], [1.0]], ["a", None, None, "b"])
-        >>> model.update({1: "b"}).transduction_
-        array(['a', 'b', 'b', 'b'], dtype='<U1')
-        """
-        check_is_fitted(self)
-        if not isinstance(y, Mapping):
-            raise ValueError(f"y must be a mapping from items to what is said of them; found {y!r}")
-        names, N = self.classes_.tolist(), self.graph_.shape[0]
-        column = dict(zip(names, range(len(names)), strict=True))
-
-        def row(item: Any) -> int:
-            if not isinstance(item, int | np.integer) or not 0 <= item < N:
-                raise ValueError(f"y names item {item!r}; items are row numbers from 0 to {N - 1}")
-            return int(item)
-
-        def known(name: Any) -> int:
-            if not (np.isscalar(name) or isinstance(name, tuple)) or name not in column:
-                raise ValueError(f"y names {name!r}, which was not among the categories when fitted")
-            return column[name]
-
-        codes = self._codes
-        if codes is None:
-            change = {}
-            for key, value in y.items():
-                if not (isinstance(key, tuple) and len(key) == 2):
-                    raise ValueError(f"y must name pairs (item, category) after affinities; found {key!r}")
-                change[row(key[0]), known(key[1])] = 0.0 if value is None else value
-            problem = self.solution_.problem.changed(G=change)
-        else:
-            codes = codes.copy()
-            for item, label in y.items():
-                codes[row(item)] = -1 if unknown(label) else known(label)
-            G = labels_of(codes, len(names), self.graph_, self._weights)
-            if not G.nnz:
-                raise ValueError("y withdraws the last label; at least one must stay")
-            problem = self.solution_.problem.changed(G=G, lam=self.lam_)
-        self._prior = self._shares(problem.G, codes)
-        self._codes, self.affinities_ = codes, problem.G
-        start: Any = self.solution_ if self.sharpen is None else None
-        if (interior := self._from_sources(problem.G)) is not None:
-            start, problem = interior, problem.changed(lam=self.lam_)
-        self.health_ = health(self.graph_, np.asarray(np.diff(problem.G.indptr) > 0))
-        self._settle(self._solved(problem, start), near=self.shift_)
-        if self.sharpen is not None:
-            self._sharpened()
-        return self
-
-    # scikit-learn looks for the next two in the class itself when it names columns
-    def transform(self, X: Any) -> Any:
-        """Assignments as features; the same as :meth:`predict_proba`."""
-        return self.predict_proba(X)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The categories, as names of columns."""
-        check_is_fitted(self)
-        return np.asarray([str(name) for name in self.classes_], dtype=object)
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model into one ``.npz`` file, without pickle."""
-        from lass.learning.persistence import save_model
-
-        check_is_fitted(self)
-        save_model(self, Path(path))
-
-    @staticmethod
-    def load(path: str | Path) -> LASS:
-        """Read what :meth:`save` wrote. Never unpickles."""
-        from lass.learning.persistence import load_model
-
-        return load_model(Path(path))
-
-
-def _confidence(confidence: ArrayLike | None, rows: int) -> Array | None:
-    if confidence is None:
-        return None
-    weights = numbers(confidence, "confidence")
-    if weights.shape != (rows,) or not np.isfinite(weights).all() or weights.min() < 0:
-        raise ValueError(
-            f"confidence must hold one number >= 0 for each of {rows} items; found shape {weights.shape} "
-            f"and a least number of {weights.min(initial=np.inf):g}"
+            labels = balanced_labels(self._codes, len(self.classes_), steep)
+            interior = PoissonRegime(steep).solve(labels, ROUGH)
+            starts.append(self._decide(interior.at(interior.lam)))
+        best = sharpen_from(
+            starts,
+            self.solution_.problem,
+            self._codes,
+            prior=self._prior,
+            strength=STRONGEST if isinstance(self.sharpen, str) else float(self.sharpen or STRONGEST),
+            tol=self.tol,
+            callback=lambda step, steps, changed: self._log(
+                f"sharpening, step {step} of {steps}: {changed:,} items changed"
+            ),
         )
-    return weights
+        self._accept(best.solution, best.shift)
+
+    def _scores(self) -> Any:
+        """Scores of the categories of the fitted items, without their own labels."""
+        if self._codes is None and not is_sparse(self.solution_.Z):
+            items = None if self.neighbours_ is None else self.neighbours_.items
+            if (scored := score_tags(self.solution_, features=items)) is not None:
+                return scored[1].values.astype(float)
+        return self.solution_.crowd()
+
+    def _log(self, text: str) -> None:
+        if self.verbose:
+            print(f"lass: {text}", file=sys.stderr, flush=True)
+
+    def _progress(self) -> Callback | None:
+        """Logs once a second how far the gap has fallen."""
+        if not self.verbose:
+            return None
+        last = 0.0
+
+        def log(step: Step) -> None:
+            nonlocal last
+            if step.seconds >= last + 1.0:
+                last = step.seconds
+                self._log(f"iteration {step.iteration}, {step.seconds:.0f} s, gap {step.gap:.2g}")
+
+        return log
 
 
 def _positive(value: Any) -> bool:

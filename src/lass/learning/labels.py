@@ -1,20 +1,21 @@
-"""What people pass as y: labels of some items, or signed affinities."""
+"""The targets y of the estimator: labels of some items, or signed affinities."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lass.graph.laplacian import as_sparse, components
 from lass.model.checks import numbers
 from lass.model.quadratic_program import Array
 
 
-class Words(NamedTuple):
-    """What the expert said: categories, affinities, and the label of each item where y held labels."""
+class LabelMatrix(NamedTuple):
+    """Categories, affinities, and the category of each item (-1: unknown) where y held labels."""
 
     classes: NDArray[Any]
     G: sp.csr_array
@@ -32,7 +33,7 @@ def is_matrix(y: Any) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def read_affinities(y: Any, rows: int) -> Words:
+def read_affinities(y: Any, rows: int) -> LabelMatrix:
     """Signed affinities, dense, sparse or a data frame whose columns name the categories."""
     names = getattr(y, "columns", None)
     G = as_sparse(y if names is None else numbers(y, "y"), "y")
@@ -41,11 +42,11 @@ def read_affinities(y: Any, rows: int) -> Words:
     classes = np.arange(G.shape[1]) if names is None else np.asarray(names)
     if len(set(classes.tolist())) < len(classes):
         raise ValueError("y must name every category once; two of its columns have the same name")
-    return Words(classes, G, None)
+    return LabelMatrix(classes, G, None)
 
 
 def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Classes, and the number of each item's class; -1, None, NaN and NA say that nobody knows.
+    """Classes, and the number of each item's class; -1, None, NaN and NA for unknown.
 
     Examples
     --------
@@ -56,16 +57,16 @@ def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
     if values.dtype.kind == "O":
         known = np.array([not unknown(value) for value in values], dtype=bool)
-        told = values[known].tolist()
-        if not all(map(np.isscalar, told)):
+        given = values[known].tolist()
+        if not all(map(np.isscalar, given)):
             raise ValueError(
                 "y must hold one label an item, a number or a text; where items have several, "
                 "pass a matrix of affinities"
             )
-        kinds = {isinstance(value, str) for value in told}
+        kinds = {isinstance(value, str) for value in given}
         if len(kinds) > 1:
             raise ValueError("y must hold labels of one kind; found text beside numbers")
-        labels = np.asarray(told)
+        labels = np.asarray(given)
     else:
         if values.dtype.kind == "U" and np.isin(values, ["-1", "nan"]).any():
             raise ValueError(
@@ -79,11 +80,11 @@ def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
             known &= values != -1
         labels = values[known]
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y must be finite: found infinity. Use -1, None or NaN where nobody knows")
+        raise ValueError("y must be finite: found infinity. Use -1, None or NaN for unknown")
     if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise ValueError("Unknown label type: continuous. y must hold classes; found numbers such as 0.5")
     if len(labels) == 0:
-        raise ValueError("y must know the label of at least one item; found none")
+        raise ValueError("y must hold the label of at least one item; found none")
     classes, which = np.unique(labels, return_inverse=True)
     codes = np.full(len(values), -1, np.int64)
     codes[known] = which
@@ -91,19 +92,19 @@ def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def unknown(value: Any) -> bool:
-    """Whether a label says that nobody knows: -1, None, NaN or pandas' NA."""
+    """Whether a label is -1, None, NaN or pandas' NA."""
     if value is None or type(value).__name__ == "NAType":  # NA has no truth value, not even of a comparison
         return True
     return bool(np.isscalar(value) and (value == -1 or value != value))
 
 
-def labels_of(
+def balanced_labels(
     codes: NDArray[np.int64], size: int, W: sp.csr_array, confidence: Array | None = None
 ) -> sp.csr_array:
-    """Affinities of labelled items, the words of every category weighing the same in a component.
+    """Affinities of labelled items, scaled so that all categories weigh the same in a component.
 
     A label counts 1 on average. Without the balance a category would spread over the whole
-    component at large lam for no better reason than having been named once more.
+    component at large lam only because it has one label more.
     """
     rows = np.flatnonzero(codes >= 0)
     weights = np.ones(len(rows)) if confidence is None else np.asarray(confidence, float)[rows]
@@ -113,8 +114,61 @@ def labels_of(
     totals = np.bincount(which, weights)
     of_part = found // size
     present = np.bincount(of_part, totals > 0, minlength=count)
-    said = np.bincount(of_part, totals, minlength=count)
-    even = np.divide(said, present, out=np.zeros(count), where=present > 0)[of_part]
+    part_totals = np.bincount(of_part, totals, minlength=count)
+    even = np.divide(part_totals, present, out=np.zeros(count), where=present > 0)[of_part]
     scale = np.divide(even, totals, out=np.zeros(len(totals)), where=totals > 0)
     values = weights * scale[which]
     return as_sparse(sp.csr_array((values, (rows, codes[rows])), shape=(len(codes), size)), "y")
+
+
+def read_confidence(confidence: ArrayLike | None, rows: int) -> Array | None:
+    """Weights of the items' labels, checked."""
+    if confidence is None:
+        return None
+    weights = numbers(confidence, "confidence")
+    if weights.shape != (rows,) or not np.isfinite(weights).all() or weights.min() < 0:
+        raise ValueError(
+            f"confidence must hold one number >= 0 for each of {rows} items; found shape {weights.shape} "
+            f"and a least number of {weights.min(initial=np.inf):g}"
+        )
+    return weights
+
+
+def changed_labels(codes: NDArray[np.int64], y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Codes after the changes {item: label}; an unknown label withdraws."""
+    codes, columns = codes.copy(), _columns(classes)
+    for item, label in _mapping(y).items():
+        codes[_row(item, len(codes))] = -1 if unknown(label) else _column(label, columns)
+    return codes
+
+
+def changed_affinities(y: Any, rows: int, classes: NDArray[Any]) -> dict[tuple[int, int], float]:
+    """Changes {(item, category): affinity} by row and column; None withdraws."""
+    changes, columns = {}, _columns(classes)
+    for key, value in _mapping(y).items():
+        if not (isinstance(key, tuple) and len(key) == 2):
+            raise ValueError(f"y must name pairs (item, category) after affinities; found {key!r}")
+        changes[_row(key[0], rows), _column(key[1], columns)] = 0.0 if value is None else value
+    return changes
+
+
+def _mapping(y: Any) -> Mapping[Any, Any]:
+    if not isinstance(y, Mapping):
+        raise ValueError(f"y must be a mapping from items to their labels or affinities; found {y!r}")
+    return y
+
+
+def _row(item: Any, rows: int) -> int:
+    if not isinstance(item, int | np.integer) or not 0 <= item < rows:
+        raise ValueError(f"y names item {item!r}; items are row numbers from 0 to {rows - 1}")
+    return int(item)
+
+
+def _columns(classes: NDArray[Any]) -> dict[Any, int]:
+    return {name: column for column, name in enumerate(classes.tolist())}
+
+
+def _column(name: Any, columns: dict[Any, int]) -> int:
+    if not (np.isscalar(name) or isinstance(name, tuple)) or name not in columns:
+        raise ValueError(f"y names {name!r}, which was not among the categories when fitted")
+    return columns[name]

@@ -1,4 +1,4 @@
-"""Choose lam from what is known already."""
+"""Choose lam by hiding some labels or affinities."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.baselines.harmonic_extension import solve_rows
-from lass.graph.laplacian import components
-from lass.learning.labels import labels_of
-from lass.learning.poisson import Sources
+from lass.learning.labels import balanced_labels
+from lass.learning.poisson import PoissonRegime
 from lass.learning.priors import centred
+from lass.model.harmonic import harmonic_extension
 from lass.model.quadratic_program import Array
 from lass.solvers import Callback
-from lass.solvers.solution import Solution, solve
+from lass.solvers.solution import Solution
+from lass.solvers.solving import solve
 
 #: how often labels are hidden
 FOLDS = 3
@@ -26,14 +26,14 @@ ROUGH, ROUGHER = 1e-4, 1e-2
 
 @dataclass
 class Choice:
-    """Which lam, and why. ``scores`` holds what each value of ``lams`` was worth on hidden words."""
+    """Which lam, and why. ``scores`` holds how well each of ``lams`` found hidden labels."""
 
     lam: float
     reason: str
     lams: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
-    #: whether lam is that from which on labels act as sources, and follows them when there are more
-    sources: bool = False
+    #: whether lam is the least of the Poisson regime, and follows the labels when there are more
+    poisson: bool = False
 
     def __str__(self) -> str:
         rows = [f"  lam {lam:10.4g}   {score:.4f}" for lam, score in zip(self.lams, self.scores, strict=True)]
@@ -48,19 +48,17 @@ def solve_at(
     start: Array | None = None,
     callback: Callback | None = None,
 ) -> Solution:
-    """Solve, and take the most even of equally good answers."""
+    """Solve, and take the most even of equally good solutions."""
     return centred(solve(W, G, lam, tol=tol, start=start, callback=callback))
 
 
-def held(W: sp.csr_array, G: sp.csr_array, tol: float) -> Array:
-    """Labelled items at their largest affinity, all others that a label reaches harmonic; else zero."""
-    told = np.diff(G.indptr) > 0
-    _, part = components(W)
-    others = np.flatnonzero(~told & np.isin(part, part[told]))
-    sure = np.eye(G.shape[1])[G[told].toarray().argmax(axis=1)]
-    found = solve_rows(W, others, (W[:, told] @ sure)[others], tol=tol)
+def harmonic_assignments(W: sp.csr_array, G: sp.csr_array, tol: float) -> Array:
+    """Labelled items at their largest affinity, all others connected to one harmonic; else zero."""
+    labelled = np.diff(G.indptr) > 0
     Z = np.zeros(G.shape)
-    Z[told], Z[others] = sure, found
+    Z[labelled] = np.eye(G.shape[1])[G[labelled].toarray().argmax(axis=1)]
+    rows, found = harmonic_extension(W, labelled, Z, tol)
+    Z[rows] = found
     return Z
 
 
@@ -69,19 +67,19 @@ def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
 
     min over labelled n and k != y_n of (g_ny - g_nk) / (2 ((LZ)_ny - (LZ)_nk)), where positive.
     """
-    Z = held(W, G, ROUGH)
-    told = np.flatnonzero(np.diff(G.indptr))
-    words, top = G[told].toarray(), Z[told].argmax(axis=1)[:, None]
-    degree = W.sum(axis=1)[told, None]
-    pull = degree * Z[told] - W[told] @ Z
-    rise = np.take_along_axis(pull, top, 1) - pull
-    stake = np.take_along_axis(words, top, 1) - words
+    Z = harmonic_assignments(W, G, ROUGH)
+    labelled = np.flatnonzero(np.diff(G.indptr))
+    affinities, top = G[labelled].toarray(), Z[labelled].argmax(axis=1)[:, None]
+    degree = W.sum(axis=1)[labelled, None]
+    product = degree * Z[labelled] - W[labelled] @ Z
+    rise = np.take_along_axis(product, top, 1) - product
+    stake = np.take_along_axis(affinities, top, 1) - affinities
     limits = np.divide(stake, 2.0 * rise, out=np.full_like(rise, np.inf), where=rise > 1e-14 * degree)
     return float(limits.min(initial=np.inf))
 
 
 def choose_for_labels(
-    sources: Sources,
+    regime: PoissonRegime,
     codes: NDArray[np.int64],
     size: int,
     confidence: Array | None,
@@ -90,24 +88,24 @@ def choose_for_labels(
 ) -> Choice:
     """Hide labels, fold by fold, and count how many come back.
 
-    The values tried are :func:`lower_end`, the lam from which on labels act as sources
-    (:class:`lass.learning.poisson.Interior`), and if neither is clearly better one between them. Where hardly
-    any category has two labels nothing can be hidden: then the upper end (few labels held fixed
-    leave the rest of the graph flat). Two linear systems a fold, and seldom a quadratic program.
+    The values tried are :func:`lower_end`, the least lam of the Poisson regime, and if neither is clearly
+    better one between them. Where hardly any category has two labels nothing can be hidden: then the
+    upper end (few labels held fixed leave the rest of the graph flat). Two linear systems a fold, and
+    seldom a quadratic program.
     """
-    W = sources.W
-    told = np.flatnonzero(codes >= 0)
-    counts = np.bincount(codes[told], minlength=size)
-    G = labels_of(codes, size, W, confidence)
-    high = sources.of(G, ROUGH).lam
+    W = regime.W
+    labelled = np.flatnonzero(codes >= 0)
+    counts = np.bincount(codes[labelled], minlength=size)
+    G = balanced_labels(codes, size, W, confidence)
+    high = regime.solve(G, ROUGH).lam
     if counts[counts > 0].mean() < 2 and high > 0:
-        reason = "fewer than two labels a category: nothing can be hidden, so labels act as sources"
-        return Choice(high, reason, sources=True)
+        reason = "fewer than two labels a category: nothing can be hidden, so the Poisson regime"
+        return Choice(high, reason, poisson=True)
     low = lower_end(W, G)
     if not (0 < low < high < np.inf):
         return Choice(1.0, "every lam gives the same decisions here")
     folds = int(min(FOLDS, max(2, np.median(counts[counts > 0]))))
-    order = np.random.default_rng(seed).permutation(told)
+    order = np.random.default_rng(seed).permutation(labelled)
     order = order[np.argsort(codes[order], kind="stable")]
     fold = np.arange(len(order)) % folds
 
@@ -117,12 +115,15 @@ def choose_for_labels(
         for one in range(folds):
             hidden, kept = order[fold == one], codes.copy()
             kept[hidden] = -1
-            decided = decide(assignments(labels_of(kept, size, W, confidence)))
+            decided = decide(assignments(balanced_labels(kept, size, W, confidence)))
             correct += int((decided[hidden] == codes[hidden]).sum())
         return correct / len(order)
 
     lams = [low, high]
-    scores = [share(lambda G: held(W, G, ROUGHER)), share(lambda G: sources.of(G, ROUGHER).at(high))]
+    scores = [
+        share(lambda G: harmonic_assignments(W, G, ROUGHER)),
+        share(lambda G: regime.solve(G, ROUGHER).at(high)),
+    ]
     better = max(scores)
     if abs(scores[0] - scores[1]) <= np.sqrt(better * (1.0 - better) / len(order)):
         lams.insert(1, float(np.sqrt(low * high)))
@@ -135,10 +136,10 @@ def choose_for_labels(
 def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: float = 0.2) -> Choice:
     """Hide a share of the positive affinities and see how high the crowd ranks them.
 
-    The score is the mean reciprocal rank of a hidden category among those nothing was said
-    about, by what the neighbours say (:meth:`lass.Solution.crowd`).
+    The score is the mean reciprocal rank of a hidden category among those without an affinity, by the
+    mean of the neighbours (:meth:`lass.Solution.crowd`).
     """
-    positive = G.sorted_indices().tocoo()  # so that equal words are hidden alike, however they are stored
+    positive = G.sorted_indices().tocoo()  # so that what is hidden does not depend on the order of storage
     chosen = np.flatnonzero(positive.data > 0)
     if len(chosen) < 5:
         return Choice(1.0, "fewer than five positive affinities: nothing can be hidden")
@@ -157,12 +158,11 @@ def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: floa
     scores = []
     last: Array | None = None
     for lam in lams:
-        # at a small lam the gap hardly sees items without words: it must be as much smaller
+        # at a small lam unlabelled items hardly count in the gap: it must be as much smaller
         solution = solve(W, visible, float(lam), tol=1e-3 * min(1.0, 2.0 * lam * degree or 1.0), start=last)
         last = solution.Z
         crowd = solution.crowd()[rows]
-        said = visible[rows].tocoo()
-        crowd[said.coords[0], said.coords[1]] = -np.inf
+        crowd[visible[rows].nonzero()] = -np.inf
         own = crowd[np.arange(len(rows)), columns][:, None]
         rank = 1.0 + (crowd > own).sum(axis=1) + 0.5 * ((crowd == own).sum(axis=1) - 1)
         scores.append(float((1.0 / rank).mean()))

@@ -1,18 +1,41 @@
-"""From assignments to decisions: slides along the solutions that keep rows valid."""
+"""Decisions that follow a prior: one shift for all rows, along the solutions."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from lass.graph.laplacian import components
+from lass.model.checks import numbers
 from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
 from lass.solvers.solution import Solution
 
 #: the most sweeps before rows are moved one by one
 SWEEPS = 100
+
+
+def category_shares(prior: Any, G: sp.csr_array, codes: NDArray[np.int64] | None) -> Array | None:
+    """The shares that decisions follow, from the estimator's ``prior``: None, "labels" or numbers."""
+    if prior is None:
+        return None
+    size = G.shape[1]
+    if isinstance(prior, str):
+        shares = G.maximum(0).sum(axis=0)
+        if codes is not None:
+            shares = np.bincount(codes[codes >= 0], minlength=size)
+        if not shares.any():
+            raise ValueError("prior='labels' needs a positive affinity; found none in y")
+    else:
+        shares = numbers(prior, "prior")
+        if shares.shape != (size,) or not np.isfinite(shares).all() or shares.min() < 0 or shares.sum() <= 0:
+            raise ValueError(
+                f"prior must hold {size} shares >= 0, one a category in the order of classes_; found {shares}"
+            )
+    return np.asarray(shares / shares.sum(), float)
 
 
 def whole_counts(prior: ArrayLike, total: int) -> NDArray[np.int64]:
@@ -70,9 +93,9 @@ def slide(Z: Array, prior: ArrayLike, start: Array | None = None) -> Array:
         held = balance(some, counts[used], shift, SWEEPS)
         centre(settle(some, counts[used], shift, held, 1e-15 * scale), shift)
     p[used] = shift
-    if not used.all():  # what nobody may have stays below every row's best
-        asks = (some + shift).max(axis=1, keepdims=True) - Z[:, ~used]
-        p[~used] = asks.min(axis=0) - 1e-3 * max(1.0, scale)
+    if not used.all():  # a category with a prior of zero stays below every row's best
+        gaps = (some + shift).max(axis=1, keepdims=True) - Z[:, ~used]
+        p[~used] = gaps.min(axis=0) - 1e-3 * max(1.0, scale)
     p -= p.mean()
     nudge(Z, counts, p, 1e-13 * scale)
     return p
@@ -81,9 +104,9 @@ def slide(Z: Array, prior: ArrayLike, start: Array | None = None) -> Array:
 def centred(solution: Solution) -> Solution:
     """The solution whose categories are the most even, among those that are equally good.
 
-    Where the expert's words of several categories weigh the same in a component, and no other's
-    weigh more, adding one row p on these to all its rows changes nothing but the masses, as long
-    as rows stay >= 0. O(N K).
+    Where the affinities of several categories have the same sum in a component, and no other has a
+    larger one, adding one row p on these to all its rows changes nothing but the category totals, as
+    long as rows stay >= 0. O(N K).
     """
     problem, Z = solution.problem, solution.Z
     if problem.lam == 0 or problem.ridge or len(problem.fixed_rows) or problem.category_totals is not None:

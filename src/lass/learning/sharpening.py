@@ -1,9 +1,9 @@
-"""Decisions made firmer step by step, where every item belongs to one category."""
+"""Sharpened assignments, where every item belongs to one category: a concave term, step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from lass.learning.priors import slide
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
-from lass.solvers.solution import Solution, solve
+from lass.solvers.solution import Solution
+from lass.solvers.solving import solve
 
 #: the weakest and the strongest step, as shares of an item's degree
 WEAKEST, STRONGEST, STEPS = 0.03, 1.0, 12
@@ -40,7 +41,7 @@ def sharpen(
 
     Each step makes the term linear at the decisions of the step before: it solves the convex
     problem with affinities ``s d_n`` to each item's present category, which is certified, then
-    slides to the prior and decides anew. Stated labels are held, whatever their confidence. The
+    slides to the prior and decides anew. Labels are kept, whatever their confidence. The
     whole is a *local* method: another start may end elsewhere. Twelve solves.
 
     Parameters
@@ -48,7 +49,7 @@ def sharpen(
     problem : Problem
         Its graph; its affinities and lam play no part.
     codes : array of shape (N,)
-        Stated categories, -1 where nobody said.
+        Labels, -1 where unknown.
     decided : array of shape (N,)
         First decisions.
     prior : array of shape (K,), optional
@@ -60,26 +61,34 @@ def sharpen(
     callback : callable, optional
         Called with (step, number of steps, items that changed).
     """
-    N, K, degree, told = problem.N, problem.K, problem.diagonal, codes >= 0
-    decided = np.where(told, codes, decided)
+    N, K, degree, labelled = problem.N, problem.K, problem.diagonal, codes >= 0
+    decided = np.where(labelled, codes, decided)
     if prior is None:
         prior = np.bincount(decided, minlength=K) / N
-    held = 2.0 * degree + (degree == 0)  # no neighbour can outvote a word as strong as this
+    held = 2.0 * degree + (degree == 0)  # no neighbours can outvote an affinity as strong as this
     problem, p, changed = problem.changed(lam=1.0), np.zeros(K), []
     for step, s in enumerate(np.geomspace(min(WEAKEST, strength), strength, STEPS)):
-        values = np.where(told, held, s * degree)
+        values = np.where(labelled, held, s * degree)
         problem = problem.changed(G=sp.csr_array((values, decided, np.arange(N + 1)), shape=(N, K)))
         solution = solve(problem, tol=tol if step == STEPS - 1 else 1e-2)
         p = slide(solution.Z, prior, p)
-        before, decided = decided, np.where(told, codes, (solution.Z + p).argmax(axis=1))
+        before, decided = decided, np.where(labelled, codes, (solution.Z + p).argmax(axis=1))
         changed.append(int((before != decided).sum()))
         if callback is not None:
             callback(step + 1, STEPS, changed[-1])
     return Sharpened(solution, p, changed)
 
 
+def sharpen_from(
+    starts: list[NDArray[np.int64]], problem: Problem, codes: NDArray[np.int64], **settings: Any
+) -> Sharpened:
+    """:func:`sharpen` from each of several first decisions; the result with the least normalised cut."""
+    found = [sharpen(problem, codes, decided, **settings) for decided in starts]
+    return min(found, key=lambda one: normalised_cut(problem.W, (one.solution.Z + one.shift).argmax(axis=1)))
+
+
 def normalised_cut(W: sp.csr_array, decided: NDArray[np.int64]) -> float:
-    """The share of each category's ties that leave it, summed: what a good partition has little of.
+    """The share of each category's edge weights that leave it, summed; small for a good partition.
 
     Examples
     --------

@@ -13,7 +13,8 @@ from lass.learning.clustering.density import Density, affinities
 from lass.learning.sharpening import normalised_cut
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
-from lass.solvers.solution import Solution, solve
+from lass.solvers.solution import Solution
+from lass.solvers.solving import solve
 
 #: mean-shift steps between two assignments, and at the end
 STEPS, FINAL = 3, 100

@@ -38,11 +38,23 @@ class LinearPredictor:
         Items with the same number are scored by the same models, fitted to none of them.
     W : csr_array of shape (N, N)
         Similarities of the items.
+    seed : int
+        Of the folds, and of the reduction.
+    penalties : pair of float
+        On the weights.
     """
 
-    def __init__(self, features: Any, groups: NDArray[np.intp], W: sp.csr_array, seed: int = 0) -> None:
+    def __init__(
+        self,
+        features: Any,
+        groups: NDArray[np.intp],
+        W: sp.csr_array,
+        seed: int = 0,
+        penalties: tuple[float, float] = PENALTIES,
+    ) -> None:
         own = _unit_rows(reduced(features, seed))
         self.views = [_with_constant(view) for view in (own, _unit_rows(_near(W, own)))]
+        self.penalties = penalties
         self.fold = np.random.default_rng(seed).integers(FOLDS, size=groups.max() + 1)[groups]
 
     def fit(self, T: sp.csr_array) -> Models:
@@ -57,7 +69,7 @@ class LinearPredictor:
                 out = np.flatnonzero(fold == one)  # none at first: the model of all
                 rest = gram - X[out].T @ X[out]
                 targets = right - np.asarray((tags[out].T @ X[out]).T)
-                for penalty in PENALTIES:
+                for penalty in self.penalties:
                     ridge = np.diag(np.append(np.full(len(rest) - 1, penalty), 1e-6))
                     model.append(np.linalg.solve(rest + ridge, targets).astype(np.float32))
         return models
@@ -66,7 +78,7 @@ class LinearPredictor:
         self, models: Models, number: int, rows: NDArray[np.intp], tagged: NDArray[np.bool_]
     ) -> NDArray[np.float32]:
         """Predictions (len(rows), K) of one of the four models; ``tagged`` says which rows have tags."""
-        view = self.views[number // len(PENALTIES)][rows]
+        view = self.views[number // len(self.penalties)][rows]
         result = view @ models[0][number]
         for fold in range(FOLDS):
             own = np.flatnonzero(tagged & (self.fold[rows] == fold))

@@ -15,7 +15,8 @@ from lass.learning.predictors.linear import LinearPredictor
 from lass.learning.predictors.link import probability
 from lass.learning.predictors.training import train
 from lass.learning.predictors.weights import Weights
-from lass.solvers.solution import Solution, solve
+from lass.solvers.solution import Solution
+from lass.solvers.solving import solve
 
 #: rows scored together
 BLOCK = 2048
