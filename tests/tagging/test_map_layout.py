@@ -21,7 +21,7 @@ def blobs(count, groups=6, seed=0):
     return rng.normal(size=(groups, 8))[group] * 3 + rng.normal(size=(count, 8)), group
 
 
-def kept(W, points, near=30):
+def kept(W, points, near):
     """The mean share of an item's neighbours in the graph that are among the nearest on the map."""
     found = NearestNeighbors(n_neighbors=near + 1).fit(points).kneighbors(points, return_distance=False)
     shares = [np.isin(W[[n]].indices, found[n]).mean() for n in range(W.shape[0])]
@@ -37,7 +37,7 @@ def test_neighbours_are_placed_together(count):
     assert points.shape == (count, 2)
     assert np.isfinite(points).all()
     assert np.abs(points).max() == pytest.approx(1)
-    assert kept(W, points) > 0.6 > 10 * 30 / count
+    assert kept(W, points, near=count // 20) > 0.6
     nearest = NearestNeighbors(n_neighbors=2).fit(points).kneighbors(points, return_distance=False)[:, 1]
     assert (group[nearest] == group).mean() > 0.95
     assert {step.stage for step in progress} == {"map"}

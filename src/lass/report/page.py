@@ -56,19 +56,23 @@ def render(facts: Facts) -> str:
             tag("footer", "Made by lass report. Nothing on this page comes from elsewhere."),
         ]
     )
-    style = Markup(files("lass.report").joinpath("page.css").read_text(encoding="utf-8"))
+    return document(f"{facts.name}: tags", body)
+
+
+def document(title: str, body: Markup, more_style: str = "") -> str:
+    """A whole page with the style of reports; nothing in it is loaded from elsewhere."""
+    style = files("lass.report").joinpath("page.css").read_text(encoding="utf-8") + more_style
     head = join(
         [
             Markup('<meta charset="utf-8">'),
             Markup(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
             Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-            tag("title", f"{facts.name}: tags"),
-            tag("style", style),
+            tag("title", title),
+            tag("style", Markup(style)),
         ]
     )
-    return (
-        "<!DOCTYPE html>\n" + tag("html", tag("head", head), tag("body", tag("main", body)), lang="en") + "\n"
-    )
+    whole = tag("html", tag("head", head), tag("body", tag("main", body)), lang="en")
+    return f"<!DOCTYPE html>\n{whole}\n"
 
 
 def _anchor(title: str) -> str:

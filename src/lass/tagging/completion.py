@@ -72,8 +72,8 @@ def complete(
 ) -> TagModel:
     """Complete the tags of all items.
 
-    Where ``8 N K`` numbers are more than the memory budget, 8 GiB unless ``LASS_MEMORY_GIB`` says
-    otherwise, assignments are stored sparsely, see :class:`lass.solvers.sparse.SparseAssignments`.
+    Where all numbers of items x tags do not fit into the memory (see :mod:`lass.solvers.memory`), assignments
+    are stored sparsely, as :class:`lass.solvers.sparse.SparseAssignments`.
 
     Parameters
     ----------

@@ -22,9 +22,9 @@ def sample_items(W: sp.csr_array, G: sp.csr_array, size: int = SIZE, seed: int =
     --------
     >>> import numpy as np
     >>> import scipy.sparse as sp
-    >>> from lass.tagging.sampling import part_of
+    >>> from lass.tagging.sampling import sample_items
     >>> row = sp.diags_array([np.ones(9), np.ones(9)], offsets=[-1, 1], format="csr")
-    >>> part = part_of(row, sp.csr_array(np.eye(10)), size=4)
+    >>> part = sample_items(row, sp.csr_array(np.eye(10)), size=4)
     >>> len(part), bool((np.diff(part) == 1).all())
     (4, True)
     """

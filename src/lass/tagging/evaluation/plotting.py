@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lass.model.checks import install_hint
 from lass.tagging.evaluation.result import CROWD_ONLY, OURS, Evaluation, SituationResult
 from lass.tagging.evaluation.tables import SITUATION_TITLES
 
@@ -118,5 +119,5 @@ def pyplot() -> Any:
         matplotlib.use("agg")  # no window, wherever it runs
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ValueError("pictures need the package matplotlib: pip install matplotlib") from None
+        raise ValueError(f"pictures need matplotlib: {install_hint('plot')}") from None
     return plt
