@@ -1,6 +1,7 @@
 """Predictor features against dense computations; weights against what they must bring out."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -274,6 +275,17 @@ def test_weights_of_0_1_0_are_read_by_position():
         ValueError, match=r"another version of lass \(number 1, 3 expected\); run lass fit again"
     ):
         Weights.from_json(json.dumps(saved))
+
+
+def test_weights_in_a_collection_of_0_1_0():
+    path = Path(__file__).parents[1] / "fixtures" / "v0_1_0" / "collection" / "arrays" / "assignments.npz"
+    with np.load(path) as arrays:
+        text = str(arrays["beside_weights"])
+    saved, read = json.loads(text), Weights.from_json(text)
+    assert saved["version"] == 2
+    assert (read.tagged, read.untagged) == (saved["tagged"], saved["untagged"])
+    assert (read.mean, read.completeness) == (saved["usual"], saved["complete"])
+    assert Weights.from_json(read.to_json()) == read
 
 
 def test_a_feature_that_a_file_does_not_know_has_no_weight():

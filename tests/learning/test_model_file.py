@@ -1,7 +1,8 @@
-"""Fitted models in files: the same afterwards, and nothing but a model is taken for one."""
+"""Fitted models in files: the same afterwards, and anything else is refused."""
 
 import json
 import pickle
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -10,28 +11,28 @@ import pytest
 import scipy.sparse as sp
 
 import lass
-from estimator_data import NAMES, NEW, TAGS, X, Y
-from lass.model import files as storage
+from estimator_data import NAMES, NEW, TAGS, X, Y, project
+from lass.model import files
 
-WORDS = np.array([None if k < 0 else NAMES[k] for k in Y], dtype=object)
+LABELS = np.array([None if k < 0 else NAMES[k] for k in Y], dtype=object)
 ROWS = sp.random_array((60, 25), density=0.3, rng=np.random.default_rng(0), format="csr")
 GRAPH = lass.knn_graph(X, 8)
 FRAME = pd.DataFrame(X, columns=["left", "right"])
 TAGGED = pd.DataFrame(TAGS, columns=["jazz", "rock", "folk", "loud"])
 
-#: settings, items, what is said of them, new items
+#: settings, items, labels or affinities, new items
 KINDS = {
     "dense": ({}, X, Y, NEW),
     "single precision": ({}, X.astype(np.float32), Y, NEW.astype(np.float32)),
     "sparse": ({"metric": "cosine"}, ROWS, Y, ROWS[:9]),
     "precomputed": ({"metric": "precomputed"}, GRAPH, Y, GRAPH[:9]),
     "another metric": ({"metric": "manhattan", "n_neighbors": 5}, X, Y, NEW),
-    "text": ({"lam": 0.5}, X, WORDS, NEW),
+    "text": ({"lam": 0.5}, X, LABELS, NEW),
     "bool": ({"lam": 0.5}, X, Y > 0, NEW),
     "dates": ({"lam": 0.5}, X, np.where(Y > 0, "2001-01-01", "2002-01-01").astype("datetime64[D]"), NEW),
-    "prior of labels": ({"prior": "labels"}, X, WORDS, NEW),
-    "prior": ({"prior": [3, 1, 1]}, X, WORDS, NEW),
-    "sharpened": ({"sharpen": "auto", "prior": np.ones(3)}, X, WORDS, NEW),
+    "prior of labels": ({"prior": "labels"}, X, LABELS, NEW),
+    "prior": ({"prior": [3, 1, 1]}, X, LABELS, NEW),
+    "sharpened": ({"sharpen": "auto", "prior": np.ones(3)}, X, LABELS, NEW),
     "affinities": ({"lam": 0.3}, X, TAGS, NEW),
     "tags": ({"prior": "labels"}, FRAME, TAGGED, FRAME[:9]),
     "numpy settings": (
@@ -76,6 +77,26 @@ def test_pickled(kind, tmp_path):
     joblib.dump(model, tmp_path / "model.joblib")
     for other in (joblib.load(tmp_path / "model.joblib"), pickle.loads(pickle.dumps(model))):
         check_same(model, other, new)
+
+
+@pytest.mark.parametrize("name", ["model", "model-sharpened"])
+def test_models_of_0_1_0(name):
+    """They load, mean the same, and can be updated; what they called sources is the Poisson regime."""
+    path = Path(__file__).parents[1] / "fixtures" / "v0_1_0" / f"{name}-0.1.0.npz"
+    model = lass.LASS.load(path)
+    with np.load(path) as saved:
+        expected = project(saved["solution_Z"] + saved["shift"])
+        labels = np.array([None if k < 0 else saved["classes"][k] for k in saved["codes"]], dtype=object)
+        items, lam = saved["items"], float(saved["lam"])
+    np.testing.assert_allclose(model.assignments_, expected, atol=1e-12)
+    assert model.lam_ == lam
+    assert (model.choice_ is not None and model.choice_.poisson) == (name == "model-sharpened")
+    fresh = lass.LASS(**model.get_params()).fit(items, labels)
+    np.testing.assert_allclose(model.predict_proba(NEW), fresh.predict_proba(NEW), atol=1e-5)
+    change = {int(np.flatnonzero(model._codes < 0)[0]): model.classes_[1]}
+    np.testing.assert_allclose(
+        model.update(change).assignments_, fresh.update(change).assignments_, atol=1e-3
+    )
 
 
 def test_large_enough_for_another_search(tmp_path):
@@ -136,7 +157,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
         savez(file, **dict(list(arrays.items())[:5]))
         raise OSError("no space left")
 
-    monkeypatch.setattr(storage.np, "savez", breaks_off)
+    monkeypatch.setattr(files.np, "savez", breaks_off)
     with pytest.raises(OSError, match="no space left"):
         lass.LASS(5.0).fit(X, Y).save(path)
     monkeypatch.undo()
@@ -157,7 +178,7 @@ def refused(path):
 def saved(tmp_path_factory):
     """A saved model: its bytes, its arrays."""
     path = tmp_path_factory.mktemp("saved") / "model.npz"
-    lass.LASS(prior=[1, 1, 1]).fit(FRAME, WORDS, np.ones(60)).save(path)
+    lass.LASS(prior=[1, 1, 1]).fit(FRAME, LABELS, np.ones(60)).save(path)
     with np.load(path) as data:
         return path.read_bytes(), dict(data)
 
@@ -211,7 +232,7 @@ def test_nothing_is_executed(saved, tmp_path):
     assert not trace.exists()
 
 
-def spoilt(arrays):
+def damaged(arrays):
     """Files with one thing wrong."""
     settings = json.loads(str(arrays["settings"]))
     text = {
@@ -257,7 +278,7 @@ def spoilt(arrays):
 def test_files_with_one_thing_wrong(saved, tmp_path):
     _, arrays = saved
     path = tmp_path / "model.npz"
-    for name, value in spoilt(arrays):
+    for name, value in damaged(arrays):
         assert name in arrays
         np.savez(path, **(arrays | {name: value}))
         refused(path)
