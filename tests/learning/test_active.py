@@ -16,7 +16,7 @@ PATH = np.eye(5, k=1) + np.eye(5, k=-1)
 
 
 def labelled(rng, N, K, known):
-    """One-hot words of some random items."""
+    """One-hot labels of some random items."""
     G = np.zeros((N, K))
     rows = rng.permutation(N)[:known]
     G[rows, np.arange(known) % K] = 1.0
@@ -30,7 +30,7 @@ def connected(rng, N):
 
 
 def expected_change(solution, n):
-    """Fix the items with words where they are, and item n at each category; dense linear algebra."""
+    """Fix the labelled items where they are, and item n at each category; dense linear algebra."""
     Z, problem = solution.Z, solution.problem
     G, W = problem.G.toarray(), problem.W.toarray()
     held = np.append(np.flatnonzero(G.any(axis=1)), n)
@@ -63,7 +63,7 @@ def test_change_is_exact_with_few_candidates(seed, N, K, lam):
 
 
 def test_samples_rank_as_refitting_does():
-    """Hard labels (a small lam): the change of the model itself, solved again for every answer."""
+    """Hard labels (a small lam): the change of the model itself, solved again for every label."""
     X, truth = make_blobs(90, n_features=5, centers=3, cluster_std=4.0, random_state=0)
     rng = np.random.default_rng(0)
     G = np.zeros((90, 3))
@@ -82,7 +82,7 @@ def test_samples_rank_as_refitting_does():
     np.testing.assert_allclose(by_item(exact)[1], wanted, rtol=1e-3, atol=1e-4)
 
 
-def test_samples_estimate_the_reach():
+def test_samples_estimate_the_coverage():
     """With many samples the scores are as close to the exact ones as promised."""
     rng = np.random.default_rng(3)
     solution = lass.solve(connected(rng, 60), labelled(rng, 60, 3, 3), 0.1)
@@ -114,12 +114,12 @@ def test_order_of_items_and_categories_does_not_matter(seed, by):
 @pytest.mark.parametrize("by", ["margin", "change"])
 @pytest.mark.parametrize("probes", [4, 100])
 @pytest.mark.parametrize("top", [None, 1, 7, 100])
-def test_only_items_without_words(by, probes, top):
+def test_only_unlabelled_items(by, probes, top):
     rng = np.random.default_rng(1)
     W, G = connected(rng, 40), labelled(rng, 40, 3, 9)
     G[rng.permutation(40)[:3], 0] -= 1.0
-    told = np.flatnonzero(G.any(axis=1))
-    free = np.setdiff1d(np.arange(40), [*told, 5, 6])
+    known = np.flatnonzero(G.any(axis=1))
+    free = np.setdiff1d(np.arange(40), [*known, 5, 6])
     solution = lass.solve(W, G, 0.5, fixed={5: 0, 6: 1})
     items, scores = rank(solution, by=by, top=top, probes=probes)
     assert len(items) == min(top or 40, len(free)) == len(np.unique(items)) == len(scores)
@@ -133,7 +133,7 @@ def test_only_items_without_words(by, probes, top):
 
 
 def test_a_batch_is_the_same_as_one_at_a_time():
-    """An item that was chosen counts as an item with words for the reach of the next."""
+    """An item that was chosen counts as labelled for the coverage of the next."""
     rng = np.random.default_rng(2)
     W, G = connected(rng, 20), labelled(rng, 20, 2, 2)
     solution = lass.solve(W, G, 0.1, tol=1e-12)
@@ -151,7 +151,7 @@ def test_a_batch_is_the_same_as_one_at_a_time():
 
 @pytest.mark.parametrize("probes", [32, 1000])
 def test_a_batch_spreads_over_the_groups(probes):
-    """Four groups without words, barely tied to each other: one question in each of them."""
+    """Four unlabelled groups with weak edges between them: one item of each of them."""
     group = np.repeat(np.arange(5), 12)
     W = np.where(group[:, None] == group, 1.0, 1e-3) - np.eye(60)
     G = np.zeros((60, 2))
@@ -162,7 +162,7 @@ def test_a_batch_spreads_over_the_groups(probes):
 
 
 def test_margins_that_are_equal_but_for_rounding_count_the_same():
-    """Every item without words is a twin of every other: no order among them."""
+    """Every unlabelled item is a twin of every other: no order among them."""
     G = np.zeros((9, 2))
     G[0, 0] = G[1, 1] = 1.0
     solution = lass.solve(np.ones((9, 9)) - np.eye(9), G, 0.1)
@@ -170,8 +170,8 @@ def test_margins_that_are_equal_but_for_rounding_count_the_same():
     np.testing.assert_allclose(scores, scores[0])
 
 
-def test_an_outlier_speaks_for_itself():
-    """A chain that ends in a loosely tied item: equal margins, so reach alone decides."""
+def test_an_outlier_covers_itself_alone():
+    """A chain that ends in an item with a small weight: equal margins, so coverage alone decides."""
     W = sp.lil_array((9, 9))
     for a, b, w in [(0, 2, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1), (3, 5, 1), (4, 5, 1), (2, 6, 0.01)]:
         W[a, b] = W[b, a] = w
@@ -181,11 +181,11 @@ def test_an_outlier_speaks_for_itself():
     items, scores = rank(solution, by="change")
     assert items[0] == 2
     assert dict(zip(items.tolist(), scores, strict=True))[6] == pytest.approx(0.5, rel=0.02)
-    assert set(items[-2:]) == {7, 8}, "items without any tie speak for themselves alone"
+    assert set(items[-2:]) == {7, 8}, "items without any edge cover themselves alone"
 
 
-def test_a_component_nobody_spoke_of():
-    """Its middle comes first, and speaks for nearly all of it."""
+def test_a_component_without_labels():
+    """Its middle comes first, and covers nearly all of it."""
     W = np.zeros((8, 8))
     W[:5, :5] = PATH
     W[5:, 5:] = np.ones((3, 3)) - np.eye(3)
@@ -208,6 +208,16 @@ def test_models_rank_by_their_slide():
     assert not np.array_equal(found.scores, rank(model.solution_, by="change").scores)
 
 
+@pytest.mark.parametrize("by", ["margin", "change"])
+def test_sparse_assignments_rank_as_dense_ones(by):
+    rng = np.random.default_rng(5)
+    W, G = connected(rng, 50), labelled(rng, 50, 40, 20)
+    solution = lass.solve(W, G, 0.1, tol=1e-9, output="sparse")
+    found, dense = rank(solution, by=by, top=6), rank(solution.dense(), by=by, top=6)
+    np.testing.assert_array_equal(found.items, dense.items)
+    np.testing.assert_allclose(found.scores, dense.scores, rtol=1e-9)
+
+
 def test_the_seed_decides():
     rng = np.random.default_rng(4)
     solution = lass.solve(connected(rng, 50), labelled(rng, 50, 3, 3), 1.0)
@@ -217,7 +227,7 @@ def test_the_seed_decides():
     assert not np.array_equal(first.scores, other.scores)
 
 
-def test_nobody_left_to_ask():
+def test_no_item_left_to_label():
     solution = lass.solve(PATH, np.eye(5)[:, :2] + np.ones((5, 2)) * [[1, 0]], 1.0)
     assert len(rank(solution).items) == len(rank(solution, top=3).scores) == 0
     half = lass.solve(PATH, np.eye(5)[:, :2], 1.0)

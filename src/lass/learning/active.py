@@ -1,11 +1,11 @@
-"""Which items to ask about next: those whose label would change most.
+"""Which items to label next: those whose label would change most.
 
-Hold the items with words where they are and set item n to category k. The items
-without words follow linearly, ``dZ = (A_n / A_nn) (e_k - z_n)'`` with A the inverse of the
-Laplacian of the items without words (its Green's function) and A_n its column. The
-entries A_mn / A_nn >= 0 are chances: a random walk from m over the ties visits n
-before any item with words. Their sum is the *reach* of n, the number of items it speaks for.
-An outlier speaks for itself alone; the middle of a group without words for all of the group.
+Hold the labelled items where they are and set item n to category k. The unlabelled items follow
+linearly, ``dZ = (A_n / A_nn) (e_k - z_n)'`` with A the inverse of the Laplacian of the
+unlabelled items (its Green's function) and A_n its column. The entries A_mn / A_nn >= 0 are
+probabilities: a random walk from m over the edges visits n before any labelled item. Their
+sum is the *coverage* of n, the number of items that its label decides. An outlier covers itself
+alone; the middle of an unlabelled group covers all of the group.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from lass.model.quadratic_program import Array, GraphOperator
 from lass.model.uniqueness import TOLERANCE
 from lass.solvers.solution import Solution
 
-#: share of its degree by which an item is held where nobody said anything in its whole component
-HELD = 1e-3
+#: excess of the diagonal, as a share of the degree, in components without any label
+EXCESS = 1e-3
 #: residual of the systems, against the right-hand side; samples need less than columns
 EXACT, ROUGH = 1e-8, 1e-3
 #: margins closer than this share of the largest are the same
 STEP = 1e-6
-#: columns of right-hand sides that are drawn together
-BLOCK = 16
+#: columns of right-hand sides that are drawn together, and entries of Z that are read together
+COLUMNS, ENTRIES = 16, 2**21
 
 
 class Ranking(NamedTuple):
-    """Items, the most worth asking about first, and their scores."""
+    """Items, the most worth labelling first, and their scores."""
 
     items: NDArray[np.intp]
     scores: Array
@@ -52,32 +52,32 @@ def rank(
     probes: int = 64,
     seed: int = 0,
 ) -> Ranking:
-    """Rank the items without words by what a label of theirs would change.
+    """Rank the unlabelled items by what a label of theirs would change.
 
     Parameters
     ----------
     model : LASS or Solution
-        Fitted, at 0 < lam < inf. A model's decisions count with their slide.
+        Fitted, at 0 < lam < inf. A model's decisions count with their slide. Assignments may be sparse.
     by : {"margin", "change"}
-        What the reach of an item is multiplied with (see the notes).
+        What the coverage of an item is multiplied with (see the notes).
 
-        "margin": the share of items without words that are decided at least as clearly, by the
+        "margin": the share of unlabelled items that are decided at least as clearly, by the
         difference of their two largest assignments. It depends on the order of the margins
         alone, so it works where assignments are nearly even (few labels, a large lam).
 
         "change": ``1 - sum_k z_nk^2``. The score is then the assignment expected to move in the
-        collection, ``sum_k z_nk |dZ|_1 / 2`` if the label is k with chance z_nk. It goes to the
+        collection, ``sum_k z_nk |dZ|_1 / 2`` if the label is k with probability z_nk. It goes to the
         borders between categories later: the safer one with two or three labels a category,
         where a border label can mislead, and the slower one from then on.
     among : array of item numbers, optional
         Only these, for example ``solution.uniqueness().flippable``, whose largest category
         is another one in an equally good solution.
     top : int, optional
-        So many items to be asked about together: each is taken as known before the next is
-        chosen, so that items which speak for each other are not asked about twice. By default
-        all, each as if it were asked about alone.
+        So many items to be labelled as one batch: each is taken as known before the next is
+        chosen, so that no two cover the same items. By default all, each as if it were labelled
+        alone.
     probes : int
-        Linear systems behind the reach. With at most so many candidates it is exact; otherwise
+        Linear systems behind the coverage. With at most so many candidates it is exact; otherwise
         A_nn is estimated from this many samples, with a relative error below ``sqrt(2 / probes)``.
     seed : int
         Of the samples.
@@ -89,16 +89,16 @@ def rank(
 
     Notes
     -----
-    The reach of item n is ``sum_m A_mn / A_nn``. All numerators come from one system, ``A 1``.
-    The denominators come from Gaussian fields with covariance A: random numbers on the ties,
+    The coverage of item n is ``sum_m A_mn / A_nn``. All numerators come from one system, ``A 1``.
+    The denominators come from Gaussian fields with covariance A: random numbers on the edges,
     weighted so that their sums at the items have the Laplacian as covariance, times A.
     Conjugate gradients, O(nnz(W) probes) a step, N x probes numbers of memory; each item of a
-    batch costs one system more. Without any word in a component, its items are held a little
-    by themselves, which prefers the middle.
+    batch costs one system more. In a component without any label the diagonal is raised a little,
+    which prefers the middle.
 
     Examples
     --------
-    Two groups, each around its first item; something is known of the first group alone.
+    Two groups, each around its first item; only the first group has labels.
 
     >>> import lass
     >>> from lass.learning.active import rank
@@ -111,15 +111,15 @@ def rank(
     solution, Z = _fitted(model)
     problem = solution.problem
     _check(problem, by, top, probes)
-    silent = problem.free & (np.diff(problem.G.indptr) == 0)
-    rows = np.flatnonzero(silent)
-    candidates = np.flatnonzero(silent if among is None else silent & _chosen(among, problem.N))
+    unlabelled = problem.free & (np.diff(problem.G.indptr) == 0)
+    rows = np.flatnonzero(unlabelled)
+    candidates = np.flatnonzero(unlabelled if among is None else unlabelled & _chosen(among, problem.N))
     if not len(candidates):
         return Ranking(candidates, np.zeros(0))
-    doubt = _doubt(Z[rows], by)
     places = np.searchsorted(rows, candidates)
-    field = Field(problem, rows, places, probes, seed)
-    scores = doubt[places] * field.reach()
+    uncertainty = _uncertainty(Z, rows, by)[places]
+    field = GaussianField(problem, rows, places, probes, seed)
+    scores = uncertainty * field.coverage()
     if top is None:
         order = np.argsort(-scores, kind="stable")
         return Ranking(candidates[order], scores[order])
@@ -127,15 +127,15 @@ def rank(
     values = []
     for turn in range(min(int(top), len(candidates))):
         if turn:
-            field.learn(int(places[chosen[-1]]))
-            scores = doubt[places] * field.reach()
+            field.condition_on(int(places[chosen[-1]]))
+            scores = uncertainty * field.coverage()
             scores[chosen] = -np.inf
         chosen.append(int(scores.argmax()))
         values.append(scores[chosen[-1]])
     return Ranking(candidates[chosen], np.array(values))
 
 
-def _fitted(model: Any) -> tuple[Solution, Array]:
+def _fitted(model: Any) -> tuple[Solution, Any]:
     if isinstance(model, Solution):
         return model, model.Z
     if not hasattr(model, "solution_"):
@@ -155,7 +155,7 @@ def _check(problem: Problem, by: str, top: int | None, probes: int) -> None:
     if not problem.convex or not problem.dominant or problem.C is not None:
         raise ValueError(
             "rank() needs weights >= 0, a Laplacian with row sums >= 0 and no category_graph: "
-            "else items without words are not means of their neighbours"
+            "else unlabelled items are not means of their neighbours"
         )
 
 
@@ -168,27 +168,28 @@ def _chosen(among: ArrayLike, N: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _doubt(Z: Array, by: str) -> Array:
-    """How undecided each item is, from 0 to 1."""
+def _uncertainty(Z: Any, rows: NDArray[np.intp], by: str) -> Array:
+    """How undecided each of the rows is, from 0 to 1."""
+    step = max(1, ENTRIES // Z.shape[1])
+    blocks = (Z[rows[low : low + step]] for low in range(0, len(rows), step))
     if by == "change":
-        return np.asarray(1.0 - (Z * Z).sum(axis=1))
+        return np.concatenate([1.0 - (block * block).sum(axis=1) for block in blocks])
     if Z.shape[1] == 1:
-        return np.zeros(len(Z))
-    largest = np.partition(Z, -2, axis=1)[:, -2:]
-    margins = largest[:, 1] - largest[:, 0]
+        return np.zeros(len(rows))
+    margins = np.concatenate([np.diff(np.partition(block, -2, axis=1)[:, -2:])[:, 0] for block in blocks])
     # without steps, rounding would put items in order that are equally undecided
     steps = np.round(margins / max(STEP * float(margins.max()), TOLERANCE))
-    return np.asarray(rankdata(-steps, method="max") / len(Z), float)
+    return np.asarray(rankdata(-steps, method="max") / len(rows), float)
 
 
 def _signs(rng: np.random.Generator, rows: int, columns: int) -> Array:
     return 2.0 * rng.integers(0, 2, (rows, columns), dtype=np.int8).astype(float) - 1.0
 
 
-class Field:
-    """The Green's function A of the items without words: sums of its columns and its diagonal.
+class GaussianField:
+    """The field with covariance A, the Green's function of the unlabelled items.
 
-    ``places`` are the candidates among ``rows``; :meth:`reach` is theirs.
+    ``places`` are the candidates among ``rows``; :meth:`coverage` is theirs.
     """
 
     def __init__(
@@ -201,11 +202,11 @@ class Field:
         excess = np.maximum(problem.excess(rows), 0.0)
         excess[excess <= 1e-12 * operator.diagonal] = 0.0
         alone = np.bincount(part, excess, minlength=count)[part] == 0
-        excess[alone] = HELD * operator.diagonal[alone]
+        excess[alone] = EXCESS * operator.diagonal[alone]
         excess[operator.diagonal == 0] = 1.0
         self.excess, self.diagonal = excess, operator.sums + excess
         self.operator = GraphOperator(self.W, self.diagonal)
-        self.known: list[tuple[int, Array]] = []  # items learnt, and their columns then
+        self.known: list[tuple[int, Array]] = []  # items that are known, and their columns then
         self.sums = self._solve(np.ones((len(rows), 1)), EXACT)[:, 0]
         self.samples: Array | None = None
         self.variances = np.empty(len(places))
@@ -220,20 +221,20 @@ class Field:
         return ConjugateGradients(self.operator.apply, self.diagonal, tol=tol).solve(B)
 
     def _noise(self, probes: int, rng: np.random.Generator) -> Array:
-        """Random columns whose covariance is the Laplacian: a sign on every tie, and on every excess."""
+        """Random columns whose covariance is the Laplacian: a sign on every edge, and on every excess."""
         upper = sp.triu(self.W, k=1, format="coo")
-        (left, right), ties = upper.coords, np.arange(upper.nnz)
+        (left, right), edges = upper.coords, np.arange(upper.nnz)
         root = np.sqrt(upper.data)
         shape = (self.W.shape[0], upper.nnz)
-        incidence = sp.csr_array((root, (left, ties)), shape) - sp.csr_array((root, (right, ties)), shape)
+        incidence = sp.csr_array((root, (left, edges)), shape) - sp.csr_array((root, (right, edges)), shape)
         B = np.sqrt(self.excess)[:, None] * _signs(rng, shape[0], probes)
-        for first in range(0, probes, BLOCK):
-            some = slice(first, min(first + BLOCK, probes))
+        for first in range(0, probes, COLUMNS):
+            some = slice(first, min(first + COLUMNS, probes))
             B[:, some] += incidence @ _signs(rng, upper.nnz, some.stop - first)
         return B
 
-    def reach(self) -> Array:
-        """The number of items that each candidate speaks for."""
+    def coverage(self) -> Array:
+        """The number of items that each candidate covers."""
         variances = self.variances
         if self.samples is not None:
             # given its neighbours an item varies by 1 / a; only the rest needs samples
@@ -243,7 +244,7 @@ class Field:
             variances = own + np.einsum("np,np->n", means, means) / means.shape[1]
         return np.maximum(self.sums[self.places] / variances, 1.0)
 
-    def learn(self, place: int) -> None:
+    def condition_on(self, place: int) -> None:
         """Take one item as known: the field given its value there."""
         unit = np.zeros((len(self.sums), 1))
         unit[place] = 1.0

@@ -25,7 +25,7 @@ def rank_tags(
     >>> import numpy as np, scipy.sparse as sp
     >>> from lass.learning.tag_ranking import rank_tags
     >>> scores, labels = np.array([[0.5, 0.3, 0.2]]), sp.csr_array([[1.0, 0.0, 0.0]])
-    >>> rank_tags(scores, np.array(["a", "b", "c"]), 1, 0.0, labels)
+    >>> rank_tags(scores, np.array(["a", "b", "c"], dtype=object), 1, 0.0, labels)
     [[('b', 0.3)]]
     """
     if excluded is not None:

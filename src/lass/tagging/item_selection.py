@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from lass.collection import CollectionStore
 from lass.learning.active import rank
-from lass.model.quadratic_program import Array
-from lass.solvers.solution import Solution
-from lass.tagging.memory import blocks
 from lass.tagging.storage import load_model
 
 
@@ -19,20 +14,6 @@ class NextItem(NamedTuple):
 
     item: str
     score: float
-
-
-class RowLengths(NamedTuple):
-    """A model as :func:`lass.learning.active.rank` reads it by "change": it needs the length of rows only."""
-
-    solution_: Solution
-    assignments_: Array
-
-    @classmethod
-    def of(cls, solution: Solution) -> RowLengths:
-        """With one column that is as long as each row, of dense or sparse assignments."""
-        Z = solution.Z
-        lengths = [np.linalg.norm(Z[some], axis=1) for some in blocks(np.arange(len(Z)), Z.shape[1])]
-        return cls(solution, np.concatenate(lengths)[:, None])
 
 
 def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
@@ -45,7 +26,7 @@ def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
     if top < 1:
         raise ValueError(f"top must be a whole number >= 1; found {top}")
     model, annotations = load_model(collection)
-    ranking = rank(RowLengths.of(model.solution), by="change", top=top)
+    ranking = rank(model.solution, by="change", top=top)
     return [
         NextItem(annotations.ids[row], score)
         for row, score in zip(ranking.items.tolist(), ranking.scores.tolist(), strict=True)
