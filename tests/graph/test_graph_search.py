@@ -12,15 +12,15 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 import lass
-from lass.graph import KNNGraph, approximate, cells, principal_components, search
-from lass.graph import sparse_products as products
-from lass.graph.approximate import Approximate
+from lass.graph import KNNGraph, cells, search, sparse_products
+from lass.graph.approximate import Approximate, quantised
 from lass.graph.exact import Exact
-from lass.graph.sklearn_search import FEW, ScikitLearn
+from lass.graph.sklearn_search import ScikitLearn
 from lass.graph.sparse_products import Products
-from lass.kernels import threads
 
-needs_products = pytest.mark.skipif(not products.installed(), reason="sparse_dot_topn is not installed")
+needs_products = pytest.mark.skipif(
+    not sparse_products.installed(), reason="sparse_dot_topn is not installed"
+)
 METRICS = ["euclidean", "cosine"]
 
 
@@ -69,10 +69,9 @@ def test_exact(metric, kind):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_leading_components_prove_the_answer(metric, monkeypatch):
-    monkeypatch.setattr(principal_components, "MIN_ROWS", 100)
+def test_leading_components_prove_the_answer(metric):
     X = curved(1500)
-    exact = Exact(X, 6, metric)
+    exact = Exact(X, 6, metric, min_rows=100)
     assert exact.basis.shape == (80, 32)
     own = np.arange(1500)
     _, sure = exact.space.near(X, own, 6, exact.basis, exact.points)
@@ -83,10 +82,9 @@ def test_leading_components_prove_the_answer(metric, monkeypatch):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_points_are_never_farther_apart_than_rows(metric, monkeypatch):
-    monkeypatch.setattr(principal_components, "MIN_ROWS", 100)
+def test_points_are_never_farther_apart_than_rows(metric):
     X = curved(600)
-    exact = Exact(X, 6, metric)
+    exact = Exact(X, 6, metric, min_rows=100)
     P = exact.points.array.astype(np.float64)
     rows = (X - exact.space.centre) * exact.space.scale[:, None]
     between = np.linalg.norm(rows[:, None] - rows[None], axis=2)
@@ -183,10 +181,9 @@ def test_approximate(metric):
         assert (found.nearest(new)[0] <= truth * (1 + 1e-9)).mean() > 0.9
 
 
-def test_approximate_in_leading_components(monkeypatch):
-    monkeypatch.setattr(principal_components, "MIN_ROWS", 100)
+def test_approximate_in_leading_components():
     X = curved(2000)
-    found = Approximate(X, 10, "euclidean")
+    found = Approximate(X, 10, "euclidean", min_rows=100)
     assert found.basis.shape == (80, 32)
     assert found.P.dtype == np.int16
     assert found.recall > 0.98
@@ -204,18 +201,16 @@ def test_rows_are_not_copied_without_leading_components():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("many", [100, 10**6], ids=["components", "rows"])
-def test_clusters_of_very_different_sizes(metric, many, monkeypatch):
-    """A large wide one, small tight ones, three rows and a single one; the rows of each must be served."""
-    monkeypatch.setattr(principal_components, "MIN_ROWS", many)
-    monkeypatch.setattr(cells, "MIN_CELL", 8)
+@pytest.mark.parametrize("min_rows", [100, 10**6], ids=["components", "rows"])
+def test_clusters_of_very_different_sizes(metric, min_rows):
+    """A large wide one, small tight ones, three rows and one; all find their neighbours."""
     rng = np.random.default_rng(0)
     sizes, widths = [3000, 400, 60, 20, 3, 1], [1.0, 0.01, 0.1, 1e-3, 0.1, 0.1]
     kind = np.repeat(np.arange(6), sizes)
     X = 10 * rng.normal(size=(6, 5))[kind] + np.array(widths)[kind, None] * rng.normal(size=(len(kind), 5))
     X = (X @ rng.normal(size=(5, 80))).astype(np.float32)
     own = np.arange(len(X))
-    found = Approximate(X, 8, metric)
+    found = Approximate(X, 8, metric, min_rows=min_rows, min_cell=8)
     assert len(found.cells) > 100
     radius = np.sort(all_pairs(X, X, metric, own), axis=1)[:, 7:8]
     distances, which = found.nearest(X, own)
@@ -227,12 +222,9 @@ def test_clusters_of_very_different_sizes(metric, many, monkeypatch):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_cells_with_fewer_rows_than_neighbours(metric, monkeypatch):
-    monkeypatch.setattr(cells, "MIN_CELL", 1)
-    monkeypatch.setattr(approximate, "FIRST", 1)
-    monkeypatch.setattr(approximate, "ENOUGH", 0.0)
+def test_cells_with_fewer_rows_than_neighbours(metric):
     X = np.random.default_rng(0).normal(size=(400, 10))
-    found, own = Approximate(X, 30, metric), np.arange(400)
+    found, own = Approximate(X, 30, metric, min_cell=1, first=1, enough=0.0), np.arange(400)
     assert found.n_probes == 1
     assert np.diff(found.cells.starts).max() < 31
     assert agrees(found.nearest(X, own), X, X, metric, 30, own)
@@ -275,13 +267,13 @@ def test_short_numbers_are_close():
     points = np.random.default_rng(0).normal(size=(2000, 7)).astype(np.float32)
     points[3], points[4], points[5] = 0.0, 1e-20, 1e20
     order = np.random.default_rng(1).permutation(2000).astype(np.int32)
-    short, scale = approximate.quantised(points, order)
+    short, scale = quantised(points, order)
     error = np.abs(short * scale[:, None].astype(float) - points[order]).max(axis=1)
     assert (error <= 2e-5 * np.abs(points[order]).max(axis=1)).all()
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_many_equal_rows_leave_the_others_reachable(metric):
+def test_neighbours_are_found_among_many_equal_rows(metric):
     X = np.random.default_rng(0).normal(size=(3000, 20))
     X[::3] = X[0]
     found = Approximate(X, 5, metric)
@@ -291,20 +283,18 @@ def test_many_equal_rows_leave_the_others_reachable(metric):
     assert (which % 3 == 0)[::3].all()
 
 
-@pytest.mark.parametrize("many", [100, 10**6], ids=["components", "rows"])
-def test_the_same_seed_gives_the_same_graph_on_any_number_of_threads(many, monkeypatch):
-    monkeypatch.setattr(principal_components, "MIN_ROWS", many)
-    monkeypatch.setattr(threads, "WORK_PER_THREAD", 1000)
+@pytest.mark.parametrize("min_rows", [100, 10**6], ids=["components", "rows"])
+def test_the_same_seed_gives_the_same_graph_on_any_number_of_threads(min_rows, several_threads):
     X, own = curved(2500), np.arange(2500)
     found = []
     for count in (1, 2, 3):
-        monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
-        search = Approximate(X, 10, "euclidean", 3)
+        several_threads(count)
+        search = Approximate(X, 10, "euclidean", 3, min_rows=min_rows)
         found.append((search.cells.order, search.n_probes, *search.nearest(X, own)))
     for other in found[1:]:
         for one, same in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(one, same)
-    assert (Approximate(X, 10, "euclidean", 4).cells.order != found[0][0]).any()
+    assert (Approximate(X, 10, "euclidean", 4, min_rows=min_rows).cells.order != found[0][0]).any()
 
 
 def test_an_approximate_search_can_be_stored():
@@ -330,7 +320,7 @@ def test_sparse(metric, signed):
 
 
 @needs_products
-def test_texts_with_no_word_in_common():
+def test_texts_without_a_common_term():
     """Texts that share nothing are all at distance one: any of them will do, but others than itself."""
     X = sp.csr_array(np.kron(np.eye(8), [[1.0, 2.0], [2.0, 1.0]]))
     own = np.arange(16)
@@ -350,56 +340,63 @@ def test_sparse_duplicates_are_at_distance_zero():
 
 
 @pytest.fixture
-def few(monkeypatch):
-    """Sizes at which searches change, made small."""
-    monkeypatch.setattr(search, "FEW", 50)
-    monkeypatch.setattr(search, "EXACT", 100)
-    monkeypatch.setattr(search, "LONG", 200)
-    return monkeypatch
+def with_recall(monkeypatch):
+    """Searches that are built at once; the approximate one reports a given recall."""
+
+    def use(recall):
+        monkeypatch.setattr(Approximate, "__init__", lambda self, *_: setattr(self, "recall", recall))
+        monkeypatch.setattr(Exact, "__init__", lambda self, *_: None)
+
+    return use
 
 
-def chosen(rows, columns=20, sparse=False, metric="euclidean", how="auto", seed=0):
-    X = np.random.default_rng(seed).normal(size=(rows, columns))
+def chosen(rows, columns=20, sparse=False, metric="euclidean", how="auto"):
+    X = np.ones((rows, columns), np.float32)
     return type(search.choose(sp.csr_array(X) if sparse else X, 3, metric, how, 0))
 
 
 @needs_products
-def test_which_search(few):
-    assert chosen(49) is ScikitLearn
-    assert chosen(100) is Exact
-    assert chosen(101) is Approximate
-    assert chosen(101, how="exact") is Exact
-    assert chosen(100, how="approximate") is Approximate
-    assert chosen(101, columns=8) is ScikitLearn
-    assert chosen(101, columns=8, metric="cosine") is Approximate
-    assert chosen(101, metric="manhattan") is ScikitLearn
-    assert chosen(300, sparse=True) is Products
-    assert chosen(300, sparse=True, metric="manhattan") is ScikitLearn
-    assert FEW == 5_000
+def test_which_search(with_recall):
+    with_recall(0.99)
+    assert chosen(4_999) is ScikitLearn
+    assert chosen(5_000) is Exact
+    assert chosen(30_000) is Exact
+    assert chosen(30_001) is Approximate
+    assert chosen(30_001, how="exact") is Exact
+    assert chosen(5_000, how="approximate") is Approximate
+    assert chosen(30_001, columns=8) is ScikitLearn
+    assert chosen(30_001, columns=8, metric="cosine") is Approximate
+    assert chosen(30_001, metric="manhattan") is ScikitLearn
+    assert chosen(5_000, sparse=True) is Products
+    assert chosen(5_000, sparse=True, metric="manhattan") is ScikitLearn
 
 
-def test_without_the_optional_package(few):
-    few.setattr(products, "installed", lambda: False)
-    assert chosen(300, sparse=True) is ScikitLearn
+def test_without_the_optional_package(monkeypatch):
+    monkeypatch.setattr(sparse_products, "installed", lambda: False)
+    assert chosen(5_000, sparse=True) is ScikitLearn
 
 
-def test_a_poor_approximate_search_is_not_used_or_told(few):
-    few.setattr(approximate.Approximate, "__init__", lambda self, *_: setattr(self, "recall", 0.6))
-    assert chosen(150) is Exact
+def test_a_poor_approximate_search_is_replaced_or_warned_of(with_recall):
+    with_recall(0.6)
+    assert chosen(100_000, columns=9) is Exact
     with pytest.warns(UserWarning, match=r"about 60% of the nearest neighbours; search='exact' finds all"):
-        assert chosen(201) is Approximate
+        assert chosen(100_001, columns=9) is Approximate
     with pytest.warns(UserWarning, match="about 60%"):
         assert chosen(100, how="approximate") is Approximate
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_approximate_search_gives_the_graph_of_all_pairs(metric):
+    X = np.maximum(curved(300), 0.0)
+    graphs = [lass.knn_graph(X, 5, metric=metric, search=how) for how in ("auto", "approximate")]
+    np.testing.assert_allclose(graphs[0].toarray(), graphs[1].toarray(), atol=1e-6)
+    assert KNNGraph(5, metric=metric).fit(X).recall == 1.0
+
+
 @needs_products
 @pytest.mark.parametrize("metric", METRICS)
-def test_all_ways_give_one_graph(metric, few):
-    X = np.maximum(curved(300), 0.0)
-    ways = {"exact": X, "approximate": X, "auto": sp.csr_array(X)}
-    graphs = [lass.knn_graph(rows, 5, metric=metric, search=how) for how, rows in ways.items()]
-    few.undo()
-    graphs.append(lass.knn_graph(X, 5, metric=metric))
-    for graph in graphs[:-1]:
-        np.testing.assert_allclose(graph.toarray(), graphs[-1].toarray(), atol=1e-6)
-    assert KNNGraph(5, metric=metric).fit(X).recall == 1.0
+def test_dense_and_sparse_rows_give_one_graph(metric):
+    """So many rows that each kind has a search of its own."""
+    X = np.maximum(curved(5_000, columns=20), 0.0)
+    dense, sparse = (lass.knn_graph(rows, 5, metric=metric) for rows in (X, sp.csr_array(X)))
+    assert abs(dense - sparse).max() <= 1e-6

@@ -15,18 +15,6 @@ from oracle import random_graph
 METHODS = ["face", "gradient", "reduced", "admm", "local"]
 
 
-@pytest.fixture
-def several(monkeypatch):
-    """Set the number of threads, and use them however small the work is; the helpers are new ones."""
-    monkeypatch.setattr(threads, "_pool", threads._Pool())
-
-    def use(count):
-        monkeypatch.setattr(threads, "thread_count", lambda: count)
-        monkeypatch.setattr(threads, "WORK_PER_THREAD", 1)
-
-    return use
-
-
 def example(seed=0, N=120, K=5):
     rng = np.random.default_rng(seed)
     G = rng.normal(size=(N, K))
@@ -41,20 +29,20 @@ def fill(low, high, out):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_any_number_of_threads_gives_the_same_answer(method, several):
+def test_any_number_of_threads_gives_the_same_answer(method, several_threads):
     problem = example()
-    several(1)
+    several_threads(1)
     one = lass.solve(problem, method=method, tol=1e-10)
     for count in (2, 3, 7):
-        several(count)
-        many = lass.solve(problem, method=method, tol=1e-10)
-        assert many.converged
-        np.testing.assert_allclose(many.Z, one.Z, rtol=0, atol=1e-6)
-        assert many.objective == pytest.approx(one.objective, abs=1e-10 * problem.stake)
+        several_threads(count)
+        other = lass.solve(problem, method=method, tol=1e-10)
+        assert other.converged
+        np.testing.assert_allclose(other.Z, one.Z, rtol=0, atol=1e-6)
+        assert other.objective == pytest.approx(one.objective, abs=1e-10 * problem.stake)
 
 
-def test_work_is_really_shared(several):
-    several(3)
+def test_work_is_really_shared(several_threads):
+    several_threads(3)
     seen = []
 
     def kernel(low, high):
@@ -67,24 +55,24 @@ def test_work_is_really_shared(several):
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 5])
-def test_fewer_rows_than_threads(rows, several):
-    several(4)
+def test_fewer_rows_than_threads(rows, several_threads):
+    several_threads(4)
     V = np.random.default_rng(0).normal(size=(rows, 3))
     Z = lass.project_simplex(V)
     assert Z.shape == (rows, 3)
     np.testing.assert_allclose(Z.sum(axis=1), 1.0)
 
 
-def test_results_repeat_exactly(several):
-    several(3)
+def test_results_repeat_exactly(several_threads):
+    several_threads(3)
     first, second = (lass.solve(example(), method="gradient", tol=1e-8) for _ in range(2))
     np.testing.assert_array_equal(first.Z, second.Z)
     assert [step.gap for step in first.history] == [step.gap for step in second.history]
 
 
-def test_calls_from_several_threads_at_once(several):
+def test_calls_from_several_threads_at_once(several_threads):
     """Every caller gets what it would have got alone, to the last bit."""
-    several(3)
+    several_threads(3)
     problems = [example(seed) for seed in range(8)]
     alone = [lass.solve(problem, method="gradient", tol=1e-8) for problem in problems]
     with ThreadPoolExecutor(4) as pool:
@@ -95,25 +83,25 @@ def test_calls_from_several_threads_at_once(several):
                 assert one.gap == other.gap
 
 
-def test_an_error_in_a_kernel_leaves_the_helpers_in_order(several):
-    several(2)
+def test_an_error_in_a_kernel_leaves_the_workers_usable(several_threads):
+    several_threads(2)
 
     def bad(low, high):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        _unheard(lambda: threads.over_rows(bad, 10, 10**6))
-    answers = []
+        _without_excepthook(lambda: threads.over_rows(bad, 10, 10**6))
+    results = []
     later = threading.Thread(
-        target=lambda: answers.append(threads.over_rows(fill, 10, 10**6, np.zeros(10))), daemon=True
+        target=lambda: results.append(threads.over_rows(fill, 10, 10**6, np.zeros(10))), daemon=True
     )
     later.start()
     later.join(10)
-    assert answers == [45.0], "the helpers are gone, and the caller waits for ever"
+    assert results == [45.0], "the workers are gone, and the caller waits for ever"
 
 
-def test_an_error_in_a_helper_reaches_the_caller(several):
-    several(2)
+def test_an_error_in_a_worker_is_raised_in_the_caller(several_threads):
+    several_threads(2)
 
     def bad(low, high):
         if low:
@@ -121,10 +109,10 @@ def test_an_error_in_a_helper_reaches_the_caller(several):
         return 1.0
 
     with pytest.raises(ZeroDivisionError):
-        _unheard(lambda: threads.over_rows(bad, 10, 10**6))
+        _without_excepthook(lambda: threads.over_rows(bad, 10, 10**6))
 
 
-def _unheard(call):
+def _without_excepthook(call):
     """Call without pytest's complaint about an error in a thread."""
     before, threading.excepthook = threading.excepthook, lambda *_: None
     try:
@@ -133,9 +121,9 @@ def _unheard(call):
         threading.excepthook = before
 
 
-def test_interrupted_while_waiting_the_next_call_is_right(several):
-    """Ctrl-C in the middle of a kernel: the helper finishes later and must not answer for the next one."""
-    several(2)
+def test_interrupted_while_waiting_the_next_call_is_right(several_threads):
+    """Ctrl-C in the middle of a kernel: the worker ends later, and not in place of the next call."""
+    several_threads(2)
 
     def slow(low, high, out):
         if low:
@@ -155,7 +143,7 @@ def test_interrupted_while_waiting_the_next_call_is_right(several):
         signal.signal(signal.SIGVTALRM, before)
     for _ in range(3):
         out = np.zeros(10)
-        assert threads.over_rows(fill, 10, 10**6, out) == 45.0, "this is the answer to the last call"
+        assert threads.over_rows(fill, 10, 10**6, out) == 45.0, "this is the result of the call before"
         assert out.tolist() == list(range(10))
 
 
@@ -165,9 +153,9 @@ def _child(problem, pipe):
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_a_forked_child_can_solve(several, held):
-    """Threads do not survive a fork; a child makes its own, even if somebody was using them."""
-    several(3)
+def test_a_forked_child_can_solve(several_threads, held):
+    """Threads do not survive a fork; a child makes its own, even if they were in use."""
+    several_threads(3)
     problem = example()
     mine = lass.solve(problem, method="gradient", tol=1e-8)
     assert threads._pool.workers
@@ -183,25 +171,25 @@ def test_a_forked_child_can_solve(several, held):
     finally:
         if held:
             threads._pool.busy.release()
-    answered = here.poll(60)
-    if not answered:
+    finished = here.poll(60)
+    if not finished:
         child.kill()
     child.join()
-    assert answered, "the child hangs"
+    assert finished, "the child hangs"
     Z, gap = here.recv()
     np.testing.assert_array_equal(Z, mine.Z)
     assert gap == mine.gap
 
 
-@pytest.mark.parametrize(("asked", "count"), [("1", 1), ("3", 3), ("0", 1)])
-def test_the_environment_sets_the_number_of_threads(asked, count, monkeypatch):
-    monkeypatch.setenv("LASS_NUM_THREADS", asked)
+@pytest.mark.parametrize(("value", "count"), [("1", 1), ("3", 3), ("0", 1)])
+def test_the_environment_sets_the_number_of_threads(value, count, monkeypatch):
+    monkeypatch.setenv("LASS_NUM_THREADS", value)
     assert threads.thread_count.__wrapped__() == count
 
 
-@pytest.mark.parametrize("asked", ["", "many", "-2"])
-def test_what_is_no_number_of_threads_is_ignored(asked, monkeypatch):
-    monkeypatch.setenv("LASS_NUM_THREADS", asked)
-    several = threads.thread_count.__wrapped__()
+@pytest.mark.parametrize("value", ["", "many", "-2"])
+def test_what_is_no_number_of_threads_is_ignored(value, monkeypatch):
+    monkeypatch.setenv("LASS_NUM_THREADS", value)
+    count = threads.thread_count.__wrapped__()
     monkeypatch.delenv("LASS_NUM_THREADS")
-    assert several == threads.thread_count.__wrapped__() >= 1
+    assert count == threads.thread_count.__wrapped__() >= 1

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.graph.cells import BATCH, Cells
+from lass.graph.cells import BATCH, MIN_CELL, Cells
 from lass.graph.dense_pairs import SAMPLE, Points, Points32, Space
-from lass.graph.principal_components import project_points, share_within
+from lass.graph.principal_components import MIN_ROWS, project_points, share_within
 from lass.graph.sklearn_search import Found, Rows
 from lass.kernels.threads import over_rows
 
@@ -30,6 +30,18 @@ class Approximate:
     than before; an eighth of all (or 64) at most, since from there on comparing all
     pairs is as fast. O(N sqrt(N)) distances where that does not happen.
 
+    Parameters
+    ----------
+    X : array of shape (N, D)
+    k : int
+        Neighbours to find.
+    metric : {"euclidean", "cosine"}
+    seed : int
+    min_rows, min_cell : int
+        Rows from which on components are tried, and rows in a cell on average, at least.
+    first, enough : int and float
+        Cells searched at first, and the recall at which no more are.
+
     Attributes
     ----------
     cells : Cells
@@ -41,33 +53,45 @@ class Approximate:
         Where in P the rows of the first cell are, of the second, ...
     """
 
-    def __init__(self, X: NDArray[Any], k: int, metric: str, seed: int = 0) -> None:
+    def __init__(
+        self,
+        X: NDArray[Any],
+        k: int,
+        metric: str,
+        seed: int = 0,
+        *,
+        min_rows: int = MIN_ROWS,
+        min_cell: int = MIN_CELL,
+        first: int = FIRST,
+        enough: float = ENOUGH,
+    ) -> None:
         self.space, self.k, self.size = Space(X, metric), k, len(X)
         rng = np.random.default_rng(seed)
         sample = rng.choice(self.size, min(SAMPLE, self.size), replace=False)
         some = self.space.X[sample]
         truth = self.space.completed(*self.space.near(some, sample, k, None, None), some, sample)
         radius = truth[0][:, -1]
-        self.basis, points = project_points(self.space, k, rng, sample, radius)
-        self._divide(points, self._needed(rng), rng)
-        most = min(max(4 * FIRST, len(self.cells) // 8), len(self.cells))
-        self.n_probes, self.recall = min(FIRST, most), -1.0
+        self.basis, points = project_points(self.space, k, rng, sample, min_rows, radius)
+        self._divide(points, self._needed(rng), rng, min_cell)
+        most = min(max(4 * first, len(self.cells) // 8), len(self.cells))
+        self.n_probes, self.recall = min(first, most), -1.0
         while True:
             before, self.recall = self.recall, share_within(self.nearest(some, sample), radius)
-            if self.recall >= ENOUGH or self.recall < before + GAIN or self.n_probes == most:
+            if self.recall >= enough or self.recall < before + GAIN or self.n_probes == most:
                 break
             self.n_probes = min(self.n_probes * 3 // 2, most)
 
-    def _divide(self, points: Points | None, needed: Rows, rng: np.random.Generator) -> None:
+    def _divide(self, points: Points | None, needed: Rows, rng: np.random.Generator, min_cell: int) -> None:
         """Put rows into cells: their points, moved together, or themselves, which stay where they are."""
         X = self.space.X
         self.P: NDArray[Any]
         self.scale: NDArray[Any]
+        arguments = (self.size, needed, rng, min_cell)
         if points is None:
-            self.cells = Cells(lambda rows: self.space.points(X[rows]).array, self.size, needed, rng)
+            self.cells = Cells(lambda rows: self.space.points(X[rows]).array, *arguments)
             self.P, self.scale, self.rows = X, self.space.scale.astype(X.dtype), self.cells.order
         else:
-            self.cells = Cells(lambda rows: points.array[rows], self.size, needed, rng)
+            self.cells = Cells(lambda rows: points.array[rows], *arguments)
             self.P, self.scale = quantised(points.array, self.cells.order)
             self.rows = np.arange(self.size, dtype=np.int32)
 

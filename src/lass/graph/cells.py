@@ -34,6 +34,8 @@ class Cells:
     rows : array of int
         The rows to be put into cells.
     rng : Generator
+    min_cell : int
+        Rows in a cell, on average, at least.
 
     Attributes
     ----------
@@ -47,9 +49,14 @@ class Cells:
     """
 
     def __init__(
-        self, points: Callable[[Rows], Points32], size: int, rows: Rows, rng: np.random.Generator
+        self,
+        points: Callable[[Rows], Points32],
+        size: int,
+        rows: Rows,
+        rng: np.random.Generator,
+        min_cell: int = MIN_CELL,
     ) -> None:
-        count = max(1, min(int(4 * math.sqrt(len(rows))), len(rows) // MIN_CELL))
+        count = max(1, min(int(4 * math.sqrt(len(rows))), len(rows) // min_cell))
         sample = rng.permutation(rows)[: SAMPLED * count]
         self.centres = points(sample[:count])
         for _ in range(STEPS if count > 1 else 0):

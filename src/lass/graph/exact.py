@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lass.graph.dense_pairs import SAMPLE, Space
-from lass.graph.principal_components import project_points
+from lass.graph.principal_components import MIN_ROWS, project_points
 from lass.graph.sklearn_search import Found, Rows
 
 #: rows whose candidates are held at a time
@@ -18,17 +18,19 @@ BATCH = 8192
 class Exact:
     """All pairs by blocks: projected on principal components where those prove most answers.
 
-    Where single precision proves little (tight clusters far apart, many equal
-    distances), scikit-learn finds the candidates in double precision instead.
+    Components are tried from ``min_rows`` rows on. Where single precision proves little (tight
+    clusters far apart, many equal distances), scikit-learn finds the candidates in double precision.
     """
 
     recall = 1.0
 
-    def __init__(self, X: NDArray[Any], k: int, metric: str, seed: int = 0) -> None:
+    def __init__(
+        self, X: NDArray[Any], k: int, metric: str, seed: int = 0, *, min_rows: int = MIN_ROWS
+    ) -> None:
         self.space, self.k, self.size = Space(X, metric), k, len(X)
         rng = np.random.default_rng(seed)
         sample = rng.choice(self.size, min(SAMPLE, self.size), replace=False)
-        self.basis, self.points = project_points(self.space, k, rng, sample)
+        self.basis, self.points = project_points(self.space, k, rng, sample, min_rows)
         _, sure = self.space.near(self.space.X[sample], sample, k, self.basis, self.points)
         self.unproven = bool(sure.mean() < 0.5)
 

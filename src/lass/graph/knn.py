@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -72,7 +71,6 @@ class KNNGraph:
         distances, which = self._searches[0].nearest(X, np.arange(size))
         self._spread = typical_bandwidth(distances) if self.bandwidth is None else float(self.bandwidth)
         self.directed = self._weighted((distances, which), size)
-        self.__dict__.pop("graph", None)
         return self
 
     @property
@@ -89,7 +87,6 @@ class KNNGraph:
         """Take a graph that was fitted on X before, without searching again; returns self."""
         self._prepare(as_items(X, self.metric))
         self._spread, self.directed = spread, directed
-        self.__dict__.pop("graph", None)
         return self
 
     def _prepare(self, X: Any) -> None:
@@ -98,6 +95,7 @@ class KNNGraph:
         self._searches: list[Search] = [choose(X, self.n_neighbors, self.metric, self.search, self.seed)]
         self._items: Any = X
         self._later: Any = None
+        self._graph: sp.csr_array | None = None
         self._columns, self._sparse = X.shape[1], sp.issparse(X)
 
     def _check(self, size: int) -> None:
@@ -112,10 +110,12 @@ class KNNGraph:
         one_of(self.search, "search", SearchKind)
         check_weights(self.weights, self.metric, k, self.bandwidth, self.perplexity)
 
-    @cached_property
+    @property
     def graph(self) -> sp.csr_array:
         """The edges of both directions as one."""
-        return symmetrised(self.directed, self.symmetric)
+        if self._graph is None:
+            self._graph = symmetrised(self.directed, self.symmetric)
+        return self._graph
 
     @property
     def recall(self) -> float:
@@ -174,8 +174,7 @@ class KNNGraph:
         rows = self._weighted(found, size + count)
         old = self.directed
         old = sp.csr_array((old.data, old.indices, old.indptr), shape=(size, size + count))
-        self.directed = as_sparse(sp.vstack([old, rows], format="csr"), "graph")
-        self.__dict__.pop("graph", None)
+        self.directed, self._graph = as_sparse(sp.vstack([old, rows], format="csr"), "graph"), None
         return self
 
     def _with_later(self, X: Any) -> Found:

@@ -36,8 +36,9 @@ def principal_directions(space: Space, rng: np.random.Generator) -> Points32:
 
 
 def project_points(
-    space: Space, k: int, rng: np.random.Generator, sample: Rows, radius: NDArray[np.float64] | None = None
-) -> tuple[Points32 | None, Points | None]:
+    space: Space, k: int, rng: np.random.Generator, sample: Rows, min_rows: int,
+    radius: NDArray[np.float64] | None = None,
+) -> tuple[Points32 | None, Points | None]:  # fmt: skip
     """The fewest components that suffice on a sample of rows, and all rows as points in them.
 
     They suffice for an exact search when they prove 95 % of the answers; for an approximate
@@ -46,7 +47,7 @@ def project_points(
     differ in what the leading components leave out. None, if no number of ``COUNTS`` suffices.
     O(N D count) for each number that is tried, whose points alone are held.
     """
-    if space.size < MIN_ROWS or space.columns < 2 * COUNTS[0]:
+    if space.size < min_rows or space.columns < 2 * COUNTS[0]:
         return None, None
     V = principal_directions(space, rng)
     for count in COUNTS:
