@@ -273,7 +273,7 @@ def mapping() -> str:
 # Few labels
 
 
-class Learner(NamedTuple):
+class Method(NamedTuple):
     """A method, or the best of a family at each count: mean errors, standard errors, seconds."""
 
     name: str
@@ -295,7 +295,7 @@ def standard_error(values: list[float]) -> float:
     return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
 
 
-def learners(name: str) -> list[Learner]:
+def methods(name: str) -> list[Method]:
     """Every method by its mean error; of a family (alpha=, C=) the best at each count, in hindsight."""
     families: dict[str, list[Row]] = {}
     for method, counts in part(name, "results").items():
@@ -312,7 +312,7 @@ def learners(name: str) -> list[Learner]:
         spent = median(second for cell in cells for _, second in cell)
         fewest = min(map(len, cells))
         found.append(
-            Learner(
+            Method(
                 family, [mean(one) for one in errors], [standard_error(one) for one in errors], spent, fewest
             )
         )
@@ -323,7 +323,7 @@ def label_counts(name: str) -> list[str]:
     return list(next(iter(part(name, "results").values())))
 
 
-def error_text(one: Learner, place: int) -> str:
+def error_text(one: Method, place: int) -> str:
     spread = one.spreads[place]
     return f"{one.errors[place]:.1f}" + (f" ± {spread:.1f}" if math.isfinite(spread) else "")
 
@@ -338,7 +338,7 @@ def few_labels_page(name: str) -> str:
     groups = {"Given the labels alone:": False, "Given the class sizes as well:": True}
     parts = []
     for title, sizes in groups.items():
-        if members := [one for one in learners(name) if one.knows_sizes == sizes]:
+        if members := [one for one in methods(name) if one.knows_sizes == sizes]:
             parts += [title, table(members, columns)]
     return page(*parts, origin(name))
 
@@ -807,7 +807,7 @@ def quality_rows() -> list[Summary]:
     sets = part("suggestions", "results")
     half = [compare(name, "a", "map") for name in sets]
     digits = "few_labels_10000"
-    found = {one.name: one for one in learners(digits)}
+    found = {one.name: one for one in methods(digits)}
     peers = [one for one in found.values() if not one.ours and not one.knows_sizes]
     best = [min(one.errors[place] for one in peers) for place in range(len(label_counts(digits)))]
 
