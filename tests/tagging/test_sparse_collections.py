@@ -1,4 +1,4 @@
-"""Collections whose items x tags do not fit into the memory: the same answers, from sparse assignments."""
+"""Collections whose items x tags do not fit into the memory: the same results, from sparse assignments."""
 
 import csv
 import json
@@ -7,19 +7,19 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from test_cli import ITEMS, TAGS, run
 
 import lass
+from command_line import ITEMS, TAGS, run
 from lass.collection import CollectionStore, Item, Settings
 from lass.solvers.assignments import extended
 from lass.solvers.sparse import SparseAssignments
 from lass.tagging import LiveModel, TagSuggester, complete, fit, load_model, next_items, scores
 from lass.tagging.completion import choose_lam
-from lass.tagging.memory import BLOCK, blocks
+from lass.tagging.memory import blocks
 
 N, K = 120, 30
 NAMES = [f"tag{k}" for k in range(K)]
-#: items without any tie, and two that are tied to each other alone: nobody says anything there
+#: an item without edges, and two with an edge between them alone; none of them is annotated
 ALONE, PAIR = 119, (117, 118)
 
 
@@ -30,7 +30,7 @@ def tiny(monkeypatch):
     return monkeypatch
 
 
-def ties():
+def edges():
     points = np.random.default_rng(3).normal(size=(N, 2))
     W = np.exp(-2 * ((points[:, None] - points) ** 2).sum(axis=2))
     W[W < 0.4] = 0
@@ -44,32 +44,34 @@ def ties():
 def collection(tmp_path):
     rng = np.random.default_rng(5)
     often = 1.0 / np.arange(1, K + 1)
-    words = [
+    annotations = [
         (f"i{n}", NAMES[k], rng.choice([1, 1, 1, 1, -1]))
         for n in range(0, 116, 2)
         for k in rng.choice(K, rng.integers(1, 5), replace=False, p=often / often.sum())
     ]
     items = [Item(f"i{n}") for n in range(N)]
     how = Settings(metric="precomputed", lam=0.1)
-    with CollectionStore.create(tmp_path / "c", items, NAMES, words, settings=how, graph=ties()) as made:
+    with CollectionStore.create(
+        tmp_path / "c", items, NAMES, annotations, settings=how, graph=edges()
+    ) as made:
         yield made
 
 
-def told(rows):
+def pairs(rows):
     return [row[:2] for row in rows]
 
 
-def test_the_same_suggestions_and_doubts_as_from_all_numbers(collection, tiny):
-    done = fit(collection, tol=1e-13)
+def test_the_same_suggestions_and_doubtful_tags_as_from_dense_assignments(collection, tiny):
+    result = fit(collection, tol=1e-13)
     sparse = TagSuggester.from_collection(collection)
-    assert done.model.is_sparse
+    assert result.model.is_sparse
     assert isinstance(sparse.scores, SparseAssignments)
-    assert done.model.weights is None
-    words = collection.annotation_matrix()
+    assert result.model.weights is None
+    annotations = collection.annotation_matrix()
     tiny.delenv("LASS_MEMORY_GIB")
-    model = complete(collection.graph, words.G, 0.1, tol=1e-13)
+    model = complete(collection.graph, annotations.G, 0.1, tol=1e-13)
     assert isinstance(model.solution.Z, np.ndarray)
-    dense = TagSuggester(model, words)
+    dense = TagSuggester(model, annotations)
     ways = [{}, {"top": 2}, {"untagged": True}, {"tag": "tag1"}, {"items": ["i4", "i9"]}]
     for way in [*ways, {"min_score": 0.1}, {"neighbours": 0}]:
         # shares below the tolerance are in no certain order
@@ -81,71 +83,68 @@ def test_the_same_suggestions_and_doubts_as_from_all_numbers(collection, tiny):
             row.neighbours[:1] and row.neighbours[0].item for row in other
         ]
         assert not any(row.because for row in one)
-    # items with equally sure suggestions may change places
+    # items with equal scores may change places
     first = [[r.score for r in o.suggestions(limit=7) if r.rank == 1] for o in (sparse, dense)]
     np.testing.assert_allclose(*first, rtol=0, atol=1e-6)
     assert len(first[0]) == 7
     asked = {row.item for row in sparse.suggestions()}
-    assert not asked & {f"i{n}" for n in (ALONE, *PAIR)}  # nothing is known of them
-    # nor of tags that have the background: of thousands that tie none is suggested
+    assert not asked & {f"i{n}" for n in (ALONE, *PAIR)}  # they have no evidence
+    # nor have tags with the background value: of thousands with equal scores none is suggested
     place = {name: k for k, name in enumerate(NAMES)}
     for row in sparse.suggestions(top=K):
         assert row.score > sparse.scores.background[int(row.item[1:])]
         assert row.score == sparse.scores[int(row.item[1:]), place[row.tag]]
     for way in ({}, {"tag": "tag0"}, {"items": ["i0", "i2", "i4"]}):
         one, other = sparse.doubtful_tags(**way), dense.doubtful_tags(**way)
-        assert sorted(told(one)) == sorted(told(other))
+        assert sorted(pairs(one)) == sorted(pairs(other))
         by_name = {row[:2]: row for row in other}
         for row in one:
             same = by_name[row[:2]]
-            assert (row.score, row.usual) == pytest.approx((same.score, same.usual), abs=1e-6)
+            assert row[2:4] == pytest.approx((same.score, same.mean_score), abs=1e-6)
             assert row.rank == same.rank or row.score < 1e-5
-    doubted = sparse.doubtful_tags()
-    assert doubted[:5] == sparse.doubtful_tags(limit=5)
-    above = [row.score - sparse.scores.background[int(row.item[1:])] for row in doubted]
-    assert above[0] == 0  # a tag with the background is one that nobody speaks for
+    doubtful = sparse.doubtful_tags()
+    assert doubtful[:5] == sparse.doubtful_tags(limit=5)
+    above = [row.score - sparse.scores.background[int(row.item[1:])] for row in doubtful]
+    assert above[0] == 0  # the background value is the lowest score
     assert above == sorted(above)
-    assert [question.item for question in next_items(collection, 5)] == [
-        words.ids[n] for n in lass.learning.active.rank(model.solution, by="change", top=5).items
+    assert [one.item for one in next_items(collection, 5)] == [
+        annotations.ids[n] for n in lass.learning.active.rank(model.solution, by="change", top=5).items
     ]
 
 
 @pytest.mark.parametrize("budget", ["0", "8"])
-def test_items_of_which_nothing_is_known_get_no_retired_or_other_tags(collection, monkeypatch, budget):
+def test_items_without_evidence_get_no_suggestions_and_retired_tags_are_never_suggested(
+    collection, monkeypatch, budget
+):
     monkeypatch.setenv("LASS_MEMORY_GIB", budget)
     collection.merge_tags("tag4", "tag5")
-    words = collection.annotation_matrix()
-    model = complete(collection.graph, words.G, 0.1)
+    annotations = collection.annotation_matrix()
+    model = complete(collection.graph, annotations.G, 0.1)
     assert model.is_sparse == (budget == "0")
-    found = TagSuggester(model, words).suggestions(top=K)
+    found = TagSuggester(model, annotations).suggestions(top=K)
     assert not {row.item for row in found} & {f"i{n}" for n in (ALONE, *PAIR)}
-    assert not {row.tag for row in found} & {words.names[4]}
+    assert not {row.tag for row in found} & {annotations.names[4]}
 
 
-def test_small_blocks_change_nothing(collection, tiny):
-    fit(collection)
-    whole = TagSuggester.from_collection(collection)
-    before = whole.suggestions(), whole.doubtful_tags()
-    tiny.setattr("lass.tagging.memory.BLOCK", 8 * K * 3)
-    assert [len(some) for some in blocks(np.arange(8), K)] == [3, 3, 2]
-    assert (whole.suggestions(), whole.doubtful_tags()) == before
+def test_blocks_of_rows_take_16_mib_at_most():
+    assert [len(some) for some in blocks(np.arange(8), 2**21 // 3)] == [3, 3, 2]
     assert [len(some) for some in blocks(np.arange(2), 10**9)] == [1, 1]
-    assert BLOCK <= 2**25
+    np.testing.assert_array_equal(np.concatenate(list(blocks(np.arange(8), 2**21 // 3))), np.arange(8))
 
 
 def test_assignments_come_back_from_the_disk_as_they_were(collection, tiny):
-    done = fit(collection)
-    Z, stored = done.model.solution.Z, collection.saved_array("assignments")
+    result = fit(collection)
+    Z, stored = result.model.solution.Z, collection.saved_array("assignments")
     for back in (collection.assignments, stored.matrix, load_model(collection)[0].solution.Z):
         assert isinstance(back, SparseAssignments)
         assert back.stored == Z.stored
         np.testing.assert_allclose(back.to_dense(), Z.to_dense(), rtol=0, atol=1e-15)
     assert stored.stamp.categories == K
-    assert not {"scores", "weights", "reduced"} & stored.extras.keys()
+    assert not {"scores", "weights", "reduced_features"} & stored.extras.keys()
     assert not collection.stale()
 
 
-def test_the_form_is_that_of_the_budget_of_today(collection, tiny):
+def test_the_form_follows_the_present_memory_limit(collection, tiny):
     fit(collection)
     tiny.delenv("LASS_MEMORY_GIB")
     model, _ = load_model(collection)
@@ -154,19 +153,19 @@ def test_the_form_is_that_of_the_budget_of_today(collection, tiny):
     np.testing.assert_allclose(model.solution.Z, collection.assignments.to_dense(), atol=1e-15)
     live = LiveModel(collection)
     live.update(collection.annotation_matrix())
-    done = fit(collection)
-    assert done.warm
-    assert done.model.scores is not None  # now that there is room, all are heard
+    result = fit(collection)
+    assert result.warm_start
+    assert result.model.scores is not None  # dense assignments fit now
     tiny.setenv("LASS_MEMORY_GIB", "0")
     model, _ = load_model(collection)
     assert model.is_sparse
     assert model.scores is None
-    np.testing.assert_allclose(model.solution.Z.to_dense(), done.model.solution.Z, atol=1e-6)
+    np.testing.assert_allclose(model.solution.Z.to_dense(), result.model.solution.Z, atol=1e-6)
     assert fit(collection).model.is_sparse
 
 
 def test_growth_by_items_and_tags(tiny):
-    W = ties()
+    W = edges()
     Z = lass.solve(W[:100][:, :100], sp.csr_array(np.eye(100, K)), 0.3, output="sparse").Z
     sparse = extended(Z, W, K + 3)
     assert isinstance(sparse, SparseAssignments)
@@ -184,14 +183,14 @@ def test_growth_by_items_and_tags(tiny):
     np.testing.assert_allclose(found[:100][~even], dense[:100][~even], rtol=0, atol=1e-12)
     assert found[:100][~even, K:].max() < 1e-15
     np.testing.assert_allclose(found[:100][even, K:], sparse.background[:100][even, None].repeat(3, 1))
-    heard = [n for n in range(100, N) if W[[n]].indices.size and not even[W[[n]].indices % 100].any()]
-    for n in heard:
+    known = [n for n in range(100, N) if W[[n]].indices.size and not even[W[[n]].indices % 100].any()]
+    for n in known:
         near = W[[n], :100].toarray()[0]
         if near.sum():
             np.testing.assert_allclose(found[n], near @ found[:100] / near.sum(), rtol=0, atol=1e-12)
 
 
-def test_new_words_items_and_tags_are_taken_in(collection, tiny):
+def test_new_annotations_items_and_tags_take_effect(collection, tiny):
     first = fit(collection)
     before = TagSuggester.from_collection(collection)
     near = int(collection.graph[[2]].indices[0])
@@ -207,35 +206,38 @@ def test_new_words_items_and_tags_are_taken_in(collection, tiny):
     W[N, 2] = W[2, N] = 1.0
     collection.save_graph(sp.csr_array(W))
     second = fit(collection)
-    assert second.warm
+    assert second.warm_start
     assert second.model.solution.converged
     assert second.model.solution.n_iter <= first.model.solution.n_iter
     Z = second.model.solution.Z
     assert Z.shape == (N + 1, K + 1)
     assert Z[2, K] > 0
-    assert Z[N, K] > 0  # its only tie is to the item with the word
-    np.testing.assert_array_equal(Z[ALONE], np.eye(K + 1)[3])  # no tie, and so a start that no sweep moves
+    assert Z[N, K] > 0  # its only edge is to the annotated item
+    np.testing.assert_array_equal(
+        Z[ALONE], np.eye(K + 1)[3]
+    )  # no edges, and so a start that no sweep changes
     assert before.scores.shape == (N, K)
-    heard = TagSuggester.from_collection(collection).scores
-    assert heard[near, K] > 0
+    assert TagSuggester.from_collection(collection).scores[near, K] > 0
     afresh = lass.solve(W, collection.annotation_matrix().G, 0.1, tol=1e-9)
     assert second.model.solution.objective - afresh.objective <= 2e-3 * afresh.problem.stake
 
 
-def test_one_word_among_very_many_is_heard(tmp_path, tiny):
-    """It moves the gap by less than the tolerance, and must not be left out for that."""
+def test_one_annotation_among_very_many_takes_effect(tmp_path, tiny):
+    """It changes the gap by less than the tolerance, and must not be left out for that."""
     tiny.setattr("lass.tagging.pipeline.map_of", lambda *_: None)
     n = 8000
     W = sp.csr_array(sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1]))
-    words = [(str(i), f"t{i // 100}", 1) for i in range(0, n, 2)]
+    annotations = [(str(i), f"t{i // 100}", 1) for i in range(0, n, 2)]
     how = Settings(metric="precomputed", lam=0.1)
     items = [Item(str(i)) for i in range(n)]
-    with CollectionStore.create(tmp_path / "row", items, annotations=words, settings=how, graph=W) as made:
+    with CollectionStore.create(
+        tmp_path / "row", items, annotations=annotations, settings=how, graph=W
+    ) as made:
         fit(made, tol=1e-6)
         made.annotate("1001", {"t3": 1})
-        done = fit(made)
-        assert done.model.solution.Z[1001, 3] > 0.1
-        assert scores(done.model)[1000, 3] > 0.05
+        result = fit(made)
+        assert result.model.solution.Z[1001, 3] > 0.1
+        assert scores(result.model)[1000, 3] > 0.05
 
 
 @pytest.mark.parametrize(
@@ -271,45 +273,47 @@ def test_arrays_that_are_not_finite_are_not_saved(collection):
 
 
 def synthetic(items, tags, rng):
-    """A ring with three words an item, few tags often and very many rarely."""
+    """A ring with three annotations an item, few tags often and very many rarely."""
     rows = np.repeat(np.arange(items), 8)
     W = sp.csr_array((rng.random(len(rows)), (rows, (rows + rng.integers(1, 20, len(rows))) % items)))
     W.resize(items, items)
-    words = {
+    pairs = {
         (int(n), int(tags * rng.random() ** 3)) for n in range(0, items, 2) for _ in range(3)
     }  # fmt: skip
-    return sp.csr_array(W + W.T), words
+    return sp.csr_array(W + W.T), pairs
 
 
-def test_memory_goes_with_what_is_stored(tmp_path, monkeypatch):
+def test_memory_is_proportional_to_what_is_stored(tmp_path, monkeypatch):
     items, tags = 3000, 20_000
-    W, words = synthetic(items, tags, np.random.default_rng(0))
+    W, pairs = synthetic(items, tags, np.random.default_rng(0))
     monkeypatch.setenv("LASS_MEMORY_GIB", "1")
     how = Settings(metric="precomputed", lam=0.05)
     names = [f"t{k}" for k in range(tags)]
-    said = [(str(n), names[k], 1) for n, k in sorted(words)]
+    annotations = [(str(n), names[k], 1) for n, k in sorted(pairs)]
     with CollectionStore.create(
-        tmp_path / "wide", [Item(str(n)) for n in range(items)], names, said, settings=how, graph=W
+        tmp_path / "wide", [Item(str(n)) for n in range(items)], names, annotations, settings=how, graph=W
     ) as made:
         monkeypatch.setattr("lass.tagging.pipeline.map_of", lambda *_: None)
         tracemalloc.start()
         try:
-            done = fit(made)
+            result = fit(made)
             suggester = TagSuggester.from_collection(made)
-            found, doubted = suggester.suggestions(top=5), suggester.doubtful_tags()
+            found, doubtful = suggester.suggestions(top=5), suggester.doubtful_tags()
             next_items(made, 3)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-    assert done.model.is_sparse
+    assert result.model.is_sparse
     assert len(found) > items
-    assert doubted
+    assert doubtful
     assert peak < items * tags * 8 / 4
+    for item in ("0", "103", "104", "2999"):  # rows are scored in blocks, which change nothing
+        assert suggester.suggestions(top=5, items=[item]) == [row for row in found if row.item == item]
 
 
-def test_lam_is_chosen_on_a_part_that_fits(monkeypatch):
-    W, words = synthetic(3000, 20_000, np.random.default_rng(0))
-    rows, columns = np.array(sorted(words)).T
+def test_lam_is_chosen_on_a_sample_that_fits(monkeypatch):
+    W, pairs = synthetic(3000, 20_000, np.random.default_rng(0))
+    rows, columns = np.array(sorted(pairs)).T
     G = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(3000, 20_000))
     monkeypatch.setenv("LASS_MEMORY_GIB", "0.1")
     tracemalloc.start()
@@ -318,8 +322,8 @@ def test_lam_is_chosen_on_a_part_that_fits(monkeypatch):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    part = int(choice.reason.split("tried on ")[1].split(" of ")[0].replace(",", ""))
-    assert 100 <= part < 3000
+    sample = int(choice.reason.split("tried on ")[1].split(" of ")[0].replace(",", ""))
+    assert 100 <= sample < 3000
     assert peak < 0.1 * 2**30
     monkeypatch.setenv("LASS_MEMORY_GIB", "0")
     assert "tried on 100 of 3,000 items" in choose_lam(W, G).reason
@@ -336,7 +340,7 @@ def test_commands_from_a_table_to_a_report(tmp_path, tiny):
     note = "8 items x 4 tags do not fit into 0 GiB in full"
     fitted = run("fit", folder, "--lam", 0.1)
     assert note in fitted.stdout
-    assert fitted.stdout.count("no other witness is heard.") == 1
+    assert fitted.stdout.count("other predictors are not used.") == 1
     data = json.loads(run("fit", folder, "--json").stdout)
     assert data["note"].startswith(note)
     assert data["converged"]
@@ -354,7 +358,7 @@ def test_commands_from_a_table_to_a_report(tmp_path, tiny):
     page = tmp_path / "report.html"
     run("report", folder, "--out", page)
     assert note in page.read_text()
-    assert "share of what similar items say" in page.read_text()
+    assert "mean share among similar items" in page.read_text()
     assert len(json.loads(run("next", folder, "--top", 2, "--json").stdout)) == 2
     shares = json.loads(run("export", folder, "--what", "assignments", "--min-share", 0, "--json").stdout)
     total = sum(row["share"] for row in shares if row["item"] == "mutt")
@@ -364,24 +368,24 @@ def test_commands_from_a_table_to_a_report(tmp_path, tiny):
     assert "pine,use::mail" not in run("suggest", folder, "--item", "pine").stdout
 
 
-def test_what_needs_all_numbers_says_so(collection, tiny):
+def test_what_needs_dense_assignments_is_refused(collection, tiny):
     fit(collection)
     needed = "120 items x 30 tags need about 0.0 GiB of memory"
-    for arguments, words in [
+    for arguments, advice in [
         (("evaluate",), "to be evaluated"),
         (("fit", "--smoothing", 1), "set smoothing to 0"),
         (("fit", "--engine", "ray"), "solve on this machine"),
     ]:
         line = run(arguments[0], collection.path, *arguments[1:], code=2).stderr
         assert needed in line
-        assert words in line
+        assert advice in line
         assert "LASS_MEMORY_GIB" in line
     assert collection.settings.smoothing == 0
     with pytest.raises(ValueError, match=f"{needed} in the Studio.*use lass fit and lass suggest"):
         LiveModel(collection)
 
 
-def test_a_model_that_follows_words_refuses_a_tag_too_many(collection, monkeypatch):
+def test_a_live_model_refuses_a_tag_too_many(collection, monkeypatch):
     fit(collection)
     live = LiveModel(collection)
     collection.annotate("i2", {"one more": 1}, new=True)

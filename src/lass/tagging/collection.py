@@ -74,7 +74,8 @@ class Collection(CollectionStore):
     >>> import lass
     >>> texts = ["reads mail", "mail and news", "news reader", "a chess game", "a card game", "chess cards"]
     >>> folder = TemporaryDirectory()
-    >>> programs = lass.create(f"{folder.name}/programs", texts, tags=[("0", "mail"), ("3", "game")])
+    >>> known = [("0", "mail"), ("3", "game")]
+    >>> programs = lass.create(f"{folder.name}/programs", texts, tags=known, n_neighbors=2)
     >>> result = programs.fit()
     >>> [(row.item, row.tag) for row in programs.suggest(top=1, untagged=True)]
     [('1', 'mail'), ('2', 'mail'), ('4', 'game'), ('5', 'game')]

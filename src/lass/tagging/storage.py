@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.learning.predictors import linear
@@ -63,7 +64,7 @@ def load_model(collection: CollectionStore) -> tuple[TagModel, AnnotationMatrix]
     W, Z = graph.matrix, saved.matrix
     if saved.stamp.items != W.shape[0] or saved.stamp.items > len(annotations.ids):
         raise ValueError(f"the graph of {collection.path} is newer than its assignments; run lass fit again")
-    if not is_feasible(Z, tol=1e-3):
+    if sp.issparse(Z) or not is_feasible(Z, tol=1e-3):
         raise ValueError(f"the assignments of {collection.path} are damaged; run lass fit again")
     problem = Problem(W, annotations.G[: W.shape[0]], state.lam)
     Z = extended(Z, W, annotations.G.shape[1])
