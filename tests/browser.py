@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 import chromium
-from lass.collection import Collection
+from lass import Collection
 from studio_server import Studio, studio, wait_until_ready
 
 SCREENSHOTS = Path(__file__).parents[1] / "out" / "screenshots"
@@ -33,43 +33,45 @@ expect.set_options(timeout=PATIENCE)
 
 
 @dataclass
-class Watch:
-    """What a page asked for, and what went wrong in it."""
+class PageMonitor:
+    """Requests and errors of a page."""
 
     base: str
     requests: list[str] = field(default_factory=list)
-    troubles: list[str] = field(default_factory=list)
-    #: a test that makes the server fail says so
-    forgiving: bool = False
+    errors: list[str] = field(default_factory=list)
+    #: for tests that make the server fail
+    ignore_errors: bool = False
 
     def follow(self, page: Page) -> None:
-        """Listen to a page from now on."""
-        page.on("console", lambda told: told.type == "error" and self._trouble(f"console: {told.text}"))
-        page.on("pageerror", lambda error: self._trouble(f"error: {error}"))
-        page.on("dialog", lambda dialog: (self._trouble(f"dialog: {dialog.message}"), dialog.dismiss()))
+        """Record a page from now on."""
+        page.on(
+            "console", lambda message: message.type == "error" and self._error(f"console: {message.text}")
+        )
+        page.on("pageerror", lambda error: self._error(f"error: {error}"))
+        page.on("dialog", lambda dialog: (self._error(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda request: self._asked(request.method, request.url))
         page.on("requestfailed", lambda request: self._failed(request.url, request.failure or ""))
         page.on(
             "response",
-            lambda answer: answer.status >= 400 and self._trouble(f"{answer.status}: {answer.url}"),
+            lambda answer: answer.status >= 400 and self._error(f"{answer.status}: {answer.url}"),
         )
 
-    def _trouble(self, text: str) -> None:
-        if not self.forgiving:
-            self.troubles.append(text)
+    def _error(self, text: str) -> None:
+        if not self.ignore_errors:
+            self.errors.append(text)
 
     def _asked(self, method: str, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme in ("data", "blob"):
             return
         if f"{parts.scheme}://{parts.netloc}" != self.base:
-            self.troubles.append(f"a request to another host: {url}")
+            self.errors.append(f"a request to another host: {url}")
         self.requests.append(f"{method} {parts.path}")
 
     def _failed(self, url: str, why: str) -> None:
         # a search that a newer one made void is given up, and so is what a closed page still waits for
         if why != "net::ERR_ABORTED":
-            self._trouble(f"{why}: {url}")
+            self._error(f"{why}: {url}")
 
 
 @dataclass
@@ -92,20 +94,14 @@ class Served:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def settle(self, seconds: float = 60.0) -> None:
-        """Until the model has learnt everything that was said."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            state = self.get("/api/state")
-            if state["model"]["phase"] == "ready" and state["model"]["learnt"] == state["revision"]:
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"not learnt after {seconds:g} s: {state}")
+    def settle(self) -> None:
+        """Wait until the model includes all annotations."""
+        wait_until_ready(self.client)
 
-    def said(self, item: str) -> dict[str, int]:
-        """What the database holds on an item."""
+    def annotations(self, item: str) -> dict[str, int]:
+        """The annotations of an item in the database."""
         with Collection.open(self.folder) as collection:
-            return dict(collection.words_of(item))
+            return dict(collection.annotations_of(item))
 
 
 Opener = Callable[..., Page]
@@ -115,7 +111,7 @@ Opener = Callable[..., Page]
 def chrome() -> Iterator[Browser]:
     """One browser for a module.
 
-    Not for the session: Playwright keeps an event loop running in this thread, which later tests cannot bear.
+    Not for the session: Playwright keeps an event loop running in this thread, which breaks later tests.
     """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.find(), args=list(chromium.FLAGS))
@@ -125,7 +121,7 @@ def chrome() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def served(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One Studio for a module; its tests leave behind what they say."""
+    """One Studio for a module; its tests leave their annotations behind."""
     folder = shutil.copytree(packages, tmp_path_factory.mktemp("browsed") / "packages")
     with studio(folder) as running, running.client() as client:
         wait_until_ready(client)
@@ -134,12 +130,12 @@ def served(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def open_page(chrome: Browser) -> Iterator[Opener]:
-    """Opens a Studio in a fresh context; the test fails on whatever went wrong in it.
+    """Opens a Studio in a fresh context; the test fails on any error in it.
 
-    ``page.watch`` knows what the page asked for.
+    ``page.monitor`` has the requests of the page.
     """
     contexts: list[BrowserContext] = []
-    watches: list[Watch] = []
+    monitors: list[PageMonitor] = []
 
     def opened(
         running: Studio,
@@ -154,13 +150,13 @@ def open_page(chrome: Browser) -> Iterator[Opener]:
         context = chrome.new_context(viewport=viewport, accept_downloads=True, **options)
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
-        watch = Watch(running.base)
-        watches.append(watch)
-        context.on("page", watch.follow)
+        monitor = PageMonitor(running.base)
+        monitors.append(monitor)
+        context.on("page", monitor.follow)
         if script:
             context.add_init_script(script)
         page = context.new_page()
-        page.watch = watch  # type: ignore[attr-defined]
+        page.monitor = monitor  # type: ignore[attr-defined]
         page.goto(running.address + path)
         if rows:
             expect(options_of(page).first.locator(".title")).to_be_visible()
@@ -169,8 +165,8 @@ def open_page(chrome: Browser) -> Iterator[Opener]:
     yield opened
     for context in contexts:
         context.close()
-    troubles = [trouble for watch in watches for trouble in watch.troubles]
-    assert not troubles, "\n".join(troubles)
+    errors = [error for monitor in monitors for error in monitor.errors]
+    assert not errors, "\n".join(errors)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Where Chromium is; it is installed where there is none, for a test that is skipped tells nothing."""
+"""Where Chromium is; it is installed where there is none, for a skipped test checks nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-#: WebGL by the processor, the rest of the page without it (20 times as many frames), and no talk with
-#: anybody but the page
+#: WebGL by the processor, the rest of the page without it (20 times as many frames), and no requests
+#: of its own
 FLAGS = (
     "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
     "--disable-gpu-compositing", "--disable-background-networking", "--disable-component-update",

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import httpx
 
-from lass.collection import Collection, Settings
+from lass import Collection
+from lass.collection import Settings
 from lass.collection.bundled import debian
-from lass.collection.importing import read
+from lass.collection.importing import read_tables
 from lass.tagging import fit
 
 
@@ -80,12 +81,12 @@ def studio(folder: Path, **environment: str) -> Iterator[Studio]:
 
 
 def wait_until_ready(client: httpx.Client, seconds: float = 120.0) -> dict[str, object]:
-    """The state, once the model has caught up with everything."""
+    """The state, once the model is ready and includes all annotations."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         state = client.get("/api/state").json()
         model = state["model"]
-        if model["phase"] == "ready":
+        if model["phase"] == "ready" and model["revision"] == state["revision"]:
             return state
         assert model["phase"] != "failed", model["error"]
         time.sleep(0.1)
@@ -95,16 +96,16 @@ def wait_until_ready(client: httpx.Client, seconds: float = 120.0) -> dict[str, 
 def make_packages(folder: Path, count: int) -> None:
     """The first Debian packages of the bundled set, fitted."""
     items, tags = debian()
-    imported = read(
+    imported = read_tables(
         items=items, id="package", title=None, text=("summary", "description"), numeric=(), tags=tags,
         layout="auto", value=None, tag_column=None, separator=None, encoding=None, skip_bad=False,
     )  # fmt: skip
     kept = imported.items[:count]
     known = {item.id for item in kept}
-    words = [word for word in imported.words if word.item in known]
-    names = sorted({word.tag for word in words})
+    annotations = [one for one in imported.annotations if one.item in known]
+    names = sorted({one.tag for one in annotations})
     how = Settings(
         name="Packages", features={"kind": "text", "columns": ["summary", "description"]}, n_neighbors=15
     )
-    with Collection.create(folder, kept, names, words, settings=how) as collection:
+    with Collection.create(folder, kept, names, annotations, settings=how) as collection:
         fit(collection)

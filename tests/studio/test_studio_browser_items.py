@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
-from browser import FIXTURES, MINUS, open_item, options_of, pick, selected, stored, until
-from lass.collection import Collection
+from browser import FIXTURES, MINUS, options_of, pick, until
+from lass import Collection
 
 chrome, served, open_page, page = FIXTURES
 
@@ -49,7 +49,7 @@ def test_search_finds_what_the_server_finds(page, served):
     assert found
     expect(count_of(page)).to_have_text(items(len(found)))
     expect(options_of(page).first).to_have_attribute("data-row", str(found[0]))
-    field.fill("no such words anywhere")
+    field.fill("no such text anywhere")
     expect(page.get_by_test_id("nothing-found")).to_be_visible()
     page.get_by_role("button", name="Show all items").click()
     expect(count_of(page)).to_have_text("500 items")
@@ -58,7 +58,7 @@ def test_search_finds_what_the_server_finds(page, served):
 
 def test_every_filter(page, served):
     row = served.get("/api/list", filter="untagged")["rows"][-1]
-    served.post("/api/words", words=[{"row": row, "tag": 0, "value": -1}], who="filter")
+    served.post("/api/annotations", annotations=[{"row": row, "tag": 0, "value": -1}], who="filter")
     chosen = page.get_by_role("combobox", name="Filter")
     for name, filter in FILTERS.items():
         chosen.select_option(name)
@@ -74,19 +74,19 @@ def test_every_filter(page, served):
     expect(chosen).to_have_value("next")
 
 
-def test_items_of_a_tag_by_what_is_said_of_it(page, served):
+def test_items_of_a_tag_by_its_annotation(page, served):
     with Collection.open(served.folder) as collection:
-        words = collection.annotations()
-    tag = int((words.G > 0).sum(axis=0).argmax())
-    name = words.names[tag]
-    bare = next(row for row in range(500) if words.G[row, tag] == 0)
-    served.post("/api/words", words=[{"row": bare, "tag": tag, "value": -1}], who="sign")
+        annotations = collection.annotation_matrix()
+    tag = int((annotations.G > 0).sum(axis=0).argmax())
+    name = annotations.names[tag]
+    bare = next(row for row in range(500) if annotations.G[row, tag] == 0)
+    served.post("/api/annotations", annotations=[{"row": bare, "tag": tag, "value": -1}], who="sign")
     with Collection.open(served.folder) as collection:
-        column = collection.annotations().G[:, tag].toarray().ravel()
+        column = collection.annotation_matrix().G[:, tag].toarray().ravel()
     pick(page, "Only items with a tag", name)
     expect(page.get_by_test_id("tag-filter")).to_contain_text(name.rpartition("::")[2])
     expect(count_of(page)).to_have_text(items((column > 0).sum()))
-    sign = page.get_by_role("combobox", name="What is said of the tag")
+    sign = page.get_by_role("combobox", name="Annotation of the tag")
     sign.select_option("is not")
     expect(count_of(page)).to_have_text(items((column < 0).sum()))
     sign.select_option("suggested")
@@ -96,10 +96,12 @@ def test_items_of_a_tag_by_what_is_said_of_it(page, served):
     expect(count_of(page)).to_have_text("500 items")
 
 
-def test_said_and_suggested_tags_can_be_told_apart(page, served):
-    row = next(row for row in served.get("/api/rows", rows=",".join(map(str, range(9)))) if row["stated"])
-    no = row["suggested"][0]["tag"]
-    served.post("/api/words", words=[{"row": row["row"], "tag": no, "value": -1}], who="signs")
+def test_tags_and_suggestions_look_different(page, served):
+    row = next(
+        row for row in served.get("/api/rows", rows=",".join(map(str, range(9)))) if row["annotations"]
+    )
+    no = row["suggestions"][0]["tag"]
+    served.post("/api/annotations", annotations=[{"row": row["row"], "tag": no, "value": -1}], who="signs")
     shown = page.locator(f"#item-{row['row']}")
     struck = shown.locator(".is-not")
     expect(struck).to_contain_text(MINUS)
@@ -108,118 +110,10 @@ def test_said_and_suggested_tags_can_be_told_apart(page, served):
     page.get_by_role("combobox", name="Filter").select_option("Untagged")
     served.settle()
     rows = served.get("/api/list", filter="untagged")["rows"]
-    told = served.get("/api/rows", rows=str(rows[0]))[0]["suggested"]
+    suggestions = served.get("/api/rows", rows=str(rows[0]))[0]["suggestions"]
     chips = page.locator(f"#item-{rows[0]} .maybe")
-    expect(chips).to_have_count(len(told))
-    for place, one in enumerate(told):
+    expect(chips).to_have_count(len(suggestions))
+    for place, one in enumerate(suggestions):
         expect(chips.nth(place)).to_contain_text(re.compile(r"\d+ %"))
-        # the bar is as long as the suggestion is likely, once the page has heard of what was learnt
+        # the bar is as long as the score, once the page has the new predictions
         until(page, BAR, [f"#item-{rows[0]} .maybe", place, 100 * one["score"]])
-
-
-def test_a_session_by_keys_alone(page, served):
-    rows = served.get("/api/list")["rows"]
-    press = page.keyboard.press
-    assert selected(page) == rows[0]
-    for key, place in [
-        ("j", 1),
-        ("j", 2),
-        ("ArrowDown", 3),
-        ("k", 2),
-        ("ArrowUp", 1),
-        ("End", 499),
-        ("Home", 0),
-    ]:
-        press(key)
-        expect(page.get_by_test_id("panel")).to_have_attribute("data-row", str(rows[place]))
-    row = served.get("/api/list", filter="untagged")["rows"][0]
-    panel = open_item(page, row)
-    item = served.get(f"/api/items/{row}")
-    tags = served.get("/api/tags")
-    names = [tags[one["tag"]]["name"] for one in item["reasons"]]
-    suggestions = panel.get_by_test_id("suggestions").locator("li")
-    expect(suggestions.first).to_have_attribute("data-tag", names[0])
-    shown = suggestions.evaluate_all("rows => rows.map(row => row.dataset.tag)")
-
-    def after(key, wanted):
-        with stored(page):
-            press(key)
-        assert served.said(item["id"]) == wanted
-
-    after("1", {shown[0]: 1})
-    expect(suggestions.nth(0)).to_contain_text("✓ is")
-    after("Shift+Digit2", {shown[0]: 1, shown[1]: -1})
-    expect(suggestions.nth(1)).to_contain_text("✗ is not")
-    after("a", {shown[0]: 1, shown[1]: -1, shown[2]: 1})
-    after("x", {shown[0]: 1, shown[1]: -1, shown[2]: 1, shown[3]: -1})
-    after("u", {shown[0]: 1, shown[1]: -1, shown[2]: 1})
-    after("Control+z", {shown[0]: 1, shown[1]: -1})
-    after("Shift+U", {shown[0]: 1, shown[1]: -1, shown[2]: 1})
-    for wanted in ({shown[0]: 1, shown[1]: -1}, {shown[0]: 1}, {}):
-        after("u", wanted)
-    expect(panel.get_by_test_id("stated")).to_contain_text("Nothing yet")
-
-
-def test_keys_for_search_next_tags_and_help(page, served):
-    press = page.keyboard.press
-    press("/")
-    field = page.get_by_role("searchbox", name="Search items")
-    expect(field).to_be_focused()
-    press("Escape")
-    expect(page.get_by_test_id("item-list")).to_be_focused()
-    press("n")
-    expect(page.get_by_role("combobox", name="Filter")).to_have_value("next")
-    queue = served.get("/api/list", filter="next")["rows"]
-    expect(page.get_by_test_id("panel")).to_have_attribute("data-row", str(queue[0]))
-    press("n")
-    expect(page.get_by_test_id("panel")).to_have_attribute("data-row", str(queue[1]))
-    item = served.get(f"/api/items/{queue[1]}")
-    tag = served.get("/api/tags")[5]["name"]
-    press("t")
-    expect(page.get_by_role("combobox", name="Add a tag", exact=True)).to_be_focused()
-    page.keyboard.type(tag)
-    expect(page.get_by_role("listbox", name="Add a tag").get_by_role("option").first).to_be_visible()
-    with stored(page):
-        press("Enter")
-    assert served.said(item["id"]) == {tag: 1}
-    with stored(page):
-        press("u")
-    assert served.said(item["id"]) == {}
-    press("t")
-    page.keyboard.type("mood::made by keys")
-    with stored(page, "/api/words"):
-        press("Enter")
-    assert served.said(item["id"]) == {"mood::made by keys": 1}
-    press("?")
-    help = page.get_by_role("dialog", name="Keys")
-    expect(help).to_be_visible()
-    press("j")
-    press("Escape")
-    expect(help).to_be_hidden()
-    assert selected(page) == queue[1]
-    for key, name in [("m", "Map"), ("t", "Tags"), ("p", "Progress"), ("i", "Items")]:
-        press("g")
-        press(key)
-        current = page.get_by_role("navigation", name="Views").get_by_role("link", name=name)
-        expect(current).to_have_attribute("aria-current", "page")
-
-
-def test_typing_in_a_field_fires_nothing(page, served):
-    revision = served.get("/api/state")["revision"]
-    page.watch.requests.clear()
-    before = None
-    for label in ("Search items", "Your name", "Only items with a tag", "Add a tag"):
-        field = page.get_by_label(label, exact=True).first
-        field.click()
-        page.keyboard.type("jkax1u?tng")
-        if label == "Search items":
-            # a search may open what it finds, until all items are asked for again; letters elsewhere must not
-            with page.expect_request(lambda asked: "/api/list" in asked.url and "text=" not in asked.url):
-                page.keyboard.press("Escape")
-            before = selected(page)
-        else:
-            page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_be_hidden()
-    assert page.get_by_test_id("panel").get_attribute("data-row") == str(before)
-    assert not [request for request in page.watch.requests if request.startswith("POST")]
-    assert served.get("/api/state")["revision"] == revision

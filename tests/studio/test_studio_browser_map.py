@@ -9,7 +9,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from browser import FIXTURES, pick, stored
-from lass.collection import Collection
+from lass import Collection
 
 chrome, served, open_page, page = FIXTURES
 
@@ -85,23 +85,23 @@ def test_points_are_drawn_and_their_colours_are_explained(page, plot, served):
     expect(legend.get_by_role("heading")).to_have_text("Top tag")
 
 
-def test_hover_tells_and_a_click_chooses(page, plot, places, served):
+def test_hover_describes_and_a_click_chooses(page, plot, places, served):
     row = lonely(places, np.array(served.get("/api/list", filter="untagged")["rows"]))
     item = served.get(f"/api/items/{row}")
     page.mouse.move(*places[row].tolist())
-    preview = page.get_by_test_id("map-preview")
-    expect(preview).to_contain_text(item["title"] or item["id"])
+    tooltip = page.get_by_test_id("map-tooltip")
+    expect(tooltip).to_contain_text(item["title"] or item["id"])
     page.mouse.click(*places[row].tolist())
     card = page.get_by_test_id("map-card")
     expect(card.get_by_role("heading")).to_have_text(item["title"] or item["id"])
     expect(page.get_by_test_id("selected-ring")).to_be_visible()
-    name = served.get("/api/tags")[item["suggested"][0]["tag"]]["name"]
+    name = served.get("/api/tags")[item["suggestions"][0]["tag"]]["name"]
     with stored(page):
         card.get_by_role("button", name=f"Accept {name}", exact=True).click()
-    assert served.said(item["id"]) == {name: 1}
+    assert served.annotations(item["id"]) == {name: 1}
     with stored(page):
         page.keyboard.press("u")
-    assert served.said(item["id"]) == {}
+    assert served.annotations(item["id"]) == {}
     card.get_by_role("button", name="Open", exact=True).click()
     expect(page.get_by_test_id("panel")).to_have_attribute("data-row", str(row))
     # and what the list chooses is shown on the map
@@ -113,7 +113,7 @@ def test_hover_tells_and_a_click_chooses(page, plot, places, served):
 
 
 @pytest.mark.parametrize("by", ["tool", "shift"])
-def test_a_lasso_speaks_of_many_items_at_once(page, plot, places, served, by):
+def test_a_lasso_annotates_many_items_at_once(page, plot, places, served, by):
     low, high = np.quantile(places, 0.35, axis=0).tolist(), np.quantile(places, 0.65, axis=0).tolist()
     corners = [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])]
     inside = np.flatnonzero(((places > low) & (places < high)).all(axis=1))
@@ -130,7 +130,7 @@ def test_a_lasso_speaks_of_many_items_at_once(page, plot, places, served, by):
         page.keyboard.up("Shift")
     bar = page.get_by_test_id("lasso-bar")
     expect(bar.get_by_role("status").first).to_have_text(f"{len(inside)} items")
-    label, value = ("Give a tag to these items", 1) if by == "tool" else ("Say that these items are not", -1)
+    label, value = ("Add a tag to these items", 1) if by == "tool" else ("Reject a tag for these items", -1)
     with stored(page):
         pick(page, label, name)
     with Collection.open(served.folder) as collection:
@@ -155,7 +155,7 @@ def test_a_lasso_speaks_of_many_items_at_once(page, plot, places, served, by):
     expect(page.get_by_test_id("count")).to_have_text("500 items")
 
 
-def test_coming_nearer_by_keys_wheel_and_buttons(page, plot):
+def test_zoom_by_keys_wheel_and_buttons(page, plot):
     def zoom():
         return float(plot.get_attribute("data-zoom"))
 
@@ -173,7 +173,7 @@ def test_coming_nearer_by_keys_wheel_and_buttons(page, plot):
     assert (colours(plot) != before).any()
     page.keyboard.press("0")
     expect(plot).to_have_attribute("data-zoom", "1.000")
-    page.get_by_role("button", name="Come nearer").click()
+    page.get_by_role("button", name="Zoom in").click()
     expect(plot).not_to_have_attribute("data-zoom", "1.000")
     page.get_by_role("button", name="Show all").click()
     expect(plot).to_have_attribute("data-zoom", "1.000")

@@ -1,4 +1,4 @@
-"""The panel of an item: its numbers, the slider over the exact path, what-if words, neighbours, reasons."""
+"""The panel of an item: its numbers, the slider over the exact path, what-if, neighbours, explanations."""
 
 import math
 import re
@@ -8,11 +8,11 @@ import pytest
 from playwright.sync_api import expect
 
 from browser import FIXTURES, MINUS, open_item, options_of, stored
-from lass.collection import Collection
+from lass import Collection
 
 chrome, served, open_page, page = FIXTURES
 
-#: scores are weighed anew in a quiet moment after the start
+#: all scores are computed again soon after the start
 SCORE = 1e-3
 #: styles are written with six digits
 STYLE = 2e-6
@@ -29,7 +29,7 @@ def number(text):
 
 
 def shares(panel):
-    """What the bars say: length and words."""
+    """Length and text of the bars."""
     return {
         tag: (length, text)
         for tag, length, text in panel.get_by_test_id("shares")
@@ -44,38 +44,38 @@ def shares(panel):
     }
 
 
-def spoken_item(served):
-    """An item with words, of which the crowd and the expert think differently."""
+def annotated_item(served):
+    """An item with annotations that differ from the crowd."""
     for row in range(200):
         item = served.get(f"/api/items/{row}")
-        a = item["assignment"]
+        a = item["modelDetails"]
         far = max(abs(first - last) for first, last in zip(a["path"][0], a["path"][-1], strict=True))
-        if item["stated"] and far > 0.1 and len(a["tags"]) > 3 and max(a["expert"]) > 0:
+        if item["annotations"] and far > 0.1 and len(a["tags"]) > 3 and max(a["expert"]) > 0:
             return item
     raise AssertionError("no such item")
 
 
 @pytest.fixture(scope="module")
-def spoken(served):
+def annotated(served):
     served.settle()
-    return spoken_item(served)
+    return annotated_item(served)
 
 
 def names(served):
     return [tag["name"] for tag in served.get("/api/tags")]
 
 
-def test_everything_about_an_item_is_shown(page, served, spoken):
-    panel = open_item(page, spoken["row"])
-    expect(panel.get_by_role("heading", level=2)).to_have_text(spoken["title"] or spoken["id"])
-    expect(panel.locator(".text")).to_have_text(spoken["text"], use_inner_text=False)
+def test_everything_about_an_item_is_shown(page, served, annotated):
+    panel = open_item(page, annotated["row"])
+    expect(panel.get_by_role("heading", level=2)).to_have_text(annotated["title"] or annotated["id"])
+    expect(panel.locator(".text")).to_have_text(annotated["text"], use_inner_text=False)
     tags = names(served)
-    for word in spoken["stated"]:
-        chip = panel.get_by_test_id("stated").locator(f"[data-tag='{tags[word['tag']]}']")
-        expect(chip).to_contain_text("+" if word["value"] > 0 else MINUS)
+    for annotation in annotated["annotations"]:
+        chip = panel.get_by_test_id("annotations").locator(f"[data-tag='{tags[annotation['tag']]}']")
+        expect(chip).to_contain_text("+" if annotation["value"] > 0 else MINUS)
     suggested = panel.get_by_test_id("suggestions").locator("li[data-tag]")
-    expect(suggested).to_have_count(min(9, len(spoken["reasons"])))
-    for place, one in enumerate(spoken["reasons"][:9]):
+    expect(suggested).to_have_count(min(9, len(annotated["explained"])))
+    for place, one in enumerate(annotated["explained"][:9]):
         row = suggested.nth(place)
         expect(row).to_have_attribute("data-tag", tags[one["tag"]])
         near = {percent(one["score"] + by) for by in (-SCORE, 0, SCORE)}
@@ -84,9 +84,9 @@ def test_everything_about_an_item_is_shown(page, served, spoken):
         assert length == pytest.approx(one["score"], abs=SCORE)
 
 
-def test_the_slider_reads_the_exact_path(page, served, spoken):
-    panel = open_item(page, spoken["row"])
-    a, tags = spoken["assignment"], names(served)
+def test_the_slider_reads_the_exact_path(page, served, annotated):
+    panel = open_item(page, annotated["row"])
+    a, tags = annotated["modelDetails"], names(served)
     slider = panel.get_by_role("slider", name="Balance from expert to crowd")
 
     def expect_shares(wanted):
@@ -113,8 +113,8 @@ def test_the_slider_reads_the_exact_path(page, served, spoken):
     expect(ticks).to_have_count(sum(gamma > 0 for gamma in a["gammas"]))
 
 
-def test_ten_tenths_lead_from_one_end_to_the_other(page, spoken):
-    panel = open_item(page, spoken["row"])
+def test_ten_tenths_lead_from_one_end_to_the_other(page, annotated):
+    panel = open_item(page, annotated["row"])
     slider = panel.get_by_test_id("lam-slider")
     slider.focus()
     page.keyboard.press("End")
@@ -123,8 +123,8 @@ def test_ten_tenths_lead_from_one_end_to_the_other(page, spoken):
     expect(slider).to_have_attribute("aria-valuetext", re.compile("the expert alone"), timeout=3000)
 
 
-def test_dragging_moves_bars_and_asks_for_nothing(page, spoken, record_property):
-    panel = open_item(page, spoken["row"])
+def test_dragging_moves_bars_and_asks_for_nothing(page, annotated, record_property):
+    panel = open_item(page, annotated["row"])
     page.wait_for_load_state("networkidle")
     slider = panel.get_by_test_id("lam-slider")
     slider.scroll_into_view_if_needed()
@@ -143,7 +143,7 @@ def test_dragging_moves_bars_and_asks_for_nothing(page, spoken, record_property)
             requestAnimationFrame(step);
         }"""
     )
-    page.watch.requests.clear()
+    page.monitor.requests.clear()
     page.mouse.move(box["x"] + box["width"] / 2, middle)
     page.mouse.down()
     seen = set()
@@ -153,7 +153,7 @@ def test_dragging_moves_bars_and_asks_for_nothing(page, spoken, record_property)
         if move % 5 == 0:
             seen.add(tuple(length for length, _ in shares(panel).values()))
     page.mouse.up()
-    assert page.watch.requests == []
+    assert page.monitor.requests == []
     assert len(seen) > 2
     frames = page.evaluate("window.frames_seen")
     record_property("median frame while dragging, ms", statistics.median(frames))
@@ -162,12 +162,12 @@ def test_dragging_moves_bars_and_asks_for_nothing(page, spoken, record_property)
     assert shares(panel) == before
 
 
-def test_what_if_words_move_bars_and_are_kept_only_when_wanted(page, served):
+def test_what_if_moves_bars_and_is_kept_only_when_wanted(page, served):
     served.settle()
     row = served.get("/api/list", filter="untagged")["rows"][3]
     item, tags = served.get(f"/api/items/{row}"), names(served)
     panel = open_item(page, row)
-    tag = tags[item["assignment"]["tags"][1]]
+    tag = tags[item["modelDetails"]["tags"][1]]
     line = panel.get_by_test_id("shares").locator(f"li[data-tag='{tag}']")
     yes = line.get_by_role("button", name=f"What if it is {tag}", exact=True)
     no = line.get_by_role("button", name=f"What if it is not {tag}", exact=True)
@@ -176,8 +176,8 @@ def test_what_if_words_move_bars_and_are_kept_only_when_wanted(page, served):
     def tried(button):
         with page.expect_response(WHAT_IF) as answer:
             button.click()
-        told = answer.value.json()
-        wanted = dict(zip(told["tags"], told["shares"], strict=True)).get(tags.index(tag), 0.0)
+        details = answer.value.json()
+        wanted = dict(zip(details["tags"], details["shares"], strict=True)).get(tags.index(tag), 0.0)
         expect(line.locator(".number")).to_have_text(percent(wanted))
         return shares(panel)[tag][0]
 
@@ -192,30 +192,30 @@ def test_what_if_words_move_bars_and_are_kept_only_when_wanted(page, served):
     tried(yes)
     panel.get_by_role("button", name="Discard").click()
     expect(line.locator(".number")).to_have_text(percent(start))
-    assert served.said(item["id"]) == {}
+    assert served.annotations(item["id"]) == {}
     assert tried(yes) > start
     with stored(page):
         keep.click()
-    assert served.said(item["id"]) == {tag: 1}
-    expect(panel.get_by_test_id("stated").locator(f"[data-tag='{tag}']")).to_be_visible()
+    assert served.annotations(item["id"]) == {tag: 1}
+    expect(panel.get_by_test_id("annotations").locator(f"[data-tag='{tag}']")).to_be_visible()
     expect(keep).to_be_disabled()
-    # a press on the chip takes the word back
+    # a press on the chip withdraws the annotation
     with stored(page):
-        panel.get_by_test_id("stated").locator(f"[data-tag='{tag}']").click()
-    assert served.said(item["id"]) == {}
+        panel.get_by_test_id("annotations").locator(f"[data-tag='{tag}']").click()
+    assert served.annotations(item["id"]) == {}
 
 
-def test_reasons_and_sums_add_up(page, served, spoken):
+def test_explanations_and_sums_add_up(page, served, annotated):
     served.settle()
-    panel = open_item(page, spoken["row"])
+    panel = open_item(page, annotated["row"])
     panel.get_by_role("button", name=re.compile("^Why ")).first.click()
     lines = panel.get_by_test_id("why").locator("tr")
-    told = [number(text) for text in lines.locator(".number").all_inner_texts()]
-    assert len(told) > 2
-    assert sum(told[:-1]) == pytest.approx(told[-1], abs=0.005 * len(told) + 1e-9)
-    score = spoken["reasons"][0]["score"]
-    assert told[-1] == pytest.approx(math.log(((1 - score) ** -2 - 1) / 2), abs=0.02)
-    a = spoken["assignment"]
+    parts = [number(text) for text in lines.locator(".number").all_inner_texts()]
+    assert len(parts) > 2
+    assert sum(parts[:-1]) == pytest.approx(parts[-1], abs=0.005 * len(parts) + 1e-9)
+    score = annotated["explained"][0]["score"]
+    assert parts[-1] == pytest.approx(math.log(((1 - score) ** -2 - 1) / 2), abs=0.02)
+    a = annotated["modelDetails"]
     sums = panel.get_by_test_id("sums").locator("tbody tr")
     expect(sums).to_have_count(min(6, len(a["tags"])))
     for place in range(min(6, len(a["tags"]))):
@@ -226,36 +226,36 @@ def test_reasons_and_sums_add_up(page, served, spoken):
         assert shown == pytest.approx(a["shares"][place], abs=6e-4)
 
 
-def test_neighbours_open_and_back_returns(page, served, spoken):
+def test_neighbours_open_and_back_returns(page, served, annotated):
     served.settle()
-    panel = open_item(page, spoken["row"])
+    panel = open_item(page, annotated["row"])
     neighbours = panel.get_by_test_id("neighbours").locator("li")
-    told = spoken["assignment"]["neighbours"]
-    expect(neighbours).to_have_count(min(6, len(told)))
-    expect(neighbours.first).to_contain_text(percent(told[0]["share"]))
+    near = annotated["modelDetails"]["neighbours"]
+    expect(neighbours).to_have_count(min(6, len(near)))
+    expect(neighbours.first).to_contain_text(percent(near[0]["weight"]))
     neighbours.first.get_by_role("button").click()
-    expect(panel).to_have_attribute("data-row", str(told[0]["row"]))
-    expect(panel.get_by_role("heading", level=2)).to_have_text(told[0]["title"] or told[0]["id"])
+    expect(panel).to_have_attribute("data-row", str(near[0]["row"]))
+    expect(panel.get_by_role("heading", level=2)).to_have_text(near[0]["title"] or near[0]["id"])
     page.go_back()
-    expect(panel).to_have_attribute("data-row", str(spoken["row"]))
+    expect(panel).to_have_attribute("data-row", str(annotated["row"]))
 
 
-def test_what_would_flip_it_is_told_and_true(page, served):
+def test_what_would_change_the_first_tag_is_true(page, served):
     served.settle()
     tags = names(served)
     for row in served.get("/api/list", filter="untagged")["rows"]:
-        flip = served.get(f"/api/items/{row}")["assignment"]["flip"]
-        if flip and flip["change"] is not None and 0 < flip["change"] < 0.9:
+        flip = served.get(f"/api/items/{row}")["modelDetails"]["flip"]
+        if flip and flip["possible"] and 0 < flip["change"] < 0.9:
             break
     panel = open_item(page, row)
     sentence = panel.get_by_test_id("flip")
     expect(sentence).to_contain_text(tags[flip["top"]])
-    expect(sentence).to_contain_text(f"Saying that it is “{tags[flip['runnerUp']]}”")
+    expect(sentence).to_contain_text(f"Adding “{tags[flip['runnerUp']]}”")
     # and so it is
     other = tags[flip["runnerUp"]]
     with page.expect_response(WHAT_IF):
         panel.get_by_role("button", name=f"What if it is {other}", exact=True).click()
-    expect(sentence).not_to_contain_text(f"Saying that it is “{other}”")
+    expect(sentence).not_to_contain_text(f"Adding “{other}”")
     found = shares(panel)
     assert found[other][0] >= found[tags[flip["top"]]][0]
 
@@ -272,16 +272,16 @@ def test_moving_on_at_once_never_shows_numbers_of_another_item(page, served):
     item = served.get(f"/api/items/{rows[12]}")
     tags = names(served)
     found = shares(panel)
-    for tag, share in zip(item["assignment"]["tags"], item["assignment"]["shares"], strict=True):
+    for tag, share in zip(item["modelDetails"]["tags"], item["modelDetails"]["shares"], strict=True):
         assert found[tags[tag]][0] == pytest.approx(share, abs=STYLE)
 
 
-def test_a_doubted_word_says_why(page, served):
+def test_a_doubted_tag_is_explained(page, served):
     rows = served.get("/api/list", filter="doubtful")["rows"]
     item = served.get(f"/api/items/{rows[0]}")
     with Collection.open(served.folder) as collection:
         tag = collection.names()[item["doubted"][0]]
     panel = open_item(page, rows[0])
     expect(panel.get_by_role("button", name=f"Withdraw is {tag}, doubted")).to_be_visible()
-    held = next(one for one in item["heldBy"] if one["tag"] == item["doubted"][0])
-    expect(panel.get_by_text(f"“{tag}” is doubted")).to_contain_text(percent(held["score"]))
+    scored = next(one for one in item["annotationScores"] if one["tag"] == item["doubted"][0])
+    expect(panel.get_by_text(f"“{tag}” is doubted")).to_contain_text(percent(scored["score"]))

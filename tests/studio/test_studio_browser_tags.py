@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser import FIXTURES, pick, stored, tag_line
-from lass.collection import Collection
+from lass import Collection
 
 chrome, served, open_page, page = FIXTURES
 
@@ -21,8 +21,8 @@ def tree(page):
 
 def test_the_tree_counts_what_the_database_holds(page, tree, served):
     with Collection.open(served.folder) as collection:
-        words = collection.annotations()
-    names = list(words.names)
+        annotations = collection.annotation_matrix()
+    names = list(annotations.names)
     facets = {name.partition("::")[0] for name in names if "::" in name}
     expect(page.get_by_text(f"{len(names)} tags", exact=True)).to_be_visible()
     first = tree.get_by_role("treeitem").first
@@ -31,10 +31,10 @@ def test_the_tree_counts_what_the_database_holds(page, tree, served):
     first.click()
     expect(first).to_have_attribute("aria-expanded", "false")
     first.click()
-    for column in (0, 17, int((words.G > 0).sum(axis=0).argmax())):
-        said = words.G[:, column].toarray().ravel()
+    for column in (0, 17, int((annotations.G > 0).sum(axis=0).argmax())):
+        values = annotations.G[:, column].toarray().ravel()
         line = tag_line(page, names[column])
-        counts = rf"is on {(said > 0).sum()}\b.*is not on {(said < 0).sum()}\b"
+        counts = rf"is on {(values > 0).sum()}\b.*is not on {(values < 0).sum()}\b"
         expect(line).to_have_accessible_name(re.compile(counts))
     page.get_by_test_id("tag-search").fill("no such tag")
     expect(tree).to_contain_text("No tag has this in its name.")
@@ -54,40 +54,40 @@ def test_the_tree_counts_what_the_database_holds(page, tree, served):
 def common(served):
     """A tag with candidates and doubts."""
     for tag in sorted(served.get("/api/tags"), key=lambda tag: -tag["is"]):
-        told = served.get(f"/api/tags/{tag['tag']}")
-        if len(told["candidates"]) > 5 and told["doubts"]:
-            return tag, told
+        found = served.get(f"/api/tags/{tag['tag']}")
+        if len(found["candidates"]) > 5 and found["doubts"]:
+            return tag, found
     raise AssertionError("no tag is doubted anywhere")
 
 
 def test_deciding_on_candidates_and_doubts(page, tree, served):
     served.settle()
-    tag, told = common(served)
+    tag, found = common(served)
     tag_line(page, tag["name"]).click()
     shown = page.get_by_test_id("tag-page")
     candidates = shown.get_by_test_id("candidates").locator("li")
-    expect(candidates).to_have_count(len(told["candidates"]))
-    ids = [one["row"]["id"] for one in told["candidates"]]
-    titles = [one["row"]["title"] or one["row"]["id"] for one in told["candidates"]]
+    expect(candidates).to_have_count(len(found["candidates"]))
+    ids = [one["row"]["id"] for one in found["candidates"]]
+    titles = [one["row"]["title"] or one["row"]["id"] for one in found["candidates"]]
 
-    def said(item):
-        return served.said(item).get(tag["name"], 0)
+    def annotation(item):
+        return served.annotations(item).get(tag["name"], 0)
 
     with stored(page):
         shown.get_by_role("button", name=f"{titles[0]}: is", exact=True).click()
-    assert said(ids[0]) == 1
+    assert annotation(ids[0]) == 1
     with stored(page):
         shown.get_by_role("button", name=f"{titles[1]}: is not", exact=True).click()
-    assert said(ids[1]) == -1
+    assert annotation(ids[1]) == -1
     expect(shown.get_by_text("2 of")).to_be_visible()
     # the cursor went on to the next one
     expect(candidates.nth(2)).to_have_attribute("aria-current", "true")
     with stored(page):
         page.keyboard.press("a")
-    assert said(ids[2]) == 1
+    assert annotation(ids[2]) == 1
     with stored(page):
         page.keyboard.press("x")
-    assert said(ids[3]) == -1
+    assert annotation(ids[3]) == -1
     page.keyboard.press("j")
     expect(candidates.nth(5)).to_have_attribute("aria-current", "true")
     page.keyboard.press("k")
@@ -95,21 +95,21 @@ def test_deciding_on_candidates_and_doubts(page, tree, served):
     for place in (3, 2, 1, 0):
         with stored(page):
             page.keyboard.press("u")
-        assert said(ids[place]) == 0
-    doubt = told["doubts"][0]["row"]
+        assert annotation(ids[place]) == 0
+    doubt = found["doubts"][0]["row"]
     doubted = shown.get_by_test_id("doubts").locator("li").first
     expect(doubted).to_contain_text(doubt["title"] or doubt["id"])
     with stored(page):
         doubted.get_by_role("button", name=re.compile("^Is not")).click()
-    assert said(doubt["id"]) == -1
+    assert annotation(doubt["id"]) == -1
     with stored(page):
         doubted.get_by_role("button", name=re.compile("^Withdraw")).click()
-    assert said(doubt["id"]) == 0
+    assert annotation(doubt["id"]) == 0
     for _ in range(2):
         with stored(page):
             page.keyboard.press("u")
-    assert said(doubt["id"]) == 1
-    expect(shown.get_by_test_id("company").locator("li").first).to_be_visible()
+    assert annotation(doubt["id"]) == 1
+    expect(shown.get_by_test_id("co-occurring").locator("li").first).to_be_visible()
     shown.get_by_role("button", name=re.compile(r"^\+ is on")).click()
     expect(page.get_by_test_id("count")).to_have_text(re.compile(f"^{tag['is']} items?$"))
 
@@ -136,7 +136,7 @@ def test_rename_and_merge_can_be_undone(page, tree, served):
     expect(shown.get_by_role("heading", level=2)).to_contain_text(one["name"].rpartition("::")[2])
     with Collection.open(served.folder) as collection:
         assert collection.names()[one["tag"]] == one["name"]
-        before = collection.annotations().G.toarray()
+        before = collection.annotation_matrix().G.toarray()
     shown.get_by_role("button", name="Merge into…").click()
     pick(page, "Merge into which tag", other["name"])
     expect(shown.get_by_test_id("merge-sentence")).to_contain_text(f"{one['is'] + one['isNot']} items change")
@@ -144,7 +144,7 @@ def test_rename_and_merge_can_be_undone(page, tree, served):
         shown.get_by_role("button", name="Merge", exact=True).click()
     expect(shown.get_by_role("heading", level=2)).to_contain_text(other["name"].rpartition("::")[2])
     with Collection.open(served.folder) as collection:
-        after = collection.annotations().G.toarray()
+        after = collection.annotation_matrix().G.toarray()
     assert (after[before[:, one["tag"]] > 0, other["tag"]] > 0).all()
     assert not after[:, one["tag"]].any()
     expect(tag_line(page, one["name"])).to_have_count(0)
@@ -153,7 +153,7 @@ def test_rename_and_merge_can_be_undone(page, tree, served):
         page.keyboard.press("u")
     expect(tag_line(page, one["name"])).to_have_count(1)
     with Collection.open(served.folder) as collection:
-        assert (collection.annotations().G.toarray() == before).all()
+        assert (collection.annotation_matrix().G.toarray() == before).all()
         assert collection.check() == []
 
 
@@ -164,7 +164,7 @@ def test_a_new_tag_is_made_and_its_making_undone(page, tree, served):
         field.press("Enter")
     shown = page.get_by_test_id("tag-page")
     expect(shown.get_by_role("heading", level=2)).to_contain_text("<i>new</i>")
-    expect(shown).to_contain_text("Nobody has given this tag yet")
+    expect(shown).to_contain_text("No item has this tag yet")
     with Collection.open(served.folder) as collection:
         assert "mood::<i>new</i>" in collection.names()
     tree.focus()

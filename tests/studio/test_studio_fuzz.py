@@ -1,4 +1,4 @@
-"""Requests that nobody would think of, made from the server's own description of itself."""
+"""Generated requests, from the server's own schema."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def served(packages, tmp_path_factory):
 
 
 def described():
-    """What the server can be asked for, as it says itself."""
+    """The schema of the server."""
     with studio(Path("nowhere-yet")) as running, running.client() as client:
         return client.get("/api/openapi.json").json()
 

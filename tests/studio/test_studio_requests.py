@@ -8,7 +8,8 @@ import httpx
 import numpy as np
 import pytest
 
-from lass.collection import Collection, Item, Settings
+from lass import Collection
+from lass.collection import Item, Settings
 from studio_server import studio, wait_until_ready
 
 
@@ -42,13 +43,13 @@ def test_the_state_counts_what_the_collection_holds(served):
     _, client, folder = served
     state = get(client, "/api/state")
     with Collection.open(folder) as collection:
-        words = collection.annotations()
-    assert state["items"] == len(words.ids) == 500
-    assert state["tags"] == len(words.names)
-    assert state["words"]["is"] == (words.G.data > 0).sum()
-    assert state["words"]["tagged"] == len(np.unique((words.G > 0).nonzero()[0]))
+        stored = collection.annotation_matrix()
+    assert state["items"] == len(stored.ids) == 500
+    assert state["tags"] == len(stored.names)
+    assert state["annotations"]["is"] == (stored.G.data > 0).sum()
+    assert state["annotations"]["tagged"] == len(np.unique((stored.G > 0).nonzero()[0]))
     assert state["model"]["gap"] <= 1e-3
-    assert "proven to be within" in state["model"]["certificate"]
+    assert "certified optimal" in state["model"]["certificate"]
 
 
 def test_lists_search_and_filter(served):
@@ -72,7 +73,7 @@ def test_lists_search_and_filter(served):
     assert not set(likely) & set(has)
     scores = np.frombuffer(client.get("/api/map/scores", params={"tag": tag["tag"]}).content, "<f4")
     assert (np.diff(scores[likely]) <= 0).all()
-    assert get(client, "/api/list", text="no such words anywhere")["rows"] == []
+    assert get(client, "/api/list", text="no such text anywhere")["rows"] == []
     queue = get(client, "/api/list", filter="next")["rows"]
     assert queue
     assert set(queue) <= bare
@@ -81,11 +82,11 @@ def test_lists_search_and_filter(served):
 def test_the_numbers_of_an_assignment_add_up(served):
     _, client, _ = served
     for row in (0, 7, untagged(client)):
-        a = get(client, f"/api/items/{row}")["assignment"]
+        a = get(client, f"/api/items/{row}")["modelDetails"]
         crowd, expert, shares = (np.array(a[name]) for name in ("crowd", "expert", "shares"))
         assert np.maximum(crowd + expert - a["threshold"], 0) == pytest.approx(shares, abs=1e-6)
-        adds = np.array([neighbour["adds"] for neighbour in a["neighbours"]])
-        known = sum(neighbour["share"] for neighbour in a["neighbours"])
+        adds = np.array([neighbour["contributions"] for neighbour in a["neighbours"]])
+        known = sum(neighbour["weight"] for neighbour in a["neighbours"])
         assert (adds.sum(axis=0) <= crowd + 1e-9).all()
         if known > 1 - 1e-9:
             assert adds.sum(axis=0) == pytest.approx(crowd, abs=1e-9)
@@ -101,32 +102,32 @@ def test_what_if_moves_the_assignment_and_stores_nothing(served):
     _, client, _ = served
     row = untagged(client, 1)
     before = get(client, f"/api/items/{row}")
-    tag = before["suggested"][-1]["tag"]
+    tag = before["suggestions"][-1]["tag"]
     revision = get(client, "/api/state")["revision"]
 
     def share(answer):
         return dict(zip(answer["tags"], answer["shares"], strict=True)).get(tag, 0.0)
 
-    yes = post(client, f"/api/items/{row}/what-if", words={str(tag): 1})
-    no = post(client, f"/api/items/{row}/what-if", words={str(tag): -1})
-    assert share(no) <= share(before["assignment"]) < share(yes)
+    yes = post(client, f"/api/items/{row}/what-if", annotations={str(tag): 1})
+    no = post(client, f"/api/items/{row}/what-if", annotations={str(tag): -1})
+    assert share(no) <= share(before["modelDetails"]) < share(yes)
     assert get(client, "/api/state")["revision"] == revision
-    flip = before["assignment"]["flip"]
-    flipped = post(client, f"/api/items/{row}/what-if", words={str(flip["runnerUp"]): 1})
-    if flip["change"] < 1:
+    flip = before["modelDetails"]["flip"]
+    flipped = post(client, f"/api/items/{row}/what-if", annotations={str(flip["runnerUp"]): 1})
+    if flip["possible"]:
         assert flipped["tags"][0] == flip["runnerUp"]
     else:
         assert flipped["flip"]["top"] == flip["top"]
 
 
-def test_a_word_is_stored_undone_and_done_again(served):
+def test_an_annotation_is_stored_undone_and_done_again(served):
     _, client, folder = served
     row = untagged(client, 2)
     shown = get(client, f"/api/items/{row}")
-    tag = shown["suggested"][0]["tag"]
-    stored = post(client, "/api/words", words=[{"row": row, "tag": tag, "value": 1}], who="ann")
-    assert stored["rows"][0]["stated"] == [{"tag": tag, "value": 1}]
-    assert tag not in [one["tag"] for one in stored["rows"][0]["suggested"]]
+    tag = shown["suggestions"][0]["tag"]
+    stored = post(client, "/api/annotations", annotations=[{"row": row, "tag": tag, "value": 1}], who="ann")
+    assert stored["rows"][0]["annotations"] == [{"tag": tag, "value": 1}]
+    assert tag not in [one["tag"] for one in stored["rows"][0]["suggestions"]]
     with Collection.open(folder) as collection:
         name = collection.names()[tag]
         assert collection.annotations_of(shown["id"]) == {name: 1}
@@ -135,7 +136,7 @@ def test_a_word_is_stored_undone_and_done_again(served):
         assert collection.annotations_of(shown["id"]) == {name: 1}
         undone = post(client, "/api/undo", who="ann")
         assert undone["what"] == f"Undid: +{name} on {shown['id']}"
-        assert undone["rows"][0]["stated"] == []
+        assert undone["rows"][0]["annotations"] == []
         assert collection.annotations_of(shown["id"]) == {}
         assert post(client, "/api/redo", who="ann")["what"] == f"Did again: +{name} on {shown['id']}"
         assert collection.annotations_of(shown["id"]) == {name: 1}
@@ -144,11 +145,16 @@ def test_a_word_is_stored_undone_and_done_again(served):
     assert [change["value"] for change in history] == [0, 1, 0, 1]
 
 
-def test_many_words_are_one_action(served):
+def test_many_annotations_are_one_action(served):
     _, client, _ = served
     rows = get(client, "/api/list", filter="untagged")["rows"][5:25]
     tag = get(client, "/api/tags")[3]["tag"]
-    post(client, "/api/words", words=[{"row": row, "tag": tag, "value": -1} for row in rows], who="cy")
+    post(
+        client,
+        "/api/annotations",
+        annotations=[{"row": row, "tag": tag, "value": -1} for row in rows],
+        who="cy",
+    )
     assert set(rows) <= set(get(client, "/api/list", tag=tag, sign="is-not")["rows"])
     assert post(client, "/api/undo", who="cy")["what"].endswith("on 20 items")
     assert not set(rows) & set(get(client, "/api/list", tag=tag, sign="is-not")["rows"])
@@ -159,7 +165,7 @@ def test_tags_are_made_renamed_merged_and_it_is_undone(served):
     made = post(client, "/api/tags", name="mood::sunny", who="dan")["tag"]
     assert get(client, "/api/tags")[made]["name"] == "mood::sunny"
     row = untagged(client, 3)
-    post(client, "/api/words", words=[{"row": row, "tag": made, "value": 1}], who="dan")
+    post(client, "/api/annotations", annotations=[{"row": row, "tag": made, "value": 1}], who="dan")
     post(client, f"/api/tags/{made}/rename", name="mood::bright", who="dan")
     assert get(client, "/api/tags")[made]["name"] == "mood::bright"
     other = get(client, "/api/tags")[0]["tag"]
@@ -184,10 +190,13 @@ def test_the_page_of_a_tag(served):
     page = get(client, f"/api/tags/{tag}")
     scores = [one["score"] for one in page["candidates"]]
     assert scores == sorted(scores, reverse=True)
-    assert all(tag not in [word["tag"] for word in one["row"]["stated"]] for one in page["candidates"])
-    assert all({"tag": tag, "value": 1} in one["row"]["stated"] for one in page["doubts"])
+    assert all(
+        tag not in [annotation["tag"] for annotation in one["row"]["annotations"]]
+        for one in page["candidates"]
+    )
+    assert all({"tag": tag, "value": 1} in one["row"]["annotations"] for one in page["doubts"])
     assert all(one["score"] < one["usual"] for one in page["doubts"])
-    assert all(0 < one["share"] <= 1 for one in page["company"])
+    assert all(0 < one["share"] <= 1 for one in page["coOccurring"])
 
 
 def test_the_map_has_a_point_an_item(served):
@@ -203,7 +212,7 @@ def test_the_map_has_a_point_an_item(served):
     assert (shares.reshape(-1, 3).sum(axis=1) <= 1 + 1e-5).all()
 
 
-def heard(running, names, seconds=20.0):
+def received(running, names, seconds=20.0):
     """A thread that listens until an event of each name came; the events as they come."""
     found = []
     ready = threading.Event()
@@ -228,47 +237,47 @@ def heard(running, names, seconds=20.0):
     return thread, found
 
 
-def test_everybody_hears_of_a_word_and_the_model_follows(served):
+def test_every_page_gets_an_annotation_and_the_model_follows(served):
     running, client, _ = served
     wait_until_ready(client)
     row = untagged(client, 4)
-    tag = get(client, f"/api/items/{row}")["suggested"][2]["tag"]
-    before = get(client, f"/api/items/{row}")["assignment"]
-    thread, events = heard(running, ["words", "model", "learnt"])
-    stored = post(client, "/api/words", words=[{"row": row, "tag": tag, "value": 1}], who="eve")
+    tag = get(client, f"/api/items/{row}")["suggestions"][2]["tag"]
+    before = get(client, f"/api/items/{row}")["modelDetails"]
+    thread, events = received(running, ["annotations", "model", "predictions"])
+    stored = post(client, "/api/annotations", annotations=[{"row": row, "tag": tag, "value": 1}], who="eve")
     thread.join(20)
-    told = dict(events)
-    assert told["words"] == {
+    latest = dict(events)
+    assert latest["annotations"] == {
         "revision": stored["revision"], "who": "eve", "what": stored["what"], "rows": [row],
     }  # fmt: skip
-    assert told["learnt"]["revision"] == stored["revision"]
-    assert row in told["learnt"]["rows"]
-    assert told["model"]["gap"] <= 1e-3
-    after = get(client, f"/api/items/{row}")["assignment"]
+    assert latest["predictions"]["revision"] == stored["revision"]
+    assert row in latest["predictions"]["rows"]
+    assert latest["model"]["gap"] <= 1e-3
+    after = get(client, f"/api/items/{row}")["modelDetails"]
     assert after["shares"] != before["shares"]
     post(client, "/api/undo", who="eve")
 
 
-def test_what_another_program_says_is_heard(served):
+def test_annotations_of_another_program_are_noticed(served):
     running, client, folder = served
     row = untagged(client, 6)
-    thread, events = heard(running, ["words"])
+    thread, events = received(running, ["annotations"])
     with Collection.open(folder) as collection:
         item, tag = collection.ids()[row], collection.names()[0]
         collection.annotate(item, {tag: -1}, who="shell")
         thread.join(20)
-        assert row in dict(events)["words"]["rows"]
-        assert {"tag": 0, "value": -1} in get(client, "/api/rows", rows=row)[0]["stated"]
+        assert row in dict(events)["annotations"]["rows"]
+        assert {"tag": 0, "value": -1} in get(client, "/api/rows", rows=row)[0]["annotations"]
         collection.undo("shell")
 
 
-def test_progress_and_history_tell_what_was_said(served):
+def test_progress_and_history_count_annotations(served):
     _, client, _ = served
     row = untagged(client, 8)
     before = get(client, "/api/progress")[-1]
-    post(client, "/api/words", words=[{"row": row, "tag": 1, "value": 1}], who="fay")
+    post(client, "/api/annotations", annotations=[{"row": row, "tag": 1, "value": 1}], who="fay")
     after = get(client, "/api/progress")[-1]
-    assert (after["words"], after["tagged"]) == (before["words"] + 1, before["tagged"] + 1)
+    assert (after["annotations"], after["tagged"]) == (before["annotations"] + 1, before["tagged"] + 1)
     last = get(client, "/api/history", limit=1)[0]
     assert (last["who"], last["row"], last["tag"], last["value"]) == ("fay", row, 1, 1)
     post(client, "/api/undo", who="fay")
@@ -276,13 +285,13 @@ def test_progress_and_history_tell_what_was_said(served):
 
 def test_export_is_what_init_reads(served, tmp_path):
     _, client, folder = served
-    table = tmp_path / "words.csv"
+    table = tmp_path / "annotations.csv"
     table.write_bytes(client.get("/api/export").content)
     from lass.collection.reading import read_tags
 
     with Collection.open(folder) as collection:
-        words, ids = collection.annotations(), set(collection.ids())
-    assert len(read_tags(table, ids=ids).words) == words.G.nnz
+        stored, ids = collection.annotation_matrix(), set(collection.ids())
+    assert len(read_tags(table, ids=ids).annotations) == stored.G.nnz
     lines = client.get("/api/export", params={"what": "suggestions", "format": "jsonl"}).text.splitlines()
     assert {"item", "tag", "score", "because"} <= json.loads(lines[0]).keys()
     shares = client.get("/api/export", params={"what": "assignments"}).text.splitlines()
@@ -312,16 +321,16 @@ def test_a_collection_is_made_from_a_table_and_grows(tmp_path):
         assert seen["guess"]["text"] == ["summary"]
         mapping = {**seen["guess"], "id": "name"}
         made = post(client, "/api/import", upload=seen["upload"], mapping=mapping, skipBad=False, who="")
-        assert (made["items"], made["words"], made["tags"]) == (30, 29, 2)
+        assert (made["items"], made["annotations"], made["tags"]) == (30, 29, 2)
         state = wait_until_ready(client)
         assert state["items"] == 30
-        best = get(client, "/api/rows", rows=5)[0]["suggested"][0]["tag"]
+        best = get(client, "/api/rows", rows=5)[0]["suggestions"][0]["tag"]
         assert get(client, "/api/tags")[best]["name"] == "mail"
         more = b"name,summary,tags\nq1,another mail reader,-game\nq2,a game of chess,\n"
         seen = client.post("/api/import/preview", files={"items": ("more.csv", more)}).json()
         mapping = {**seen["guess"], "id": "name"}
         added = post(client, "/api/import", upload=seen["upload"], mapping=mapping, skipBad=False, who="")
-        assert (added["items"], added["words"]) == (2, 1)
+        assert (added["items"], added["annotations"]) == (2, 1)
         state = wait_until_ready(client)
         assert state["items"] == 32
         again = client.post("/api/import", json={
@@ -346,31 +355,31 @@ def test_a_collection_without_tags_waits_for_the_first(tmp_path):
             time.sleep(0.05)
         assert "no tags yet" in model["error"]
         tag = post(client, "/api/tags", name="mail", who="")["tag"]
-        post(client, "/api/words", words=[{"row": 0, "tag": tag, "value": 1}], who="")
+        post(client, "/api/annotations", annotations=[{"row": 0, "tag": tag, "value": 1}], who="")
         state = wait_until_ready(client)
-        assert state["words"]["is"] == 1
-        assert get(client, "/api/items/1")["assignment"] is not None
+        assert state["annotations"]["is"] == 1
+        assert get(client, "/api/items/1")["modelDetails"] is not None
 
 
 def test_pictures_are_shown_and_nothing_beside_them(tmp_path):
     from PIL import Image
 
-    home = tmp_path / "pictures"
-    home.mkdir()
+    folder = tmp_path / "pictures"
+    folder.mkdir()
     for number in range(12):
-        Image.new("RGB", (24, 24), (20 * number, 250 - 20 * number, 90)).save(home / f"p{number}.png")
-    (tmp_path / "secret.png").write_bytes((home / "p0.png").read_bytes())
-    (home / "notes.txt").write_text("not a picture")
+        Image.new("RGB", (24, 24), (20 * number, 250 - 20 * number, 90)).save(folder / f"p{number}.png")
+    (tmp_path / "secret.png").write_bytes((folder / "p0.png").read_bytes())
+    (folder / "notes.txt").write_text("not a picture")
     items = [Item(f"p{number}.png") for number in range(12)]
     items += [Item("../secret.png"), Item("notes.txt"), Item(str(tmp_path / "secret.png")), Item("gone.png")]
-    settings = Settings(features={"kind": "images", "folder": str(home)})
+    settings = Settings(features={"kind": "images", "folder": str(folder)})
     Collection.create(tmp_path / "shots", items, ["red"], settings=settings).close()
     with studio(tmp_path / "shots") as running, running.client() as client:
         assert get(client, "/api/state")["pictures"]
         assert get(client, "/api/rows", rows=3)[0]["picture"]
         shown = client.get("/api/items/3/picture")
         assert shown.headers["content-type"] == "image/png"
-        assert shown.content == (home / "p3.png").read_bytes()
+        assert shown.content == (folder / "p3.png").read_bytes()
         for row in range(12, 16):
             refused = client.get(f"/api/items/{row}/picture")
             assert refused.status_code == 404, refused.content[:20]

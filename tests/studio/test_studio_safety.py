@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from lass.collection import Collection
+from lass import Collection
 from studio_server import studio
 
 
@@ -22,17 +22,18 @@ def running(packages, tmp_path_factory):
         yield found
 
 
-WORD = {"words": [{"row": 0, "tag": 0, "value": 1}], "who": "x"}
+MAPPING = {"id": None, "title": None, "text": [], "tagColumn": None, "separator": None}
+ANNOTATION = {"annotations": [{"row": 0, "tag": 0, "value": 1}], "who": "x"}
 
 
-def test_without_the_token_nothing_is_told(running):
+def test_without_the_token_nothing_is_served(running):
     with httpx.Client(base_url=running.base) as client:
         for path in ("/", "/index.html", "/api/state", "/api/items/0", "/api/openapi.json", "/api/events"):
             answer = client.get(path)
             assert answer.status_code == 401, path
             assert "token" in answer.json()["error"]
             assert "Packages" not in answer.text
-        assert client.post("/api/words", json=WORD).status_code == 401
+        assert client.post("/api/annotations", json=ANNOTATION).status_code == 401
         for wrong in ("x", "0" * 32, running.token[:-1], running.token + "0", "\N{SNOWMAN}"):
             headers = {"Authorization": f"Bearer {wrong}".encode()}
             assert client.get("/api/state", headers=headers).status_code == 401
@@ -67,7 +68,9 @@ def test_other_sites_and_names_are_refused(running):
             f"http://127.0.0.1:{port}.evil",
         ):
             headers = {"Origin": origin}
-            assert client.post("/api/words", json=WORD, headers=headers).status_code == 403, origin
+            assert client.post("/api/annotations", json=ANNOTATION, headers=headers).status_code == 403, (
+                origin
+            )
             assert client.get("/api/events", headers=headers).status_code == 403
         assert client.get("/api/state", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
         own = {"Origin": running.base}
@@ -117,19 +120,21 @@ def test_paths_lead_nowhere_else(running):
 def test_too_much_is_refused(running):
     with running.client() as client:
         large = b" " * (9 * 2**20)
-        assert client.post("/api/words", content=large).status_code == 413
+        assert client.post("/api/annotations", content=large).status_code == 413
         headers = {"Content-Type": "application/json"}
         # without a length in the header, the body is counted as it comes
         chunks = (b" " * 2**20 for _ in range(10))
-        assert client.post("/api/words", content=chunks, headers=headers).status_code == 413
-        words = [{"row": 0, "tag": 0, "value": 1}] * 100_001
-        assert client.post("/api/words", json={"words": words, "who": ""}).status_code == 422
+        assert client.post("/api/annotations", content=chunks, headers=headers).status_code == 413
+        annotations = [{"row": 0, "tag": 0, "value": 1}] * 100_001
+        assert (
+            client.post("/api/annotations", json={"annotations": annotations, "who": ""}).status_code == 422
+        )
         assert client.post("/api/undo", json={"who": "x" * 101}).status_code == 422
         assert client.get("/api/rows", params={"rows": ",".join(["1"] * 201)}).status_code in (400, 422)
         assert client.get("/api/list", params={"text": "x" * 501}).status_code == 422
 
 
-def test_bad_files_are_refused_in_words(running):
+def test_bad_files_are_refused_with_a_reason(running):
     with running.client() as client:
 
         def refused(name, content):
@@ -146,7 +151,7 @@ def test_bad_files_are_refused_in_words(running):
         assert len(bomb) < 3 * 2**20
         assert "more than 1024 MB" in refused("bomb.csv.gz", bomb)
         assert client.post("/api/import", json={
-            "upload": "0" * 32, "mapping": {}, "skipBad": False, "who": "",
+            "upload": "0" * 32, "mapping": MAPPING, "skipBad": False, "who": "",
         }).status_code == 404  # fmt: skip
 
 
@@ -154,18 +159,18 @@ def test_wrong_rows_and_tags_change_nothing(running):
     with running.client() as client:
         revision = client.get("/api/state").json()["revision"]
         for body, status in (
-            ({"words": [{"row": 500, "tag": 0, "value": 1}]}, 404),
-            ({"words": [{"row": 0, "tag": 9999, "value": 1}]}, 404),
-            ({"words": [{"row": 0, "tag": 0, "value": 2}]}, 422),
-            ({"words": [{"row": -1, "tag": 0, "value": 1}]}, 422),
-            ({"words": []}, 422),
-            ({"words": [{"row": 0, "tag": 0, "value": 1}, {"row": 0, "tag": 0, "value": -1}]}, 400),
-            ({"words": [{"row": 0, "tag": 0, "value": 1, "extra": 1}]}, 422),
+            ({"annotations": [{"row": 500, "tag": 0, "value": 1}]}, 404),
+            ({"annotations": [{"row": 0, "tag": 9999, "value": 1}]}, 404),
+            ({"annotations": [{"row": 0, "tag": 0, "value": 2}]}, 422),
+            ({"annotations": [{"row": -1, "tag": 0, "value": 1}]}, 422),
+            ({"annotations": []}, 422),
+            ({"annotations": [{"row": 0, "tag": 0, "value": 1}, {"row": 0, "tag": 0, "value": -1}]}, 400),
+            ({"annotations": [{"row": 0, "tag": 0, "value": 1, "extra": 1}]}, 422),
         ):
-            answer = client.post("/api/words", json=body)
+            answer = client.post("/api/annotations", json=body)
             assert answer.status_code == status, answer.text
             assert answer.json()["error"]
-        assert client.post("/api/words", content=b"{").status_code == 422
+        assert client.post("/api/annotations", content=b"{").status_code == 422
         assert client.get("/api/items/500").status_code == 404
         assert client.get("/api/tags/9999").status_code == 404
         assert client.get("/api/items/x").status_code == 422
@@ -174,7 +179,7 @@ def test_wrong_rows_and_tags_change_nothing(running):
         assert client.get("/api/state").json()["revision"] == revision
 
 
-def test_every_acknowledged_word_survives_a_kill(own_packages):
+def test_every_acknowledged_annotation_survives_a_kill(own_packages):
     """Four people tag as fast as they can; the server is killed in the midst of it."""
     acknowledged = []
     with studio(own_packages) as running:
@@ -183,9 +188,9 @@ def test_every_acknowledged_word_survives_a_kill(own_packages):
         def tag_on(person):
             with running.client() as client:
                 for row in rows[person::4]:
-                    body = {"words": [{"row": row, "tag": row % 7, "value": -1}], "who": f"p{person}"}
+                    body = {"annotations": [{"row": row, "tag": row % 7, "value": -1}], "who": f"p{person}"}
                     try:
-                        answer = client.post("/api/words", json=body)
+                        answer = client.post("/api/annotations", json=body)
                     except httpx.HTTPError:
                         return
                     if answer.status_code == 200:
@@ -203,12 +208,14 @@ def test_every_acknowledged_word_survives_a_kill(own_packages):
     assert 60 <= len(acknowledged) < 400, "the kill must come in the midst"
     with studio(own_packages) as again, again.client() as client:
         asked = ",".join(str(row) for row, _ in acknowledged[:200])
-        shown = {row["row"]: row["stated"] for row in client.get("/api/rows", params={"rows": asked}).json()}
+        shown = {
+            row["row"]: row["annotations"] for row in client.get("/api/rows", params={"rows": asked}).json()
+        }
         for row, tag in acknowledged[:200]:
             assert {"tag": tag, "value": -1} in shown[row]
     with Collection.open(own_packages) as collection:
-        words = collection.annotations().G
-        assert all(words[row, tag] == -1 for row, tag in acknowledged)
+        G = collection.annotation_matrix().G
+        assert all(G[row, tag] == -1 for row, tag in acknowledged)
         assert collection.check() == []
 
 
@@ -220,8 +227,11 @@ def test_two_people_lose_nothing_of_each_other(own_packages):
             with running.client() as client:
                 for row in range(60):
                     value = 1 if person else -1
-                    body = {"words": [{"row": row, "tag": 10 + person, "value": value}], "who": f"p{person}"}
-                    answer = client.post("/api/words", json=body)
+                    body = {
+                        "annotations": [{"row": row, "tag": 10 + person, "value": value}],
+                        "who": f"p{person}",
+                    }
+                    answer = client.post("/api/annotations", json=body)
                     if answer.status_code != 200:
                         errors.append(answer.text)
                     if row % 10 == 9:
@@ -236,14 +246,15 @@ def test_two_people_lose_nothing_of_each_other(own_packages):
         with running.client() as client:
             asked = ",".join(map(str, range(60)))
             shown = {
-                row["row"]: row["stated"] for row in client.get("/api/rows", params={"rows": asked}).json()
+                row["row"]: row["annotations"]
+                for row in client.get("/api/rows", params={"rows": asked}).json()
             }
     with Collection.open(own_packages) as collection:
-        G = collection.annotations().G
+        G = collection.annotation_matrix().G
     for row in range(60):
         for person in range(2):
             value = 0 if row % 10 == 9 else (1 if person else -1)
-            found = {word["tag"]: word["value"] for word in shown[row]}.get(10 + person, 0)
+            found = {one["tag"]: one["value"] for one in shown[row]}.get(10 + person, 0)
             if row % 10 == 9:  # what stood there before came back
                 assert found == G[row, 10 + person]
             else:

@@ -10,6 +10,7 @@ from lass.studio.events import Events
 from lass.studio.messages import ModelState, PredictionsEvent, ReloadEvent
 from lass.studio.session import Session
 from lass.tagging import STAGES, Collection, LiveModel, Progress, fit, map_of
+from lass.tagging.state import SavedModel
 
 #: seconds between looks at what other programs changed
 POLL = 0.5
@@ -125,13 +126,14 @@ class Trainer(threading.Thread):
         """Load the model from the disk, if there is one for all items."""
         assert self._collection is not None
         stored = self._collection.saved_array("assignments")
-        if stored is None or stored.stamp.items != len(self._session.items) or "lam" not in stored.extras:
+        state = None if stored is None else SavedModel.from_arrays(stored.extras)
+        if stored is None or state is None or stored.stamp.items != len(self._session.items):
             return False
         live = LiveModel(self._collection)
         self._session.live, self._saved = live, stored.stamp.changes
         self._set(
             phase="updating", lam=live.model.lam, gap=live.model.solution.relative_gap,
-            reason=str(stored.extras.get("reason", "")), certificate=live.certificate,
+            reason=state.lam_reason, certificate=live.certificate,
             revision=stored.stamp.changes,
         )  # fmt: skip
         self._events.send("predictions", PredictionsEvent(revision=live.annotations.number, rows=None))

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
-from lass.collection.importing import Imported, names_of, read, settings_of
+from lass.collection.importing import Imported, read_tables, settings_of
 from lass.collection.reading import BadInput
 from lass.collection.reading.cells import text_of
 from lass.collection.reading.errors import BadRowLog
@@ -73,7 +73,7 @@ class Uploads:
             items, tags = self._uploads[asked.upload]
         mapping = asked.mapping
         try:
-            imported = read(
+            imported = read_tables(
                 items=items, id=mapping.id, title=mapping.title, text=mapping.text, numeric=(), tags=tags,
                 layout="auto", value=None, tag_column=mapping.tag_column, separator=mapping.separator,
                 encoding=None, skip_bad=asked.skip_bad, known=session.rows,
@@ -87,14 +87,14 @@ class Uploads:
         session.open()
         return ImportResult(
             items=len(imported.items), annotations=len(imported.annotations),
-            tags=len(names_of(imported.annotations)),
+            tags=len(imported.tags),
             problems=[problem.message for problem in imported.skipped[:50]],
         )  # fmt: skip
 
 
 def _create(session: Session, imported: Imported, items: Path, mapping: ColumnMapping) -> None:
     settings = settings_of(imported, items, id=mapping.id, name=session.folder.resolve().name)
-    names = names_of(imported.annotations)
+    names = imported.tags
     with Collection.create(session.folder, imported.items, names, imported.annotations, settings=settings):
         pass
 

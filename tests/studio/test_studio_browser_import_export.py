@@ -1,4 +1,4 @@
-"""What goes in and out: tables become items, and everything can be had as a file."""
+"""Import of tables, exports and the report."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ import re
 from playwright.sync_api import expect
 
 from browser import FIXTURES, open_item, options_of, shot, tag_line
-from lass.collection import Collection
+from lass import Collection
 from studio_server import studio, wait_until_ready
 
 chrome, served, open_page, page = FIXTURES
@@ -46,7 +46,7 @@ def table():
 
 
 def import_dialog(page):
-    page.get_by_role("button", name="In / Out").click()
+    page.get_by_role("button", name="Import / Export").click()
     page.get_by_role("menuitem", name="Import items…").click()
     dialog = page.get_by_test_id("import")
     expect(dialog).to_be_visible()
@@ -65,7 +65,7 @@ def test_a_table_becomes_a_collection_in_the_page(open_page, tmp_path):
             {"name": "things.csv", "mimeType": "text/csv", "buffer": table()}
         )
         shot(page, "import-files")
-        dialog.get_by_role("button", name="Look into it").click()
+        dialog.get_by_role("button", name="Preview").click()
         expect(dialog.get_by_role("region", name="The first rows")).to_contain_text("mail-1")
         dialog.get_by_label("Names each item").select_option("name")
         dialog.get_by_label("Title to show").select_option("headline")
@@ -76,7 +76,7 @@ def test_a_table_becomes_a_collection_in_the_page(open_page, tmp_path):
         shot(page, "import-columns")
         dialog.get_by_role("button", name="Import 60 rows").click()
         result = page.get_by_test_id("import-result")
-        expect(result).to_contain_text("60 items imported, with 31 words on 4 tags")
+        expect(result).to_contain_text("60 items imported, with 31 annotations on 4 tags")
         shot(page, "import-result")
         dialog.get_by_role("button", name="Done").click()
         expect(page.get_by_test_id("count")).to_have_text("60 items")
@@ -90,12 +90,12 @@ def test_a_table_becomes_a_collection_in_the_page(open_page, tmp_path):
         panel = open_item(page, 0)
         expect(panel.get_by_role("heading", level=2)).to_have_text("<b>A title</b>")
         expect(panel.locator(".text")).to_contain_text(HOSTILE)
-        expect(panel.get_by_test_id("stated")).to_contain_text("<i>slanted</i>")
+        expect(panel.get_by_test_id("annotations")).to_contain_text("<i>slanted</i>")
         page.get_by_role("link", name="Map").click()
         expect(page.get_by_test_id("map-card")).to_contain_text("<b>A title</b>")
         page.get_by_role("link", name="Progress").click()
-        expect(page.get_by_test_id("model-card")).to_contain_text("proven to be within")
-        expect(page.get_by_test_id("model-card")).not_to_contain_text("waiting to be learnt")
+        expect(page.get_by_test_id("model-card")).to_contain_text("certified optimal")
+        expect(page.get_by_test_id("model-card")).not_to_contain_text("not in the model yet")
         page.get_by_role("link", name="Tags", exact=True).click()
         tag_line(page, "<i>slanted</i>").click()
         expect(page.get_by_test_id("tag-page")).to_contain_text("<i>slanted</i>")
@@ -106,11 +106,11 @@ def test_a_table_becomes_a_collection_in_the_page(open_page, tmp_path):
         page.close()
 
 
-def look_into(dialog, name, content):
+def preview(dialog, name, content):
     dialog.get_by_label("Table of items").set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content}
     )
-    dialog.get_by_role("button", name="Look into it").click()
+    dialog.get_by_role("button", name="Preview").click()
 
 
 def refused(dialog, why):
@@ -120,38 +120,38 @@ def refused(dialog, why):
 
 
 def test_a_bad_file_is_refused_with_a_reason(page, served):
-    page.watch.forgiving = True
+    page.monitor.ignore_errors = True
     dialog = import_dialog(page)
-    look_into(dialog, "binary.csv", bytes(range(256)) * 4)
+    preview(dialog, "binary.csv", bytes(range(256)) * 4)
     refused(dialog, "binary.csv")
-    look_into(dialog, "broken.csv", b'name,body\na,hello\n"never closed,text\nc,more\n')
+    preview(dialog, "broken.csv", b'name,body\na,hello\n"never closed,text\nc,more\n')
     dialog.get_by_role("checkbox", name="body", exact=True).check()
     dialog.get_by_role("button", name=re.compile("^Import ")).click()
     refused(dialog, "line 3: a quotation that begins in this row never ends")
     assert served.get("/api/state")["items"] == 500
 
 
-def test_a_file_of_which_no_row_can_be_read_says_why(page):
-    page.watch.forgiving = True
+def test_a_file_of_which_no_row_can_be_read_is_explained(page):
+    page.monitor.ignore_errors = True
     dialog = import_dialog(page)
-    look_into(dialog, "broken.csv", b'name,body\n"never closed,text\n')
+    preview(dialog, "broken.csv", b'name,body\n"never closed,text\n')
     refused(dialog, "a quotation that begins in this row never ends")
 
 
 def test_a_file_of_another_kind_is_refused_before_it_is_sent(page):
     dialog = import_dialog(page)
     dialog.get_by_label("Table of items").set_input_files(
-        {"name": "letter.docx", "mimeType": "application/msword", "buffer": b"words"}
+        {"name": "letter.docx", "mimeType": "application/msword", "buffer": b"text"}
     )
     expect(dialog).to_contain_text("“letter.docx” is not a table that can be read here")
-    expect(dialog.get_by_role("button", name="Look into it")).to_be_disabled()
+    expect(dialog.get_by_role("button", name="Preview")).to_be_disabled()
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
 
 
 def test_exports_and_the_report_are_files(page, served, tmp_path):
     def fetched(name):
-        page.get_by_role("button", name="In / Out").click()
+        page.get_by_role("button", name="Import / Export").click()
         with page.expect_download() as download:
             page.get_by_role("menuitem", name=name).click()
         path = tmp_path / download.value.suggested_filename
@@ -159,22 +159,22 @@ def test_exports_and_the_report_are_files(page, served, tmp_path):
         return path
 
     with Collection.open(served.folder) as collection:
-        G = collection.annotations().G
-    words = fetched("What was said .csv")
-    assert words.name == "words.csv"
-    with words.open(newline="") as lines:
+        G = collection.annotation_matrix().G
+    table = fetched("Tags .csv")
+    assert table.name == "annotations.csv"
+    with table.open(newline="") as lines:
         assert len(list(csv.DictReader(lines))) == G.nnz
     suggestions = fetched("Suggestions .jsonl")
-    told = [json.loads(line) for line in suggestions.read_text().splitlines()]
-    assert told
-    assert {"item", "tag"} <= set(told[0])
-    assignments = fetched("Assignments .csv")
+    found = [json.loads(line) for line in suggestions.read_text().splitlines()]
+    assert found
+    assert {"item", "tag"} <= set(found[0])
+    assignments = fetched("Shares of the model .csv")
     with assignments.open(newline="") as lines:
         assert len({line["item"] for line in csv.DictReader(lines)}) > 400
 
 
 def test_the_report_is_a_page_to_keep(page, tmp_path):
-    page.get_by_role("button", name="In / Out").click()
+    page.get_by_role("button", name="Import / Export").click()
     with page.expect_download() as download:
         page.get_by_role("menuitem", name="Report").click()
     path = tmp_path / "report.html"

@@ -1,4 +1,4 @@
-"""Learning as one goes, several people at once, and words that are kept whatever happens."""
+"""The model follows annotations, several people work at once, and what is stored stays."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ import time
 from playwright.sync_api import expect
 
 from browser import FIXTURES, open_item, selected, shot, stored, until
-from lass.collection import Collection
+from lass import Collection
 from studio_server import studio, wait_until_ready
 
 chrome, served, open_page, page = FIXTURES
@@ -18,8 +18,8 @@ chrome, served, open_page, page = FIXTURES
 #: keeps every phase and gap that the bar shows, however short
 FOLLOW = """() => {
     const bar = document.querySelector("[data-testid=model-state]");
-    window.told = [];
-    const keep = () => window.told.push([bar.dataset.phase, bar.querySelector(".gap").textContent.trim()]);
+    window.seen = [];
+    const keep = () => window.seen.push([bar.dataset.phase, bar.querySelector(".gap").textContent.trim()]);
     const all = { attributes: true, childList: true, subtree: true, characterData: true };
     new MutationObserver(keep).observe(bar, all);
 }"""
@@ -38,13 +38,13 @@ FIRST_ROW = """
         requestAnimationFrame(() => requestAnimationFrame((now) => { window.first_row = now; }));
     }).observe(document, { childList: true, subtree: true });
 """
-#: how long the page waits for the answer that a word is stored
+#: how long the page waits for the answer that an annotation is stored
 STORED = """() => {
     const ask = window.fetch;
     window.fetch = async (path, init) => {
         const began = performance.now();
         const answer = await ask(path, init);
-        if (path === "/api/words") window.stored_after = performance.now() - began;
+        if (path === "/api/annotations") window.stored_after = performance.now() - began;
         return answer;
     };
 }"""
@@ -63,13 +63,13 @@ def test_the_first_view_is_there_at_once(open_page, served):
     assert took < TOO_LONG
 
 
-def test_an_accepted_tag_is_stored_and_learnt_and_nothing_jumps(page, served):
+def test_an_accepted_tag_is_stored_the_model_follows_and_nothing_jumps(page, served):
     served.settle()
     row = served.get("/api/list", filter="untagged")["rows"][0]
     panel = open_item(page, row)
     item = served.get(f"/api/items/{row}")
-    name = name_of(served, item["reasons"][0]["tag"])
-    before = item["assignment"]["shares"]
+    name = name_of(served, item["explained"][0]["tag"])
+    before = item["modelDetails"]["shares"]
     state = page.get_by_test_id("model-state")
     expect(state).to_have_attribute("data-phase", "ready")
     expect(state).to_contain_text("Up to date")
@@ -78,17 +78,17 @@ def test_an_accepted_tag_is_stored_and_learnt_and_nothing_jumps(page, served):
     page.evaluate(STORED)
     with page.expect_response(lambda answer: f"/api/items/{row}" in answer.url), stored(page):
         page.keyboard.press("1")
-    assert served.said(item["id"]) == {name: 1}
+    assert served.annotations(item["id"]) == {name: 1}
     expect(page.get_by_test_id("toast")).to_contain_text(f"+{name} on {item['id']}")
     expect(panel.get_by_test_id("suggestions").locator("li").first).to_contain_text("✓ is")
     served.settle()
     expect(state).to_have_attribute("data-phase", "ready")
-    told = page.evaluate("window.told")
-    assert "learning" in {phase for phase, _ in told}
-    assert any(re.search(r"gap [\d.e−]+", gap) for _, gap in told)  # noqa: RUF001
-    after = served.get(f"/api/items/{row}")["assignment"]["shares"]
+    seen = page.evaluate("window.seen")
+    assert "updating" in {phase for phase, _ in seen}
+    assert any(re.search(r"gap [\d.e−]+", gap) for _, gap in seen)  # noqa: RUF001
+    after = served.get(f"/api/items/{row}")["modelDetails"]["shares"]
     assert after != before
-    # the page shows what was learnt, without being asked to
+    # the page shows the new predictions by itself
     expect(panel.get_by_test_id("expert")).to_contain_text(name.rpartition("::")[2])
     took = page.evaluate("window.stored_after")
     print(f"stored after {took:.0f} ms")
@@ -105,7 +105,7 @@ def test_an_accepted_tag_is_stored_and_learnt_and_nothing_jumps(page, served):
     assert max(shifts) < 0.05
 
 
-def test_suggestions_of_neighbours_follow_what_was_learnt(page, served):
+def test_suggestions_follow_annotations_of_neighbours(page, served):
     """All neighbours of an open item get a tag that was unlikely for it: its suggestions change."""
     served.settle()
     row = served.get("/api/list", filter="untagged")["rows"][5]
@@ -115,18 +115,18 @@ def test_suggestions_of_neighbours_follow_what_was_learnt(page, served):
     tag = next(n for n, one in enumerate(served.get("/api/tags")) if one["name"] == name)
 
     def score():
-        reasons = served.get(f"/api/items/{row}")["reasons"]
+        reasons = served.get(f"/api/items/{row}")["explained"]
         return next((one["score"] for one in reasons if one["tag"] == tag), 0.0)
 
     before = score()
-    neighbours = served.get(f"/api/items/{row}")["assignment"]["neighbours"]
+    neighbours = served.get(f"/api/items/{row}")["modelDetails"]["neighbours"]
     near = [{"row": one["row"], "tag": tag, "value": 1} for one in neighbours]
-    served.post("/api/words", words=near, who="near")
-    # scores follow at once; right after a start only with the first hearing of all witnesses, a moment later
+    served.post("/api/annotations", annotations=near, who="near")
+    # scores follow at once; right after a start only when all items were scored once, a moment later
     number = page.get_by_test_id("suggestions").locator(f"li[data-tag='{name}'] .number").first
     deadline = time.monotonic() + 60
     while (now := score()) < before + 0.05 or number.text_content().strip() != percent(now):
-        assert time.monotonic() < deadline, f"{before} became {now}, the page says {number.text_content()}"
+        assert time.monotonic() < deadline, f"{before} became {now}, the page shows {number.text_content()}"
         page.wait_for_timeout(100)
 
 
@@ -134,19 +134,19 @@ def percent(score):
     return ">99 %" if 0.99 < score < 1 else f"{round(100 * score)} %"
 
 
-def test_learning_anew_shows_how_far_it_is(page, served):
+def test_retraining_shows_its_progress(page, served):
     served.settle()
     state = page.get_by_test_id("model-state")
     expect(state).to_have_attribute("data-phase", "ready")
     page.evaluate(FOLLOW)
-    button = page.get_by_role("button", name="Learn anew")
+    button = page.get_by_role("button", name="Retrain")
     button.click()
     expect(state).to_have_attribute("data-phase", "fitting")
     expect(button).to_be_disabled()
     # one can go on working meanwhile
     open_item(page, 7)
     expect(state).to_have_attribute("data-phase", "ready", timeout=60_000)
-    gaps = [gap for phase, gap in page.evaluate("window.told") if phase == "fitting" and "gap" in gap]
+    gaps = [gap for phase, gap in page.evaluate("window.seen") if phase == "fitting" and "gap" in gap]
     assert gaps
     expect(button).to_be_enabled()
 
@@ -161,31 +161,31 @@ def test_two_people_see_each_other(open_page, served):
         open_item(page, row)
         page.get_by_test_id("item-list").focus()
     item = served.get(f"/api/items/{row}")
-    name = name_of(served, item["reasons"][0]["tag"])
+    name = name_of(served, item["explained"][0]["tag"])
     with stored(one):
         one.keyboard.press("1")
-    expect(two.get_by_test_id("stated").locator(f"[data-tag='{name}']")).to_be_visible()
+    expect(two.get_by_test_id("annotations").locator(f"[data-tag='{name}']")).to_be_visible()
     expect(two.get_by_role("list", name="History of the item").filter(visible=True)).to_contain_text("ann")
-    # nobody undoes what another said
+    # nobody undoes what another did
     with stored(two):
         two.keyboard.press("u")
-    assert served.said(item["id"]) == {name: 1}
+    assert served.annotations(item["id"]) == {name: 1}
     with stored(one):
         one.keyboard.press("u")
-    assert served.said(item["id"]) == {}
-    expect(two.get_by_test_id("stated")).to_contain_text("Nothing yet")
+    assert served.annotations(item["id"]) == {}
+    expect(two.get_by_test_id("annotations")).to_contain_text("No tags yet")
 
 
-def test_what_a_command_says_shows_up(page, served):
+def test_annotations_of_a_command_show_up(page, served):
     row = served.get("/api/list", filter="untagged")["rows"][9]
     item = served.get(f"/api/items/{row}")
-    name = name_of(served, item["reasons"][-1]["tag"])
+    name = name_of(served, item["explained"][-1]["tag"])
     open_item(page, row)
     command = [sys.executable, "-m", "lass", "tag", str(served.folder), item["id"]]
     subprocess.run([*command, f"+{name}"], check=True, capture_output=True)
-    expect(page.get_by_test_id("stated").locator(f"[data-tag='{name}']")).to_be_visible()
+    expect(page.get_by_test_id("annotations").locator(f"[data-tag='{name}']")).to_be_visible()
     subprocess.run([*command, "--withdraw", name], check=True, capture_output=True)
-    expect(page.get_by_test_id("stated")).to_contain_text("Nothing yet")
+    expect(page.get_by_test_id("annotations")).to_contain_text("No tags yet")
 
 
 def test_progress_counts_and_names_the_last_change(page, served):
@@ -198,21 +198,21 @@ def test_progress_counts_and_names_the_last_change(page, served):
     page.get_by_role("link", name="Progress").click()
     figures = page.get_by_test_id("progress-figures")
     with Collection.open(served.folder) as collection:
-        G = collection.annotations().G
+        G = collection.annotation_matrix().G
     expect(figures).to_contain_text(f"+{(G.data > 0).sum():,} is")
     tagged = int(((G > 0).sum(axis=1) > 0).sum())
     expect(figures).to_contain_text(f"{tagged} of 500")
     last = page.get_by_test_id("history").locator("li").first
     expect(last).to_contain_text(item["id"])
     expect(last).to_contain_text(name.rpartition("::")[2])
-    expect(page.get_by_test_id("model-card")).to_contain_text("proven to be within")
+    expect(page.get_by_test_id("model-card")).to_contain_text("certified optimal")
     with stored(page):
         page.keyboard.press("u")
     expect(page.get_by_test_id("history").locator("li.undone").first).to_contain_text(item["id"])
-    assert served.said(item["id"]) == {}
+    assert served.annotations(item["id"]) == {}
 
 
-def test_what_was_answered_outlives_a_power_cut(open_page, packages, tmp_path):
+def test_acknowledged_annotations_survive_a_power_cut(open_page, packages, tmp_path):
     folder = shutil.copytree(packages, tmp_path / "packages")
     with studio(folder) as running, running.client() as client:
         wait_until_ready(client)
@@ -221,12 +221,12 @@ def test_what_was_answered_outlives_a_power_cut(open_page, packages, tmp_path):
         expect(page.get_by_test_id("count")).not_to_have_text("500 items")
         page.get_by_test_id("item-list").focus()
         first = selected(page)
-        page.watch.forgiving = True
+        page.monitor.ignore_errors = True
         kept = []
 
         def answered(answer):
-            if answer.url.endswith("/api/words") and answer.ok:
-                kept.extend(answer.request.post_data_json["words"])
+            if answer.url.endswith("/api/annotations") and answer.ok:
+                kept.extend(answer.request.post_data_json["annotations"])
 
         page.on("response", answered)
         cut = threading.Timer(1.5, running.kill)
@@ -234,17 +234,17 @@ def test_what_was_answered_outlives_a_power_cut(open_page, packages, tmp_path):
         while cut.is_alive():
             page.keyboard.press("a")
             page.keyboard.press("j")
-        # from now on nothing is pretended: a word that cannot be kept is taken back
+        # from now on an annotation that cannot be stored is taken back
         expect(page.get_by_test_id("offline")).to_be_visible()
         page.keyboard.press("Home")
         panel = page.get_by_test_id("panel")
         expect(panel).to_have_attribute("data-row", str(first))
-        stated = panel.get_by_test_id("stated").inner_text()
+        before = panel.get_by_test_id("annotations").inner_text()
         accepting = panel.get_by_test_id("suggestions").get_by_role("button", name=re.compile("^Accept"))
-        with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/words")):
+        with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/annotations")):
             accepting.and_(page.locator("[aria-pressed=false]")).first.click()
         expect(page.get_by_test_id("toast").last).to_contain_text("The Studio does not answer")
-        expect(panel.get_by_test_id("stated")).to_have_text(stated, use_inner_text=True)
+        expect(panel.get_by_test_id("annotations")).to_have_text(before, use_inner_text=True)
         shot(page, "offline")
         for name in ("Map", "Progress"):
             page.get_by_role("link", name=name).click()
@@ -252,7 +252,7 @@ def test_what_was_answered_outlives_a_power_cut(open_page, packages, tmp_path):
         shot(page, "offline-progress")
     assert len(kept) > 3
     with Collection.open(folder) as collection:
-        words = collection.annotations().G
+        G = collection.annotation_matrix().G
         assert collection.check() == []
-    last = {(word["row"], word["tag"]): word["value"] for word in kept}
-    assert {place: int(words[place]) for place in last} == last
+    last = {(one["row"], one["tag"]): one["value"] for one in kept}
+    assert {place: int(G[place]) for place in last} == last

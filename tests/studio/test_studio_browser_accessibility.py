@@ -1,4 +1,4 @@
-"""Manners: colours, help, accessibility, small screens, and what is said when something is wrong."""
+"""Accessibility: contrast and roles, small screens, colours, help, and messages when something is wrong."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 from browser import FIXTURES, LARGE, TABLET, open_item, options_of, selected, shot, stored, tag_line
-from lass.collection import Collection, Item
+from lass import Collection
+from lass.collection import Item
 from studio_server import studio
 
 chrome, served, open_page, page = FIXTURES
@@ -42,7 +43,7 @@ def show(page, view, served):
 
 
 def violations(page, theme):
-    """What axe finds that keeps people out, with where it is; in the dark only colours are different."""
+    """Serious findings of axe, with where they are; in the dark theme only colours differ."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
     rules = {"runOnly": ["color-contrast"]} if theme == "dark" else {}
@@ -72,7 +73,7 @@ def test_every_view_is_accessible(page, served):
         wrong |= in_both(page, view, violations)
     show(page, "items", served)
     page.get_by_role("button", name=re.compile("^Why ")).first.click()
-    page.get_by_role("button", name="In / Out").click()
+    page.get_by_role("button", name="Import / Export").click()
     wrong |= in_both(page, "menu", violations)
     page.keyboard.press("Escape")
     page.get_by_role("combobox", name="Add a tag", exact=True).fill("mail")
@@ -84,7 +85,7 @@ def test_every_view_is_accessible(page, served):
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     wrong |= in_both(page, "help", violations)
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="In / Out").click()
+    page.get_by_role("button", name="Import / Export").click()
     page.get_by_role("menuitem", name="Import items…").click()
     expect(page.get_by_test_id("import")).to_be_visible()
     wrong |= in_both(page, "import", violations)
@@ -128,10 +129,10 @@ def test_a_tablet_shows_the_item_as_a_sheet(open_page, served):
     name = panel.get_by_test_id("suggestions").locator("li").first.get_attribute("data-tag")
     with stored(page):
         panel.get_by_role("button", name=f"Accept {name}", exact=True).click()
-    assert served.said(item["id"])[name] == 1
+    assert served.annotations(item["id"])[name] == 1
     with stored(page):
         page.get_by_test_id("toasts").get_by_role("button", name="Undo").click()
-    assert name not in served.said(item["id"])
+    assert name not in served.annotations(item["id"])
     page.get_by_role("button", name="Close the item").click()
     expect(panel).not_to_be_in_viewport()
     expect(options_of(page).first).to_be_visible()
@@ -162,8 +163,8 @@ def test_help_names_every_key(page):
     expect(help).to_be_hidden()
 
 
-def test_a_collection_without_tags_says_what_to_do(open_page, tmp_path):
-    folder = tmp_path / "silent"
+def test_a_collection_without_tags_shows_what_to_do(open_page, tmp_path):
+    folder = tmp_path / "untagged"
     texts = [f"number {place} is about mail and letters and parcels {place % 3}" for place in range(30)]
     items = [Item(id=f"i{place}", title=f"Item {place}", text=text) for place, text in enumerate(texts)]
     with Collection.create(folder, items, [], []):
@@ -171,16 +172,16 @@ def test_a_collection_without_tags_says_what_to_do(open_page, tmp_path):
     with studio(folder) as running:
         page = open_page(running)
         expect(page.get_by_test_id("model-state")).to_have_attribute("data-phase", "unfitted")
-        notice = page.get_by_text("Nothing is learnt of this collection yet")
+        notice = page.get_by_text("There is no model of this collection yet")
         expect(notice).to_be_visible()
         shot(page, "unfitted")
         for row, name in ((2, "about::mail"), (3, "about::games")):
             panel = open_item(page, row)
             page.keyboard.press("t")
             page.keyboard.type(name)
-            with stored(page, "/api/words"):
+            with stored(page, "/api/annotations"):
                 page.keyboard.press("Enter")
-            expect(panel.get_by_test_id("stated").locator(f"[data-tag='{name}']")).to_be_visible()
+            expect(panel.get_by_test_id("annotations").locator(f"[data-tag='{name}']")).to_be_visible()
         with Collection.open(folder) as collection:
             assert dict(collection.annotations_of("i2")) == {"about::mail": 1}
             assert dict(collection.annotations_of("i3")) == {"about::games": 1}
@@ -189,17 +190,17 @@ def test_a_collection_without_tags_says_what_to_do(open_page, tmp_path):
         page.close()
 
 
-def test_a_wrong_token_is_refused_in_words(open_page, served):
+def test_a_wrong_token_is_refused_with_a_reason(open_page, served):
     page = open_page(served.studio, rows=True)
-    page.watch.forgiving = True
+    page.monitor.ignore_errors = True
     page.context.clear_cookies()
     page.reload()
     expect(page.locator("body")).to_contain_text("address with the token")
 
 
-def test_what_cannot_be_had_is_told(open_page, served):
+def test_errors_of_the_server_are_shown(open_page, served):
     page = open_page(served.studio)
-    page.watch.forgiving = True
+    page.monitor.ignore_errors = True
     page.route("**/api/list*", lambda route: route.fulfill(status=500, json={"error": "The disk is full."}))
     page.get_by_role("combobox", name="Filter").select_option("Untagged")
     expect(page.get_by_role("alert")).to_contain_text("The disk is full.")
