@@ -8,39 +8,10 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from lass.cli import HOME, group
+from command_line import ITEMS, TAGS, run
 from lass import Collection
-
-ITEMS = """package,summary,size
-mutt,reads mail and sends mail,1
-pine,reads mail and news,2
-slrn,reads news,3
-tin,reads news and mail,
-nethack,a dungeon game,5
-angband,another dungeon game,6
-xchess,a board game of chess,7
-gnugo,a board game of go,8
-"""
-TAGS = """item,tag,value
-mutt,use::mail,1
-slrn,use::news,1
-nethack,game::dungeon,1
-xchess,game::board,1
-mutt,game::board,-1
-"""
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(group, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output + result.stderr
-    assert "Traceback" not in result.output + result.stderr
-    if code == 2:
-        assert result.stderr.startswith("lass: ")
-        assert result.stderr.count("\n") == 1
-        assert result.stdout == ""
-    return result
+from lass.cli import COMMANDS
 
 
 @pytest.fixture
@@ -92,7 +63,7 @@ def rows_of(path):
     return list(csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix == ".tsv" else ","))
 
 
-def test_every_form_of_suggestions_says_the_same(folder, files):
+def test_every_format_of_suggestions_holds_the_same(folder, files):
     plain = run("suggest", folder, "--min-score", 0.05).stdout
     read = list(csv.DictReader(plain.splitlines()))
     data = json.loads(run("suggest", folder, "--min-score", 0.05, "--json").stdout)
@@ -106,7 +77,7 @@ def test_every_form_of_suggestions_says_the_same(folder, files):
         if ending in ("jsonl", "json"):
             assert found == data
         if ending == "parquet":
-            pairs = [{part["witness"]: part["part"] for part in row["because"]} for row in found]
+            pairs = [{part["predictor"]: part["part"] for part in row["because"]} for row in found]
             assert pairs == [row["because"] for row in data]
             assert [row["neighbours"] for row in found] == [row["neighbours"] for row in data]
     assert not [path for path in files.iterdir() if path.name.startswith(".")]
@@ -122,18 +93,18 @@ def test_filters_and_doubts(folder):
     assert [row["tag"] for row in only] == ["use::mail"]
     doubts = json.loads(run("suggest", folder, "--doubts", "--json").stdout)
     assert {row["item"] for row in doubts} <= tagged
-    assert all(row["score"] < row["usual"] for row in doubts)
-    assert run("suggest", folder, "--doubts").stdout.startswith("item,tag,score,usual,rank\n")
+    assert all(row["score"] < row["mean_score"] for row in doubts)
+    assert run("suggest", folder, "--doubts").stdout.startswith("item,tag,score,mean_score,rank\n")
 
 
-def test_fit_says_how_good_it_is(folder):
+def test_fit_prints_its_certificate(folder):
     data = json.loads(run("fit", folder, "--json").stdout)
     assert data["converged"] is True
     assert 0 <= data["relative_gap"] <= 1e-3
     assert data["lam"] == 0.1
-    assert (data["items"], data["tags"], data["remade"]) == (8, 4, {})
+    assert (data["items"], data["tags"], data["recomputed"]) == (8, 4, {})
     text = run("fit", folder, "--verbose").stdout
-    assert "proven to be within" in text
+    assert "certified optimal to within" in text
     assert "4 of 8 items have tags" in text
     assert run("fit", folder, "--quiet").output == ""
     with Collection.open(folder) as collection:
@@ -142,10 +113,10 @@ def test_fit_says_how_good_it_is(folder):
 
 
 def test_tag_undo_log(folder):
-    said = json.loads(
+    done = json.loads(
         run("tag", folder, "tin", "+use::mail", "-game::board", "--json", "--who", "ann").stdout
     )
-    assert said["words"] == {"use::mail": 1, "game::board": -1}
+    assert done["annotations"] == {"use::mail": 1, "game::board": -1}
     # letters of options within a tag are its own
     run("tag", folder, "tin", "-quiet::verbose", "--new")
     with Collection.open(folder) as collection:
@@ -157,12 +128,12 @@ def test_tag_undo_log(folder):
     assert log[1]["undone"]
     assert log[-1]["who"] == "ann"
     assert "(undone)" in run("log", folder).stdout
-    assert "use::mail: nothing is said" in run("undo", folder, "--redo").stdout
+    assert "use::mail: no annotation" in run("undo", folder, "--redo").stdout
     stale = run("suggest", folder)
     assert "note: assignments out of date" in stale.stderr
 
 
-def test_log_and_undo_tell_of_tags_too(folder):
+def test_log_and_undo_of_tags(folder):
     with Collection.open(folder) as collection:
         collection.rename_tag("use::mail", "use::letters", who="ann")
         collection.merge_tags("use::letters", "use::news", who="bob")
@@ -172,7 +143,7 @@ def test_log_and_undo_tell_of_tags_too(folder):
     assert "ann         tag use::mail renamed to use::letters" in lines[3]
     assert run("undo", folder).stdout.splitlines()[0] == "tag use::letters is back"
     done = json.loads(run("undo", folder, "--json").stdout)
-    assert (done["tags"], done["words"]) == (["tag use::letters renamed to use::mail"], [])
+    assert (done["tags"], done["annotations"]) == (["tag use::letters renamed to use::mail"], [])
     assert "(undone)" in run("log", folder).stdout
     assert run("log", folder, "--item", "mutt").stdout.count("tag ") == 0
 
@@ -214,7 +185,7 @@ def test_add_items_and_tags(folder, files):
         run("add", folder, "--items", files / "more.csv", "--tags", files / "new.csv", "--json").stdout
     )
     assert data == {
-        "collection": str(folder), "items": 9, "added": 1, "words": 2, "new_tags": 1, "skipped": 0,
+        "collection": str(folder), "items": 9, "added": 1, "annotations": 2, "new_tags": 1, "skipped": 0,
     }  # fmt: skip
     run("fit", folder)
     with Collection.open(folder) as collection:
@@ -226,7 +197,7 @@ def test_add_items_and_tags(folder, files):
     assert "not compared by edges" in run("add", folder, "--edges", files / "more.csv", code=2).stderr
 
 
-def test_given_vectors_and_ties_grow_with_the_items(files):
+def test_given_vectors_and_edges_grow_with_the_items(files):
     ids = [line.split(",")[0] for line in ITEMS.splitlines()[1:]]
     np.savez(files / "v.npz", vectors=np.eye(8, 3) + 1, ids=np.array(ids[::-1]))
     where = files / "by-vectors"
@@ -244,7 +215,7 @@ def test_given_vectors_and_ties_grow_with_the_items(files):
         assert collection.features.shape == (9, 3)
 
     (files / "e.csv").write_text("a,b,weight\nmutt,pine,1\npine,tin,2\nxchess,gnugo,1\n")
-    where = files / "by-ties"
+    where = files / "by-edges"
     run("init", where, *common, "--edges", files / "e.csv")
     run("fit", where, "--lam", 1)
     (files / "e2.csv").write_text("a,b\nelm,mutt\n")
@@ -299,21 +270,21 @@ def test_a_folder_of_texts_and_one_of_pictures(files):
         assert late[0]["tag"] == "a"
 
 
-def test_compressed_tables_are_read_and_damaged_ones_told(files):
+def test_compressed_tables_are_read_and_damaged_ones_refused(files):
     packed = gzip.compress(ITEMS.encode())
     (files / "items.csv.gz").write_bytes(packed)
     arguments = ("--items", files / "items.csv.gz", "--text", "summary", "--tags", files / "tags.csv")
     run("init", files / "whole", *arguments)
     run("init", files / "plain", "--items", files / "items.csv", *arguments[2:])
     with Collection.open(files / "whole") as one, Collection.open(files / "plain") as two:
-        assert one.get_items() == two.items()
+        assert one.items == two.items
     for damage in (packed[:-20], packed[:40] + b"no" + packed[42:], ITEMS.encode(), b"\x1f\x8b"):
         (files / "items.csv.gz").write_bytes(damage)
         assert "items.csv.gz" in run("init", files / "n", *arguments, code=2).stderr
         assert not (files / "n").exists()
 
 
-def test_bad_rows_are_counted_when_they_may_be_left_out(files):
+def test_bad_rows_are_counted_when_left_out(files):
     with (files / "tags.csv").open("a") as file:
         file.write("nobody,use::mail,1\npine,use::mail,0.5\npine\n")
     common = ("--items", files / "items.csv", "--text", "summary", "--tags", files / "tags.csv")
@@ -321,7 +292,7 @@ def test_bad_rows_are_counted_when_they_may_be_left_out(files):
     assert "tags.csv, line 7: item 'nobody' is not in the collection" in refused.stderr
     assert not (files / "p").exists()
     data = json.loads(run("init", files / "p", *common, "--skip-bad", "--json").stdout)
-    assert (data["items"], data["words"], data["skipped"]) == (8, 5, 3)
+    assert (data["items"], data["annotations"], data["skipped"]) == (8, 5, 3)
     assert len(data["problems"]) == 3
 
 
@@ -345,21 +316,21 @@ MISTAKES = {
     ("fit", "{c}", "--lam", "0.3", "--engine", "ray", "--address", "127.0.0.1:1"): "cannot be reached",
     ("tag", "{c}", "mut", "+use::mail"): "no item 'mut'",
     ("tag", "{c}", "mutt", "+use::mial"): "New tags are made with",
-    ("tag", "{c}", "mutt", "use::mail"): "a word is +TAG or -TAG; found 'use::mail'",
+    ("tag", "{c}", "mutt", "use::mail"): "tags are given as +TAG or -TAG; found 'use::mail'",
     ("tag", "{c}", "mutt", "+a", "-a", "--new"): "contradict each other",
-    ("tag", "{c}", "mutt"): "nothing is said of item 'mutt'",
-    ("tag", "{c}"): "name an item and what to say of it",
-    ("tag",): "name an item and what to say of it",
+    ("tag", "{c}", "mutt"): "there is no tag for item 'mutt'",
+    ("tag", "{c}"): "name an item and its tags",
+    ("tag",): "name an item and its tags",
     ("init",): "Missing argument 'FOLDER'",
     ("tag", "nowhere", "mutt", "+a"): "nowhere is not the folder",
     ("log", "{c}", "--item", "mut"): "no item 'mut'",
-    ("init", "{c}", "--items", "{f}/items.csv"): "must be a place where nothing is yet",
+    ("init", "{c}", "--items", "{f}/items.csv"): "needs a new or empty folder",
     ("init", "{f}/n"): "--items is missing",
     ("init", "{f}/n", "--items", "{f}/none.csv"): "none.csv: cannot be read (No such file",
     ("init", "{f}/n", "--items", "{f}/items.csv", "--id", "pakage"): "no column 'pakage'",
     ("init", "{f}/n", "--items", "{f}/items.csv", "--numeric", "size", "--edges", "x"): "compared in one way",
     ("init", "{f}/n", "--items", "{f}/sizes.csv"): "nothing to compare items by",
-    ("init", "{f}/n", "--items", "{f}/items.csv", "--metric", "smell"): "--metric must be one of",
+    ("init", "{f}/n", "--items", "{f}/items.csv", "--metric", "smell"): "metric (--metric) must be one of",
     ("demo", "{f}/n", "--data", "{f}"): "packages.parquet",
     ("studio", "{f}"): "holds other files and no collection",
     ("studio", "{f}/items.csv"): "items.csv",
@@ -374,7 +345,7 @@ def test_a_mistake_is_one_line_and_changes_nothing(arguments, folder, files):
     before = {
         path: path.read_bytes() for path in files.rglob("*") if path.is_file() and "sqlite" not in path.name
     }
-    result = run(*(word.format(c=folder, f=files) for word in arguments), code=2)
+    result = run(*(argument.format(c=folder, f=files) for argument in arguments), code=2)
     assert MISTAKES[arguments] in result.stderr
     after = {
         path: path.read_bytes() for path in files.rglob("*") if path.is_file() and "sqlite" not in path.name
@@ -383,7 +354,7 @@ def test_a_mistake_is_one_line_and_changes_nothing(arguments, folder, files):
     assert not changed
 
 
-@pytest.mark.parametrize("name", [name for name in HOME if name not in ("evaluate", "report")])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("evaluate", "report")])
 def test_help_ends_with_an_example(name):
     text = run(name, "--help").stdout
     examples = text.partition("For example:\n")[2].strip().splitlines()
@@ -419,7 +390,7 @@ def test_demo_makes_completes_and_shows(tmp_path):
     pq.write_table(pa.table(table), tmp_path / "packages.parquet")
     where = tmp_path / "debian"
     text = run("demo", where, "--data", tmp_path, "--no-studio").stdout
-    assert "proven to be within" in text
+    assert "certified optimal to within" in text
     assert f"lass tag {where} " in text
     with Collection.open(where) as collection:
         assert collection.annotations_of("mutt") == {"use::mail": 1}
@@ -440,4 +411,4 @@ def test_the_bundled_packages_are_read_as_they_are(tmp_path):
     )
     with Collection.open(where) as collection:
         assert len(collection) == json.loads(made.stdout)["items"] > 4000
-        assert collection.annotation_matrix().G.nnz == json.loads(made.stdout)["words"]
+        assert collection.annotation_matrix().G.nnz == json.loads(made.stdout)["annotations"]

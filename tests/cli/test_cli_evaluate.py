@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from lass.cli import group
 from lass import Collection
+from lass.cli import group
 from lass.collection import Settings
-from lass.tagging.evaluation import FILE, Evaluation, evaluate_collection
+from lass.tagging.evaluation import FILE, Evaluation
 
 LASS = Path(sys.executable).with_name("lass")
 
@@ -47,29 +47,29 @@ def folder(tmp_path_factory):
 def test_json_is_one_document_that_is_kept_in_the_folder(folder, tmp_path):
     done = lass("evaluate", folder, "--seeds", 2, "--top", 2, "--json", "--picture", tmp_path / "e.png")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["group"] == "source"
-    assert (told["seeds"], told["top"], told["items"]) == (2, 2, 60)
-    assert set(told["situations"]) == {"scattered", "items"}
-    methods = told["situations"]["items"]["methods"]
-    assert {"LASS", "popularity", "chance", "one-vs-rest logistic regression"} <= set(methods)
-    assert Evaluation.load(folder / FILE).as_dict() == told
+    found = json.loads(done.stdout)
+    assert found["group"] == "source"
+    assert (found["seeds"], found["top"], found["items"]) == (2, 2, 60)
+    assert set(found["situations"]) == {"scattered", "items"}
+    methods = found["situations"]["items"]["methods"]
+    assert {"LASS", "popularity", "random", "one-vs-rest logistic regression"} <= set(methods)
+    assert Evaluation.load(folder / FILE).as_dict() == found
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_same_seeds_give_the_same_figures_in_another_process(folder):
     done = lass("evaluate", folder, "--seeds", 1, "--situation", "items", "--json")
-    told = Evaluation.from_dict(json.loads(done.stdout)).situations["items"]
+    found = Evaluation.from_dict(json.loads(done.stdout)).situations["items"]
     with Collection.open(folder) as collection:
-        again = evaluate_collection(collection, seeds=1, situations=["items"]).situations["items"]
-    assert (told.methods, told.curve, told.chosen) == (again.methods, again.curve, again.chosen)
+        again = collection.evaluate(seeds=1, situations=["items"]).situations["items"]
+    assert (found.methods, found.curve, found.lam) == (again.methods, again.curve, again.lam)
 
 
 def test_the_table_names_every_method_and_the_groups(folder):
     done = lass("evaluate", folder, "--seeds", 1, "--situation", "items", "--group", "", "--verbose")
     assert done.returncode == 0, done.stderr
-    for word in ("LASS", "popularity", "chance", "harmonic", "F1@5", "one draw"):
-        assert word in done.stdout
+    for text in ("LASS", "popularity", "random", "harmonic", "F1@5", "one draw"):
+        assert text in done.stdout
     assert "together" not in done.stdout
     assert "seed 1 of 1: popularity" in done.stderr
 
@@ -81,13 +81,13 @@ def test_lam_is_kept_where_that_is_asked_for(folder):
     try:
         assert done.returncode == 0, done.stderr
         assert Settings.read(file).lam == Evaluation.load(folder / FILE).best_lam()
-        assert "next: lass fit" in done.stdout
+        assert "Next: lass fit" in done.stdout
     finally:
         file.write_bytes(before)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "found"),
     [
         (["--hide", "1"], "--hide must be a share between 0 and 1; found 1"),
         (["--hide", "nan"], "--hide must be a share"),
@@ -99,13 +99,13 @@ def test_lam_is_kept_where_that_is_asked_for(folder):
         (["--seeds", "0"], "0 is not in the range x>=1"),
     ],
 )
-def test_a_mistake_is_one_line_and_nothing_changes(folder, arguments, told, capsys):
+def test_a_mistake_is_one_line_and_nothing_changes(folder, arguments, found, capsys):
     before = {path: path.read_bytes() for path in folder.glob("*.*")}
     with pytest.raises(SystemExit) as ended:
         group.main(["evaluate", str(folder), *arguments], prog_name="lass")
     stderr = capsys.readouterr().err
     assert ended.value.code == 2
-    assert told in stderr
+    assert found in stderr
     assert stderr.count("\n") == 1
     assert {path: path.read_bytes() for path in folder.glob("*.*")} == before
 
@@ -131,10 +131,10 @@ def test_report_writes_one_page(folder, tmp_path):
     assert json.loads(done.stdout) == {"out": str(page), "bytes": page.stat().st_size}
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
-    for wrong, told in (
+    for wrong, found in (
         (tmp_path / "page.txt", "must end in .html"),
         (tmp_path / "no" / "p.html", "no folder"),
     ):
         done = lass("report", folder, "--out", wrong)
         assert done.returncode == 2
-        assert told in done.stderr
+        assert found in done.stderr

@@ -8,16 +8,16 @@ import random
 import pytest
 from click.testing import CliRunner
 
-from lass.cli import group
 from lass import Collection
-from lass.collection.importing import read
+from lass.cli import group
+from lass.collection.importing import read_tables
 from lass.collection.reading import BadInput
 
 ROWS = [
     {"id": f"item {n}", "text": text, "size": n * 1.5}
     for n, text in enumerate(["a mail reader", 'naïve, "quoted" text', "two\nlines", "日本語", "", "x" * 50])
 ]
-WORDS = [
+ANNOTATIONS = [
     {"item": f"item {n}", "tag": tag, "value": value}
     for n, tag, value in [(0, "mail", 1), (1, "text", 1), (1, "mail", -1), (3, "a/b", 1), (5, "mail", 1)]
 ]
@@ -85,18 +85,18 @@ def options(items, tags, skip):
 
 
 def attempt(items, tags, skip):
-    """What was read, or what was said instead."""
+    """What was read, or the error."""
     try:
-        return read(**options(items, tags, skip)), ""
+        return read_tables(**options(items, tags, skip)), ""
     except BadInput as error:
         return None, str(error)
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_damaged_files_are_read_or_told(kind, tmp_path):
+def test_damaged_files_are_read_or_refused(kind, tmp_path):
     rng = random.Random(kind)
     items, tags = tmp_path / f"items.{kind}", tmp_path / f"tags.{kind}"
-    good_items, good_tags = packed(ROWS, kind), packed(WORDS, kind)
+    good_items, good_tags = packed(ROWS, kind), packed(ANNOTATIONS, kind)
     read_well = 0
     for turn in range(1000):
         items.write_bytes(damaged(good_items, rng) if turn % 2 else good_items)
@@ -108,8 +108,8 @@ def test_damaged_files_are_read_or_told(kind, tmp_path):
             continue
         read_well += 1
         assert len(found.ids) == len(set(found.ids)) > 0
-        assert {word.item for word in found.words} <= set(found.ids)
-        assert all(word.value in (1, -1) and word.tag.strip() for word in found.words)
+        assert {row.item for row in found.annotations} <= set(found.ids)
+        assert all(row.value in (1, -1) and row.tag.strip() for row in found.annotations)
     assert 20 < read_well < 1000
 
 
@@ -121,7 +121,7 @@ def test_damaged_files_through_the_command(kind, tmp_path):
     made = refused = 0
     for turn in range(60):
         items.write_bytes(damaged(packed(ROWS, kind), rng) if turn % 2 else packed(ROWS, kind))
-        tags.write_bytes(packed(WORDS, kind) if turn % 2 else damaged(packed(WORDS, kind), rng))
+        tags.write_bytes(packed(ANNOTATIONS, kind) if turn % 2 else damaged(packed(ANNOTATIONS, kind), rng))
         where = tmp_path / f"made{turn}"
         arguments = ["init", str(where), "--items", str(items), "--text", "text", "--tags", str(tags)]
         result = CliRunner().invoke(group, arguments + ["--skip-bad"] * (turn % 3 == 0))
@@ -135,10 +135,10 @@ def test_damaged_files_through_the_command(kind, tmp_path):
         else:
             made += 1
             with Collection.open(where) as collection:
-                found = read(**options(items, tags, skip=turn % 3 == 0))
+                found = read_tables(**options(items, tags, skip=turn % 3 == 0))
                 assert collection.ids() == found.ids
                 assert collection.check() == []
-                assert collection.annotation_matrix().G.nnz == len(found.words)
+                assert collection.annotation_matrix().G.nnz == len(found.annotations)
         left = {path.name for path in tmp_path.iterdir() if not path.name.startswith("made")}
         assert left == {items.name, tags.name}
     assert made

@@ -24,9 +24,9 @@ def folder(tmp_path_factory):
     where = tmp_path_factory.mktemp("cli") / "numbers"
     rng = np.random.default_rng(0)
     items = [Item(f"item {n}", extra={"x": float(x)}) for n, x in enumerate(rng.normal(size=3000))]
-    words = [(f"item {n}", TAGS[n % 6], 1) for n in range(0, 3000, 7)]
+    known = [(f"item {n}", TAGS[n % 6], 1) for n in range(0, 3000, 7)]
     settings = Settings(features={"kind": "numeric", "columns": ["x"]}, metric="euclidean", lam=1.0)
-    with Collection.create(where, items, TAGS, words, settings=settings):
+    with Collection.create(where, items, TAGS, known, settings=settings):
         pass
     assert lass("fit", where).returncode == 0
     return where
@@ -38,7 +38,7 @@ def lass(*arguments, **options):
     )
 
 
-def test_exit_codes_and_where_things_are_said(folder, tmp_path):
+def test_exit_codes_and_streams(folder, tmp_path):
     good = lass("suggest", folder, "--item", "item 5", "--json")
     assert (good.returncode, good.stderr) == (0, "")
     assert json.loads(good.stdout)[0]["item"] == "item 5"
@@ -53,7 +53,7 @@ def test_exit_codes_and_where_things_are_said(folder, tmp_path):
 
 
 def test_a_closed_pipe_ends_quietly(folder):
-    line = " ".join(f"'{word}'" for word in [*MAIN, "suggest", str(folder)])
+    line = " ".join(f"'{part}'" for part in [*MAIN, "suggest", str(folder)])
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {line} | head -n 2"], capture_output=True, text=True, timeout=60
     )
@@ -67,10 +67,10 @@ def test_an_interrupt_ends_with_130_and_changes_nothing(tmp_path):
     rng = np.random.default_rng(0)
     where = tmp_path / "large"
     items = [Item(str(n)) for n in range(4000)]
-    words = [(str(n), f"tag{n % 200}", 1) for n in range(2000)]
+    known = [(str(n), f"tag{n % 200}", 1) for n in range(2000)]
     vectors = rng.normal(size=(4000, 30))
     settings = Settings(features={"kind": "vectors"})
-    with Collection.create(where, items, annotations=words, settings=settings, features=vectors):
+    with Collection.create(where, items, annotations=known, settings=settings, features=vectors):
         pass
     command = [*MAIN, "fit", str(where), "--lam", "30", "--verbose"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -106,11 +106,11 @@ def test_acknowledged_tags_survive_death_at_any_moment(folder):
         decoder = json.JSONDecoder()
         while out.strip():
             try:
-                said, end = decoder.raw_decode(out.lstrip())
+                done, end = decoder.raw_decode(out.lstrip())
             except json.JSONDecodeError:
-                break  # died while it spoke
+                break  # killed while it wrote
             out = out.lstrip()[end:]
-            acknowledged.append((said["item"], TAGS[turn]))
+            acknowledged.append((done["item"], TAGS[turn]))
     assert len(acknowledged) > 6
     with Collection.open(folder) as collection:
         assert collection.check() == []
@@ -151,7 +151,7 @@ def test_completion_of_the_shell_knows_the_commands():
 
 
 def test_an_unexpected_error_is_one_line_too(folder):
-    """A bug, here a part that is missing, is told without its traceback unless that is asked for."""
+    """A bug, here a part that is missing, is shown without its traceback unless that is asked for."""
     code = "import lass.cli.log; lass.cli.log.opened = None; lass.cli.main()"
     arguments = [sys.executable, "-c", code, "log", str(folder)]
     done = subprocess.run(arguments, capture_output=True, text=True)

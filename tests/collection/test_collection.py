@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from first_format import FIRST_SCHEMA
 from lass.collection import CollectionStore, Item, Settings
 from lass.collection import database as databases
 from lass.collection import settings as settings_files
@@ -17,8 +18,8 @@ SONGS = [Item("so what", "So What", "modal jazz", {"year": 1959}), Item("creep")
 
 @pytest.fixture
 def songs(tmp_path):
-    words = [("so what", "jazz", 1), ("creep", "jazz", -1)]
-    with CollectionStore.create(tmp_path / "songs", SONGS, ["rock", "jazz"], words) as collection:
+    known = [("so what", "jazz", 1), ("creep", "jazz", -1)]
+    with CollectionStore.create(tmp_path / "songs", SONGS, ["rock", "jazz"], known) as collection:
         yield collection
 
 
@@ -37,13 +38,13 @@ def test_what_is_put_in_comes_out(songs):
     assert songs.settings.created
 
 
-def test_tags_of_the_words_become_categories_where_none_are_given(tmp_path):
-    words = [("creep", "rock", 1), ("so what", "jazz", 1), ("so what", "rock", -1)]
-    with CollectionStore.create(tmp_path / "songs", SONGS, annotations=words) as songs:
+def test_tags_of_the_annotations_are_taken_where_none_are_given(tmp_path):
+    known = [("creep", "rock", 1), ("so what", "jazz", 1), ("so what", "rock", -1)]
+    with CollectionStore.create(tmp_path / "songs", SONGS, annotations=known) as songs:
         assert songs.names() == ["rock", "jazz"]
 
 
-def test_acknowledged_words_are_there_for_others(songs):
+def test_acknowledged_annotations_are_there_for_others(songs):
     numbers = songs.annotate("blue in green", {"jazz": 1, "rock": -1}, who="ann")
     with CollectionStore.open(songs.path) as other:
         assert other.annotations_of("blue in green") == {"rock": -1, "jazz": 1}
@@ -54,7 +55,7 @@ def test_acknowledged_words_are_there_for_others(songs):
         assert len(other.history(limit=3)) == 3
 
 
-def test_new_tags_need_a_word_for_it(songs):
+def test_new_tags_must_be_asked_for(songs):
     with pytest.raises(ValueError, match=r"no tag 'Jaz'; did you mean 'jazz'\? .*new=True"):
         songs.annotate("creep", {"Jaz": 1})
     assert songs.names() == ["rock", "jazz"]
@@ -114,7 +115,7 @@ def test_new_tags_need_a_word_for_it(songs):
         (lambda songs: songs.save_features(np.ones((3, 2)), names=np.array([None])), "numbers or text"),
     ],
 )
-def test_mistakes_are_told_and_change_nothing(songs, action, message):
+def test_mistakes_are_reported_and_change_nothing(songs, action, message):
     before = songs.history(), songs.names(), songs.ids(), songs.settings, songs.revision()
     with pytest.raises(ValueError, match=message):
         action(songs)
@@ -125,7 +126,7 @@ def test_mistakes_are_told_and_change_nothing(songs, action, message):
 
 
 @pytest.mark.parametrize(
-    ("items", "categories", "words", "message"),
+    ("items", "categories", "known", "message"),
     [
         ([], [], [], "at least one; found none"),
         ([Item("a"), Item("b"), Item("a")], [], [], "'a' comes twice, as item 0 and 2"),
@@ -135,9 +136,9 @@ def test_mistakes_are_told_and_change_nothing(songs, action, message):
         ([Item("a")], [], [("a", "y", 1), ("a", "y", -1)], "contradict"),
     ],
 )
-def test_a_collection_is_made_whole_or_not_at_all(tmp_path, items, categories, words, message):
+def test_a_collection_is_made_whole_or_not_at_all(tmp_path, items, categories, known, message):
     with pytest.raises(ValueError, match=message):
-        CollectionStore.create(tmp_path / "new", items, categories, words)
+        CollectionStore.create(tmp_path / "new", items, categories, known)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -211,12 +212,12 @@ def test_foreign_settings(songs, text, message):
 
 
 def test_older_formats_are_brought_up_to_date(tmp_path, monkeypatch):
-    """An artificial format 0: one table of words, and settings with another name for lam."""
+    """An artificial format 0: one table of annotations, and settings with another name for lam."""
     (tmp_path / "collection.toml").write_text("format = 0\n[model]\nlambda = 2.5\n")
     old = sqlite3.connect(tmp_path / "tags.sqlite")
     old.executescript(
-        f"PRAGMA application_id = {databases.APPLICATION}; CREATE TABLE said (id TEXT, tag TEXT, value REAL);"
-        "INSERT INTO said VALUES ('b', 'y', 1), ('a', 'x', -1), ('a', 'y', 1);"
+        f"PRAGMA application_id = {databases.APPLICATION}; CREATE TABLE old (id TEXT, tag TEXT, value REAL);"
+        "INSERT INTO old VALUES ('b', 'y', 1), ('a', 'x', -1), ('a', 'y', 1);"
     )
     old.close()
 
@@ -224,17 +225,17 @@ def test_older_formats_are_brought_up_to_date(tmp_path, monkeypatch):
         return {**tables, "model": {"lam": tables["model"]["lambda"]}}
 
     def rebuilt(connection):
-        for statement in databases.WORDS.split(";"):
+        for statement in FIRST_SCHEMA.split(";"):
             connection.execute(statement)
-        said = connection.execute("SELECT * FROM said ORDER BY id, tag").fetchall()
+        rows = connection.execute("SELECT * FROM old ORDER BY id, tag").fetchall()
         for table, names in (("items", ("a", "b")), ("categories", ("x", "y"))):
             blanks = ", '', '', '{}'" if table == "items" else ""
             connection.executemany(f"INSERT INTO {table} VALUES (?, ?{blanks})", enumerate(names))
-        for item, tag, value in said:
-            word = ("ab".index(item), "xy".index(tag), value)
-            connection.execute("INSERT INTO changes VALUES (NULL, 0, '', '', ?, ?, ?, NULL)", word)
-            connection.execute("INSERT INTO words VALUES (?, ?, ?)", word)
-        connection.execute("DROP TABLE said")
+        for item, tag, value in rows:
+            entry = ("ab".index(item), "xy".index(tag), value)
+            connection.execute("INSERT INTO changes VALUES (NULL, 0, '', '', ?, ?, ?, NULL)", entry)
+            connection.execute("INSERT INTO words VALUES (?, ?, ?)", entry)
+        connection.execute("DROP TABLE old")
 
     with pytest.raises(ValueError, match=r"collection\.toml has format 0, which can no longer be read"):
         CollectionStore.open(tmp_path)
@@ -254,25 +255,27 @@ def test_a_failed_migration_changes_nothing(songs, monkeypatch):
     path = songs.path / "tags.sqlite"
     songs.close()
     with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 1")
+        connection.execute("PRAGMA user_version = 2")
     connection.close()
-    monkeypatch.setitem(databases.MIGRATIONS, 1, lambda connection: connection.execute("DROP TABLE words"))
-    with pytest.raises(ValueError, match=r"missing: words"):
+    monkeypatch.setitem(
+        databases.MIGRATIONS, 2, lambda connection: connection.execute("DROP TABLE annotations")
+    )
+    with pytest.raises(ValueError, match=r"missing: annotations"):
         CollectionStore.open(songs.path)
     with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT count(*) FROM words").fetchone() == (2,)
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM annotations").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     connection.close()
 
 
-def test_what_is_stale_is_told_in_words(songs):
+def test_what_is_stale_comes_with_a_reason(songs):
     assert songs.stale() == {name: f"no {name} yet" for name in ("features", "graph", "assignments")}
     W = sp.csr_array(np.eye(3)[[1, 0, 2]])
-    songs.save_features(np.eye(3, dtype=np.float32), words=np.array(["a", "b"]))
+    songs.save_features(np.eye(3, dtype=np.float32), terms=np.array(["a", "b"]))
     songs.save_graph(W, directed=W, spread=0.5)
-    words = songs.annotation_matrix()
-    songs.annotate("creep", {"rock": 1})  # said while the assignments were being made
-    songs.save_assignments(np.full((3, 2), 0.5), words.number, lam=3.0)
+    known = songs.annotation_matrix()
+    songs.annotate("creep", {"rock": 1})  # while the assignments were being made
+    songs.save_assignments(np.full((3, 2), 0.5), known.number, lam=3.0)
     assert songs.stale() == {"assignments": "made after change 2, now 3"}
     songs.save_assignments(np.full((3, 2), 0.5), songs.annotation_matrix().number)
     assert songs.stale() == {}
@@ -295,7 +298,7 @@ def test_what_is_stale_is_told_in_words(songs):
     songs.add_items([Item("new")])
     stale = songs.stale()
     assert stale["features"] == "made for 3 items, now 4"
-    assert "made for 2 categories, now 3; made after change 3, now 5" in stale["assignments"]
+    assert "made for 2 tags, now 3; made after change 3, now 5" in stale["assignments"]
     songs.change_settings(metric="precomputed")
     songs.save_graph(sp.csr_array((4, 4)))
     songs.save_assignments(np.full((4, 3), 1 / 3), songs.annotation_matrix().number)
@@ -375,7 +378,7 @@ def test_damaged_files_give_value_errors_at_most(songs, name):
     songs.merge_tags("new", "jazz")
     songs.close()
     path, rng = songs.path / name, np.random.default_rng(0)
-    whole, told = path.read_bytes(), 0
+    whole, refused = path.read_bytes(), 0
     for attempt in range(80):
         damaged = bytearray(whole)
         if attempt % 4 == 0:
@@ -403,25 +406,25 @@ def test_damaged_files_give_value_errors_at_most(songs, name):
                 collection.add_tag("bop")
                 collection.undo()
         except ValueError as error:
-            told += path.name in str(error)
+            refused += path.name in str(error)
         for rest in songs.path.glob("tags.sqlite-*"):
             rest.unlink()
-    assert told > 20
+    assert refused > 20
 
 
 def test_foreign_databases(songs, tmp_path):
     songs.close()
     path = songs.path / "tags.sqlite"
     with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TRIGGER sly AFTER INSERT ON words BEGIN DELETE FROM changes; END")
+        connection.execute("CREATE TRIGGER sly AFTER INSERT ON annotations BEGIN DELETE FROM changes; END")
     connection.close()
     with pytest.raises(ValueError, match=r"tags\.sqlite .*sly"):
         CollectionStore.open(songs.path)
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TRIGGER sly")
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 4")
     connection.close()
-    with pytest.raises(ValueError, match=r"tags\.sqlite has format 3, made by a newer version"):
+    with pytest.raises(ValueError, match=r"tags\.sqlite has format 4, made by a newer version"):
         CollectionStore.open(songs.path)
     path.unlink()
     with pytest.raises(ValueError, match=r"it has no tags\.sqlite"):
@@ -431,7 +434,7 @@ def test_foreign_databases(songs, tmp_path):
     connection.close()
     with pytest.raises(ValueError, match=r"tags\.sqlite .*another program"):
         CollectionStore.open(songs.path)
-    path.write_bytes(b"no database at all, just a few words" * 100)
+    path.write_bytes(b"no database at all, just a few bytes" * 100)
     with pytest.raises(ValueError, match=r"tags\.sqlite is not the database"):
         CollectionStore.open(songs.path)
     with pytest.raises(ValueError, match="not the folder of a collection"):

@@ -1,4 +1,4 @@
-"""The log of a collection against a plain model, and one reader or writer beside another."""
+"""The log of a collection against a plain model, and one reader or writer next to another."""
 
 import shutil
 import tempfile
@@ -15,16 +15,16 @@ IDS, TAGS, PEOPLE = ["a", "b"], ["x", "y"], ["ann", "bob"]
 
 
 class Model:
-    """What undo and redo should do, told with lists of what was done and what was taken back."""
+    """What undo and redo should do, with lists of what was done and what was taken back."""
 
     def __init__(self):
         self.time = 0
         self.actions = []
         self.undos = []
 
-    def say(self, words, who):
+    def annotate(self, values, who):
         self.time += 1
-        self.actions.append({"words": words, "who": who, "stands": True, "time": self.time})
+        self.actions.append({"values": values, "who": who, "stands": True, "time": self.time})
 
     def undo(self, who):
         self.time += 1
@@ -32,7 +32,7 @@ class Model:
             if action["stands"] and who in (None, action["who"]):
                 action["stands"] = False
                 self.undos.append({"of": action, "who": who or "", "open": True, "time": self.time})
-                return len(action["words"])
+                return len(action["values"])
         return 0
 
     def redo(self, who):
@@ -41,15 +41,15 @@ class Model:
         for undo in reversed(self.undos):
             if undo["open"] and who in (None, undo["who"]) and undo["time"] > new:
                 undo["open"], undo["of"]["stands"] = False, True
-                return len(undo["of"]["words"])
+                return len(undo["of"]["values"])
         return 0
 
     def state(self):
         result = {}
         for action in self.actions:
             if action["stands"]:
-                result |= action["words"]
-        return {word: value for word, value in result.items() if value}
+                result |= action["values"]
+        return {pair: value for pair, value in result.items() if value}
 
 
 batches = st.dictionaries(
@@ -60,13 +60,13 @@ batches = st.dictionaries(
 )
 somebody = st.sampled_from(PEOPLE)
 steps = st.one_of(
-    st.tuples(st.just("say"), batches, somebody),
+    st.tuples(st.just("annotate"), batches, somebody),
     st.tuples(st.just("undo"), st.none() | somebody),
     st.tuples(st.just("redo"), st.none() | somebody),
 )
 
 
-def said(collection):
+def annotations(collection):
     return {(item, tag): value for item in IDS for tag, value in collection.annotations_of(item).items()}
 
 
@@ -79,7 +79,7 @@ def empty(tmp_path_factory):
 
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.lists(steps, min_size=1, max_size=12))
-def test_any_sequence_of_words_undo_and_redo(empty, sequence):
+def test_any_sequence_of_annotations_undo_and_redo(empty, sequence):
     with (
         tempfile.TemporaryDirectory() as folder,
         CollectionStore(shutil.copytree(empty, f"{folder}/c")) as collection,
@@ -87,15 +87,15 @@ def test_any_sequence_of_words_undo_and_redo(empty, sequence):
         collection._database._connection.execute("PRAGMA synchronous = OFF")  # here the disk proves nothing
         model, before = Model(), []
         for what, *arguments in sequence:
-            if what == "say":
-                words, who = arguments
-                model.say(words, who)
-                expected = len(words)
-                numbers = collection.annotate_all([(*word, value) for word, value in words.items()], who=who)
+            if what == "annotate":
+                values, who = arguments
+                model.annotate(values, who)
+                expected = len(values)
+                numbers = collection.annotate_all([(*pair, value) for pair, value in values.items()], who=who)
             else:
                 expected = getattr(model, what)(*arguments)
                 numbers = getattr(collection, what)(*arguments)
-            assert said(collection) == model.state()
+            assert annotations(collection) == model.state()
             log = collection.history(limit=10_000)
             after = [(c.number, c.batch, c.who, c.item, c.tag, c.value, c.undoes) for c in reversed(log)]
             assert after[: len(before)] == before  # nothing that was written changes
@@ -116,7 +116,7 @@ def letters(tmp_path):
         yield collection
 
 
-def test_undo_of_one_person_leaves_what_others_said_later(letters):
+def test_undo_of_one_person_leaves_later_annotations_of_others(letters):
     letters.annotate("a", {"x": 1}, who="ann")
     letters.annotate("a", {"x": -1}, who="bob")
     letters.undo("ann")
@@ -137,7 +137,7 @@ def test_withdrawn_and_brought_back(letters):
     assert letters.undo() == []
 
 
-def test_words_are_on_the_disk_before_they_are_acknowledged(letters):
+def test_annotations_are_on_the_disk_before_they_are_acknowledged(letters):
     """Killing a process cannot tell, for the system keeps its writes; a loss of power could."""
     with CollectionStore.open(letters.path) as reopened:
         for collection in (letters, reopened):
@@ -150,7 +150,7 @@ def test_words_are_on_the_disk_before_they_are_acknowledged(letters):
 
 
 def test_readers_do_not_wait_and_writers_do(letters, monkeypatch):
-    monkeypatch.setattr(databases, "PATIENCE", 0.05)
+    monkeypatch.setattr(databases, "TIMEOUT", 0.05)
     with CollectionStore.open(letters.path) as other:
         with letters._database.writing() as connection:
             connection.execute("INSERT INTO categories VALUES (2, 'z')")
@@ -183,11 +183,11 @@ def test_threads_share_one_collection(letters):
     assert letters.check() == []
 
 
-def test_damage_to_the_words_is_found(letters):
+def test_damage_to_the_annotations_is_found(letters):
     letters.annotate("a", {"x": 1})
     with letters._database.writing() as connection:
-        connection.execute("UPDATE words SET value = -1")
+        connection.execute("UPDATE annotations SET value = -1")
     assert len(letters.check()) == 2
     with letters._database.writing() as connection:
-        connection.execute("UPDATE words SET value = 1")
+        connection.execute("UPDATE annotations SET value = 1")
     assert letters.check() == []

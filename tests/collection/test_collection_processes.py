@@ -15,7 +15,7 @@ from lass.collection import CollectionStore, Item
 
 IDS = [f"item {n}" for n in range(8)]
 
-#: says words for ever, now and then undoes; prints what it knows to be on the disk
+#: annotates for ever, now and then undoes; prints what it knows to be on the disk
 WRITER = """
 import random, sys
 from lass.collection import CollectionStore
@@ -32,7 +32,7 @@ while rounds:
         continue
     item, value = random.choice(collection.ids()), random.choice((1, -1))
     done = collection.annotate(item, {"first": value, "second": value}, who=who)
-    print("said", *done, item.split()[1], value, flush=True)
+    print("annotated", *done, item.split()[1], value, flush=True)
 """
 
 
@@ -58,22 +58,22 @@ def ready(process):
 
 
 def acknowledged(printed, who, changes):
-    """How many changes were acknowledged; each must be in the log as it was told."""
+    """How many changes were acknowledged; each must be in the log as it was printed."""
     count = 0
     for line in printed.splitlines(keepends=True):
         if not line.endswith("\n"):  # cut off by the kill: nobody could have read it
             continue
         what, *numbers = line.split()
-        told = [int(number) for number in numbers]
-        if what == "said":
-            *told, item, value = told
-            for number in told:
+        changed = [int(number) for number in numbers]
+        if what == "annotated":
+            *changed, item, value = changed
+            for number in changed:
                 change = changes[number]
                 assert (change.item, change.value, change.undoes) == (IDS[item], value, None)
-        for number in told:
+        for number in changed:
             assert changes[number].who == who
-            assert what == "said" or changes[number].undoes is not None
-        count += len(told)
+            assert what == "annotated" or changes[number].undoes is not None
+        count += len(changed)
     return count
 
 

@@ -1,4 +1,4 @@
-"""Tags made, renamed, merged and taken back, against a plain model; files of the format before."""
+"""Tags made, renamed, merged and taken back, against a plain model; files of former formats."""
 
 import shutil
 import sqlite3
@@ -9,59 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from first_format import FIRST_FORMAT
 from lass.collection import CollectionStore, Item
 from lass.collection import database as databases
 
 IDS, TAGS, PEOPLE = ["a", "b"], ["x", "y"], ["ann", "bob"]
 POOL = [*TAGS, "z", "w"]
 
-#: as files of format 1 were made, in the words of then
-FIRST_FORMAT = """
-CREATE TABLE items (
-    row INTEGER PRIMARY KEY CHECK (row >= 0),
-    id TEXT NOT NULL UNIQUE,
-    title TEXT NOT NULL,
-    text TEXT NOT NULL,
-    extra TEXT NOT NULL
-) STRICT;
-CREATE TABLE categories (
-    "column" INTEGER PRIMARY KEY CHECK ("column" >= 0),
-    name TEXT NOT NULL UNIQUE
-) STRICT;
-CREATE TABLE changes (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    batch INTEGER NOT NULL,
-    at TEXT NOT NULL,
-    who TEXT NOT NULL,
-    item INTEGER NOT NULL REFERENCES items,
-    category INTEGER NOT NULL REFERENCES categories,
-    value REAL NOT NULL CHECK (value IN (-1, 0, 1)),
-    undoes INTEGER REFERENCES changes
-) STRICT;
-CREATE INDEX changes_of_word ON changes (item, category);
-CREATE INDEX changes_of_batch ON changes (batch);
-CREATE INDEX changes_undone ON changes (undoes) WHERE undoes IS NOT NULL;
-CREATE TABLE words (
-    item INTEGER NOT NULL REFERENCES items,
-    category INTEGER NOT NULL REFERENCES categories,
-    value REAL NOT NULL CHECK (value IN (-1, 1)),
-    PRIMARY KEY (item, category)
-) STRICT, WITHOUT ROWID;
-INSERT INTO items VALUES (0, 'a', '', '', '{}'), (1, 'b', '', '', '{}');
-INSERT INTO categories VALUES (0, 'x'), (1, 'y');
-INSERT INTO changes VALUES
-    (1, 0, '2024-01-01T00:00:00.000+00:00', '', 0, 0, 1, NULL),
-    (2, 1, '2024-01-02T00:00:00.000+00:00', 'ann', 1, 1, -1, NULL),
-    (3, 2, '2024-01-03T00:00:00.000+00:00', 'ann', 1, 1, 0, 2),
-    (4, 3, '2024-01-04T00:00:00.000+00:00', 'bob', 1, 0, 1, NULL);
-INSERT INTO words VALUES (0, 0, 1), (1, 0, 1);
-PRAGMA application_id = 0x4C415353;
-PRAGMA user_version = 1;
-"""
-
 
 class Model:
-    """What is said and what tags are called, told with a list of actions that stand or do not."""
+    """Annotations and names of tags, from a list of actions that stand or do not."""
 
     def __init__(self):
         self.names = [(name, True) for name in TAGS]
@@ -74,14 +31,14 @@ class Model:
         result = {}
         for action in self.actions:
             if action["stands"]:
-                result |= action["words"]
-        return {word: value for word, value in result.items() if value}
+                result |= action["values"]
+        return {pair: value for pair, value in result.items() if value}
 
-    def do(self, who, words, names):
+    def do(self, who, values, names):
         self.time += 1
         for column, named in names.items():
             self.names[column : column + 1] = [named]
-        self.actions.append({"words": words, "names": names, "who": who, "stands": True, "time": self.time})
+        self.actions.append({"values": values, "names": names, "who": who, "stands": True, "time": self.time})
 
     def made(self, name, names):
         """The column that a new tag gets, as it will be in ``names``."""
@@ -95,10 +52,10 @@ class Model:
             raise ValueError(name)
         return self.used()[name]
 
-    def say(self, words, new, who):
+    def annotate(self, values, new, who):
         names, placed = {}, {}
         known = self.used()
-        for (item, tag), value in words.items():
+        for (item, tag), value in values.items():
             if tag not in known:
                 known[tag] = self.made(tag, names) if new else self.column(tag)
             placed[item, known[tag]] = value
@@ -118,26 +75,26 @@ class Model:
         self.do(who, {}, {column: (name, True)})
 
     def merge_tags(self, tag, into, who):
-        source, target, words = self.column(tag), self.column(into), self.annotation_matrix()
+        source, target, stated = self.column(tag), self.column(into), self.annotations()
         if source == target:
             raise ValueError(tag)
-        moved = {(item, column): value for (item, column), value in words.items() if column == source}
+        moved = {(item, column): value for (item, column), value in stated.items() if column == source}
         changed = dict.fromkeys(moved, 0)
         changed |= {
-            (item, target): value for (item, _), value in moved.items() if (item, target) not in words
+            (item, target): value for (item, _), value in moved.items() if (item, target) not in stated
         }
         self.do(who, changed, {source: (tag, False)})
 
     def reverse(self, action, stands):
         before, action["stands"] = list(self.names), stands
-        words = self.annotation_matrix()
+        stated = self.annotations()
         for column, (own, _) in action["names"].items():
-            told = [a["names"][column] for a in self.actions if a["stands"] and column in a["names"]]
+            states = [a["names"][column] for a in self.actions if a["stands"] and column in a["names"]]
             first = (TAGS[column], True) if column < len(TAGS) else (own, False)
-            name, used = told[-1] if told else first
-            self.names[column] = name, used or any(k == column for _, k in words)
+            name, used = states[-1] if states else first
+            self.names[column] = name, used or any(k == column for _, k in stated)
         names = [name for name, used in self.names if used]
-        if len(set(names)) < len(names) or any(not self.names[column][1] for _, column in words):
+        if len(set(names)) < len(names) or any(not self.names[column][1] for _, column in stated):
             action["stands"], self.names = not stands, before
             raise ValueError("in the way")
 
@@ -160,11 +117,11 @@ class Model:
 
 
 somebody, tag = st.sampled_from(PEOPLE), st.sampled_from(POOL)
-words = st.dictionaries(
+values = st.dictionaries(
     st.tuples(st.sampled_from(IDS), tag), st.sampled_from((1, -1, 0)), min_size=1, max_size=3
 )
 doing = [
-    st.tuples(st.just("say"), words, st.booleans(), somebody),
+    st.tuples(st.just("annotate"), values, st.booleans(), somebody),
     st.tuples(st.just("add_tag"), tag, somebody),
     st.tuples(st.just("rename_tag"), tag, tag, somebody),
     st.tuples(st.just("merge_tags"), tag, tag, somebody),
@@ -186,9 +143,9 @@ def letters(tmp_path):
 
 
 def perform(collection, what, *arguments):
-    if what == "say":
-        said, new, who = arguments
-        return collection.annotate_all([(*word, value) for word, value in said.items()], new=new, who=who)
+    if what == "annotate":
+        given, new, who = arguments
+        return collection.annotate_all([(*pair, value) for pair, value in given.items()], new=new, who=who)
     if what in ("undo", "redo"):
         return getattr(collection, what)(*arguments)
     *arguments, who = arguments
@@ -196,13 +153,13 @@ def perform(collection, what, *arguments):
 
 
 def state(collection):
-    """Names of tags in use and words, by column."""
+    """Names of tags in use and annotations, by column."""
     G, ids, names, _, retired = collection.annotation_matrix()
     used = {column: name for column, name in enumerate(names) if column not in retired}
     assert len(set(names)) == len(names)
-    said = {(ids[n], int(k)): G[n, k] for n, k in zip(*G.nonzero(), strict=True)}
-    assert {column for _, column in said} <= used.keys()
-    return used, said
+    stated = {(ids[n], int(k)): G[n, k] for n, k in zip(*G.nonzero(), strict=True)}
+    assert {column for _, column in stated} <= used.keys()
+    return used, stated
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -228,13 +185,13 @@ def test_any_sequence_of_actions(empty, sequence):
                 assert other.revision() == before[0]
                 continue
             done = perform(collection, what, *arguments)
-            used, said = state(other)
+            used, stated = state(other)
             assert {name: column for column, name in used.items()} == model.used()
-            assert said == model.annotation_matrix()
+            assert stated == model.annotations()
             assert other.revision() >= before[0]
             since = other.changed_since(before[0])
             assert (since.rows != [] or since.tags) == (other.revision() > before[0])
-            assert {word[0] for word in said.items() ^ before[-1][1].items()} <= {
+            assert {change[0] for change in stated.items() ^ before[-1][1].items()} <= {
                 (IDS[row], column) for row in since.rows for column in range(len(model.names))
             }
             assert since.tags or used == before[-1][0]
@@ -244,9 +201,9 @@ def test_any_sequence_of_actions(empty, sequence):
             assert sorted(written) == list(range(1, other.revision() + 1))
         assert first.check() == []
         final = first.moments()
-        tagged = len({item for (item, _), value in model.annotation_matrix().items() if value > 0})
-        assert [(last.words, last.tagged) for last in final[-1:]] == (
-            [(len(model.annotation_matrix()), tagged)] if first.history() else []
+        tagged = len({item for (item, _), value in model.annotations().items() if value > 0})
+        assert [(last.annotations, last.tagged) for last in final[-1:]] == (
+            [(len(model.annotations()), tagged)] if first.history() else []
         )
 
 
@@ -277,7 +234,7 @@ def test_all_can_be_taken_back_and_brought_back_in_order(empty, sequence):
         assert collection.check() == []
 
 
-def test_words_move_to_the_other_tag_where_it_has_none(letters):
+def test_annotations_move_to_the_other_tag_where_it_has_none(letters):
     letters.annotate_all([("a", "x", 1), ("b", "x", -1), ("a", "y", -1)])
     numbers = letters.merge_tags("x", "y", who="ann")
     assert letters.annotations_of("a") == {"y": -1}
@@ -312,7 +269,7 @@ def test_a_retired_tag_gives_up_its_name_and_comes_back(letters):
     assert letters.annotations_of("a") == {}
 
 
-def test_a_tag_made_for_a_word_goes_with_it_unless_others_use_it(letters):
+def test_a_tag_made_for_an_annotation_goes_with_it_unless_others_use_it(letters):
     letters.annotate("a", {"new": 1}, who="ann", new=True)
     assert letters.undo("ann") == [3, 4]
     assert letters.retired() == {2}
@@ -324,7 +281,7 @@ def test_a_tag_made_for_a_word_goes_with_it_unless_others_use_it(letters):
     assert letters.check() == []
 
 
-def test_what_stands_in_the_way_of_an_undo_is_told(letters):
+def test_what_stands_in_the_way_of_an_undo_is_reported(letters):
     letters.rename_tag("x", "z", who="ann")
     letters.add_tag("x", who="bob")
     before = letters.tag_changes(), letters.names(), letters.revision()
@@ -344,23 +301,23 @@ def test_what_stands_in_the_way_of_an_undo_is_told(letters):
     assert letters.annotations_of("a") == {"y": 1}
 
 
-def test_namings_tell_the_story(letters):
+def test_tag_changes_list_all_that_happened(letters):
     letters.add_tag("z", who="ann")
     letters.rename_tag("z", "w", who="bob")
     letters.undo()
     letters.undo()
-    story = letters.tag_changes()
-    assert [str(line) for line in story] == [
+    log = letters.tag_changes()
+    assert [str(line) for line in log] == [
         "tag z retired",
         "tag w renamed to z",
         "tag z renamed to w",
         "tag z added",
     ]
-    assert [line.who for line in story] == ["", "", "bob", "ann"]
-    assert [line.undone for line in story] == [False, False, True, True]
-    assert [line.undoes for line in story] == [1, 2, None, None]
-    assert {line.column for line in story} == {2}
-    assert letters.tag_changes(1) == story[:1]
+    assert [line.who for line in log] == ["", "", "bob", "ann"]
+    assert [line.undone for line in log] == [False, False, True, True]
+    assert [line.undoes for line in log] == [1, 2, None, None]
+    assert {line.column for line in log} == {2}
+    assert letters.tag_changes(1) == log[:1]
 
 
 def test_imports_are_never_undone(letters):
@@ -391,7 +348,7 @@ def test_a_name_alone_makes_no_assignments_stale(letters):
     letters.change_settings(smoothing=1.0)
     assert "made after change 1, now 2" in why()
     letters.change_settings(smoothing=0.0)
-    letters.merge_tags("y", "z")  # nobody said y
+    letters.merge_tags("y", "z")  # without annotations
     assert why() is None
     letters.undo()
     letters.merge_tags("z", "y")
@@ -400,7 +357,7 @@ def test_a_name_alone_makes_no_assignments_stale(letters):
     letters.save_assignments(np.full((2, 2), 0.5), letters.annotation_matrix().number)
     assert why() is None
     letters.add_tag("v")
-    assert why() == "made for 2 categories, now 3"
+    assert why() == "made for 2 tags, now 3"
 
 
 def test_moments_are_few_and_end_today(letters):
@@ -409,9 +366,9 @@ def test_moments_are_few_and_end_today(letters):
     for value in (1, -1, 0) * 10:
         letters.annotate_all([("a", "x", value), ("b", "x", -value)])
     letters.undo()
-    counts = [(moment.words, moment.tagged) for moment in letters.moments()]
+    counts = [(moment.annotations, moment.tagged) for moment in letters.moments()]
     assert counts == [(2, 1), *[(4, 2), (4, 2), (2, 1)] * 10, (4, 2)]
-    assert [(moment.words, moment.tagged) for moment in letters.moments(1)] == [(4, 2)]
+    assert [(moment.annotations, moment.tagged) for moment in letters.moments(1)] == [(4, 2)]
     few = letters.moments(7)
     assert len(few) == 7
     assert few[-1] == letters.moments()[-1]
@@ -432,7 +389,7 @@ def test_files_of_the_first_format_are_brought_up_to_date(letters, tmp_path):
             assert other.tag_changes() == []
             assert other.annotation_matrix().G.toarray().tolist() == [[1, 0], [1, 0]]
             assert other.revision() == 4
-            assert [(moment.words, moment.tagged) for moment in other.moments()] == [
+            assert [(moment.annotations, moment.tagged) for moment in other.moments()] == [
                 (1, 1), (2, 1), (1, 1), (2, 2),
             ]  # fmt: skip
             assert collection.merge_tags("x", "y", who="ann") == [5, 6, 7, 8, 9]
@@ -477,10 +434,13 @@ def test_two_programs_that_bring_one_file_up_to_date(letters, tmp_path):
         ("DELETE FROM namings WHERE number = 3", "2 names of tags differ from the last"),
         (
             "UPDATE namings SET undoes = 4 WHERE number = 3",
-            "1 names of tags differ from the namings that stand",
+            "1 names of tags differ from the changes that stand",
         ),
-        ("INSERT INTO words VALUES (0, 2, 1)", "1 words are said with retired tags"),
-        ("UPDATE namings SET number = 1 WHERE number = 2", "1 numbers belong to a change and to a naming"),
+        ("INSERT INTO annotations VALUES (0, 2, 1)", "1 annotations are of retired tags"),
+        (
+            "UPDATE namings SET number = 1 WHERE number = 2",
+            "1 numbers belong to a change of an annotation and to one of a tag",
+        ),
         ("UPDATE namings SET category = 7 WHERE number < -1", "a row of namings refers to nothing"),
     ],
 )

@@ -134,13 +134,13 @@ def test_texts_that_cannot_be_used():
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=30))
 def test_any_texts_get_finite_rows(texts):
-    features, told = TextFeatures(), None
+    features, refused = TextFeatures(), None
     try:
         X = features.fit_transform(texts)
     except ValueError as error:
-        told = str(error)
-    if told is not None:
-        assert told.startswith("texts must hold words")
+        refused = str(error)
+    if refused is not None:
+        assert refused.startswith("texts must hold words")
         return
     assert np.isfinite(X.data).all()
     lengths = np.linalg.norm(X.toarray(), axis=1)
@@ -299,7 +299,7 @@ def test_pictures_with_random_damage(pictures):
     assert results == {True, False}
 
 
-# ---- given vectors and ties
+# ---- given vectors and edges
 
 
 def test_vectors_in_order_and_by_id(tmp_path):
@@ -362,7 +362,7 @@ def test_vectors_with_random_damage(tmp_path):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "a.npy", np.eye(3))
     np.savez_compressed(tmp_path / "a.npz", vectors=np.eye(3), ids=np.array(["a", "b", "c"]))
-    told = 0
+    refused = 0
     for name in ("a.npy", "a.npz"):
         content = (tmp_path / name).read_bytes()
         for _ in range(300):
@@ -375,15 +375,15 @@ def test_vectors_with_random_damage(tmp_path):
                     warnings.simplefilter("ignore")
                     V = read_vectors(tmp_path / name, ["a", "b", "c"])
             except BadInput:
-                told += 1
+                refused += 1
             else:
                 assert V.shape[0] == 3
                 assert np.isfinite(V).all()
-    assert told
+    assert refused
 
 
 def test_ties_become_a_symmetric_graph(tmp_path):
-    path = tmp_path / "ties.csv"
+    path = tmp_path / "edges.csv"
     path.write_text("a,b,weight\nx,y,0.5\ny,x,2\nx,y,1\ny,z,\nx,x,5\nz,x,0\n")
     W, skipped = read_edges(path, ["x", "y", "z"])
     assert isinstance(W, sp.csr_array)
@@ -402,7 +402,7 @@ def test_ties_become_a_symmetric_graph(tmp_path):
     ],
 )
 def test_ties_that_cannot_be_used(row, message, tmp_path):
-    path = tmp_path / "ties.csv"
+    path = tmp_path / "edges.csv"
     path.write_text(f"a,b,weight\nx,y,1\n{row}\n")
     with pytest.raises(BadInput, match=message) as caught:
         read_edges(path, ["x", "y"])
@@ -415,7 +415,7 @@ def test_ties_that_cannot_be_used(row, message, tmp_path):
 
 
 def test_ties_need_two_or_three_columns(tmp_path):
-    path = tmp_path / "ties.csv"
+    path = tmp_path / "edges.csv"
     path.write_text("a\nx\n")
     with pytest.raises(BadInput, match="needs columns a, b"):
         read_edges(path, ["x"])

@@ -14,7 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lass
-from lass.collection.reading import BadInput, Problem, Word, category_graph, parents, read_items, read_tags
+from lass.collection import Annotation
+from lass.collection.reading import (
+    BadInput,
+    BadRow,
+    category_graph,
+    parents,
+    read_items,
+    read_tags,
+)
 from lass.collection.reading import lines as lines_module
 
 RECORDS = [
@@ -22,7 +30,11 @@ RECORDS = [
     {"package": "nethack", "summary": "a game\nof caves", "size": None, "tags": "game::rpg"},
     {"package": "ünïcode", "summary": "Zeichen; Schriften 漢字", "size": 2.5, "tags": ""},
 ]
-WORDS = [Word("mutt", "mail", 1.0), Word("mutt", "game", -1.0), Word("nethack", "game::rpg", 1.0)]
+ANNOTATIONS = [
+    Annotation("mutt", "mail", 1.0),
+    Annotation("mutt", "game", -1.0),
+    Annotation("nethack", "game::rpg", 1.0),
+]
 
 
 def write_csv(path, rows, delimiter=",", encoding="utf-8"):
@@ -83,7 +95,7 @@ def test_every_format_reads_the_same(make, tmp_path):
     assert items.ids == items.titles == [record["package"] for record in RECORDS]
     assert items.texts == [record["summary"] for record in RECORDS]
     np.testing.assert_array_equal(items.columns["size"], [3.0, np.nan, 2.5])
-    assert items.words == WORDS
+    assert items.annotations == ANNOTATIONS
     assert items.skipped == []
     assert len(items) == 3
 
@@ -134,7 +146,7 @@ LONG = "item,tag,value\nmutt,mail,1\nmutt,game,-1\nnethack,game::rpg,\n"
 LAYOUTS = {
     "long": (LONG, "long"),
     "long without values": ("item,tag\nmutt,mail\nmutt,-game\nnethack,game::rpg\n", "long"),
-    "long in words": (
+    "long with texts for values": (
         "item,tag,value\nmutt,mail,true\nmutt,-game,-1\nnethack,game::rpg,x\nmutt,o,0\n",
         "long",
     ),
@@ -154,13 +166,13 @@ def test_every_layout_says_the_same(content, layout, tmp_path):
     path = put(tmp_path, content)
     for given_layout in ("auto", layout):
         tags = read_tags(path, layout=given_layout, ids=["mutt", "nethack", "empty"])
-        assert sorted(tags.words) == sorted(WORDS)
+        assert sorted(tags.annotations) == sorted(ANNOTATIONS)
         assert tags.layout == layout
     assert tags.names == ["game", "game::rpg", "mail"]
 
 
 def test_layouts_of_json_and_parquet(tmp_path):
-    long = [word._asdict() for word in WORDS]
+    long = [row._asdict() for row in ANNOTATIONS]
     wide = [{"id": "mutt", "mail": 1.0, "game": -1.0}, {"id": "nethack", "game::rpg": True}]
     column = [
         {"id": "mutt", "tags": ["mail", "-game"]},
@@ -169,26 +181,25 @@ def test_layouts_of_json_and_parquet(tmp_path):
     ]
     for layout, records in (("long", long), ("wide", wide), ("column", column)):
         tags = read_tags(write_jsonl(tmp_path / "t.jsonl", records))
-        assert (sorted(tags.words), tags.layout) == (sorted(WORDS), layout)
+        assert (sorted(tags.annotations), tags.layout) == (sorted(ANNOTATIONS), layout)
     for layout, records in (("long", long), ("column", column)):
         tags = read_tags(write_parquet(tmp_path / "t.parquet", records))
-        assert (sorted(tags.words), tags.layout) == (sorted(WORDS), layout)
+        assert (sorted(tags.annotations), tags.layout) == (sorted(ANNOTATIONS), layout)
     frame = [{"id": "mutt", "mail": 1.0, "game": -1.0}, {"id": "nethack", "mail": math.nan, "game": 0.0}]
-    assert read_tags(write_parquet(tmp_path / "t.parquet", frame)).words == WORDS[:2]
+    assert read_tags(write_parquet(tmp_path / "t.parquet", frame)).annotations == ANNOTATIONS[:2]
 
 
 def test_columns_of_tags_by_name(tmp_path):
     path = put(tmp_path, "who,what,pkg,how\nann,mail,mutt,0.5\nbob,web,lynx,-2\n")
-    words = read_tags(path, item="pkg", tag="what", value="how").words
-    assert words == [Word("mutt", "mail", 0.5), Word("lynx", "web", -2.0)]
+    found = read_tags(path, item="pkg", tag="what", value="how").annotations
+    assert found == [Annotation("mutt", "mail", 0.5), Annotation("lynx", "web", -2.0)]
     path = put(tmp_path, "who,what,pkg\nann,mail+text,mutt\n")
-    assert [w.tag for w in read_tags(path, item="pkg", tag="what", layout="column", separator="+").words] == [
-        "mail", "text"
-    ]  # fmt: skip
+    found = read_tags(path, item="pkg", tag="what", layout="column", separator="+").annotations
+    assert [row.tag for row in found] == ["mail", "text"]
 
 
 def test_the_same_word_twice_is_one_word(tmp_path):
-    assert read_tags(put(tmp_path, "item,tag\na,x\na,x\n")).words == [Word("a", "x", 1.0)]
+    assert read_tags(put(tmp_path, "item,tag\na,x\na,x\n")).annotations == [Annotation("a", "x", 1.0)]
 
 
 # ---- trouble
@@ -256,11 +267,11 @@ TAG_TROUBLE = {
     "minus alone": ("item,tag\na,x\na,-\n", 3, "a tag without a name; found '-'"),
     "no item": ("item,tag\n,x\n", 2, "no item is named"),
     "contradiction": ("item,tag,value\na,x,1\na,y,1\na,x,-1\n", 4, "but 1 in line 2"),
-    "minus and plus": ("item,tag,value\na,-x,1\n", 2, "says no and 1 says yes"),
+    "minus and plus": ("item,tag,value\na,-x,1\n", 2, "is negative and 1 positive"),
     "wide entry": ("item,x,y\na,1,0\nb,1,perhaps\n", 3, "column 'y': .*found 'perhaps'"),
     "no header": ("a,x,1\nb,x,1\n", 1, "put a header before it"),
     "unclear": ("item,p,q,r\na,b,c,d\n", None, "cannot tell how tags are written"),
-    "unclear numbers": ("item,tag,year\na,x,1999\n", None, r"is 'year' how far .* pass value="),
+    "unclear numbers": ("item,tag,year\na,x,1999\n", None, r"does 'year' hold the values .* pass value="),
     "one column": ("item\na\n", None, "has one column"),
 }
 
@@ -305,7 +316,7 @@ def test_trouble_with_the_file_itself(tmp_path):
 def test_pyarrow_missing(tmp_path, monkeypatch):
     path = put(tmp_path, "PAR1", "a.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(BadInput, match="pip install pyarrow"):
+    with pytest.raises(BadInput, match=r"pip install 'lass-tags\[files\]'"):
         read_items(path)
 
 
@@ -333,11 +344,11 @@ def test_bad_rows_are_left_out_and_listed(tmp_path):
     items = read_items(path, skip_bad=True)
     assert items.ids == ["a", "e", "g"]
     assert sorted(problem.line for problem in items.skipped) == [3, 4, 5, 6, 8]
-    assert all(isinstance(problem, Problem) and problem.file == str(path) for problem in items.skipped)
+    assert all(isinstance(problem, BadRow) and problem.file == str(path) for problem in items.skipped)
     with pytest.raises(BadInput, match="none of its rows can be used; the first of 2 problems"):
         read_items(put(tmp_path, "id,text\na\nb\n"), skip_bad=True)
     tags = read_tags(put(tmp_path, "item,tag,value\na,x,1\nq,x,1\na,y,?\n"), ids=["a"], skip_bad=True)
-    assert tags.words == [Word("a", "x", 1.0)]
+    assert tags.annotations == [Annotation("a", "x", 1.0)]
     assert [problem.line for problem in tags.skipped] == [3, 4]
 
 
@@ -459,11 +470,13 @@ names = identifiers.filter(lambda text: not text.startswith("-"))
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.dictionaries(st.tuples(identifiers, names), values, min_size=1, max_size=8))
-def test_words_are_read_back(tmp_path_factory, said):
-    path = tmp_path_factory.getbasetemp() / "words.csv"
-    write_csv(path, [("item", "tag", "value"), *((item, tag, value) for (item, tag), value in said.items())])
-    tags = read_tags(path, ids={item for item, _ in said})
-    assert {(word.item, word.tag): word.value for word in tags.words} == said
+def test_annotations_are_read_back(tmp_path_factory, values):
+    path = tmp_path_factory.getbasetemp() / "annotations.csv"
+    write_csv(
+        path, [("item", "tag", "value"), *((item, tag, value) for (item, tag), value in values.items())]
+    )
+    tags = read_tags(path, ids={item for item, _ in values})
+    assert {(row.item, row.tag): row.value for row in tags.annotations} == values
 
 
 def damaged(content, rng):
@@ -495,7 +508,7 @@ def test_random_damage_is_read_or_told(kind, count, tmp_path):
     rng = np.random.default_rng(0)
     sound = FORMATS[kind](tmp_path).read_bytes()
     path = tmp_path / f"damaged.{kind}"
-    read = told = 0
+    read = refused = 0
     for turn in range(count):
         path.write_bytes(damaged(sound, rng))
         skip = bool(turn % 2)
@@ -506,22 +519,22 @@ def test_random_damage_is_read_or_told(kind, count, tmp_path):
             try:
                 result = call(skip)
             except BadInput as error:
-                told += 1
+                refused += 1
                 str(error).encode()
                 continue
             read += 1
             assert skip or not result.skipped
-            for word in result.words:
-                assert word.item
-                assert word.tag
-                assert math.isfinite(word.value)
-                (word.item + word.tag).encode()
+            for row in result.annotations:
+                assert row.item
+                assert row.tag
+                assert math.isfinite(row.value)
+                (row.item + row.tag).encode()
             if call.__code__.co_names[0] == "read_items":
                 assert len(set(result.ids)) == len(result.ids) == len(result.texts) == len(result.titles) > 0
                 assert all(len(column) == len(result.ids) for column in result.columns.values())
                 "".join([*result.ids, *result.texts, *result.titles, *result.columns]).encode()
     assert read
-    assert told
+    assert refused
 
 
 @pytest.mark.parametrize("content", [b"id,text\na,x\n", b"\xef\xbb\xbfid,text\na,\x81\xff~{\n\x1b$B"])
