@@ -64,7 +64,7 @@ def test_solve_and_fit_take_the_engine(cluster, clouds, here, tmp_path):
         pass
     run = CliRunner().invoke(group, ["fit", str(tmp_path / "points"), "--engine", "ray", "--verbose"])
     assert run.exit_code == 0, run.output
-    assert "proven to be within" in run.output
+    assert "certified optimal to within" in run.output
     assert "gradient on 2 partitions (ray" in run.output.replace("\n", " ")
 
 
