@@ -83,7 +83,7 @@ def test_the_card_states_the_numbers_of_the_files(items, tags):
     facets = len({row["tag"].split("::")[0] for row in tags})
     assert f"{len(items):,} packages of {sources:,} source packages; {tagged:,} carry tags" in card
     assert f"{len({row['tag'] for row in tags})} in {facets} facets" in card
-    assert f"{len(tags):,} words" in card
+    assert f"{len(tags):,} annotations" in card
 
 
 def test_it_is_found_without_loading_anything_heavy():

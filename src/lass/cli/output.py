@@ -92,7 +92,7 @@ class Output:
 
 
 def with_output(command: Command) -> Command:
-    """Give a command the options --quiet and --verbose, and a :class:`Talk` as its first argument."""
+    """Give a command the options --quiet and --verbose, and a :class:`Output` as its first argument."""
 
     @functools.wraps(command)
     def run(*arguments: Any, quiet: bool, verbose: bool, as_json: bool = False, **options: Any) -> Any:

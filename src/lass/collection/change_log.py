@@ -3,10 +3,10 @@
 A change of an annotation is *new* (``undoes`` is empty), an *undo* (it names a new one) or a *redo* (it names
 an undo). A new change stands unless it was undone and not redone; the annotation of an item and a tag
 is the last new change that stands. Each change carries the value that was valid from then on, so
-that the last change of an item and a tag tells the same.
+that the last change of an item and a tag has the same value.
 
 Changes of tags are logged in the same way, in the table ``namings``: what a tag is called, and whether it
-is in use, is what its last change that stands tells. A tag without one that stands is out of use. Only a tag
+is in use, is in its last change that stands. A tag without one that stands is out of use. Only a tag
 that others have used since is never taken out of use by an undo or redo: it keeps what it has.
 
 Both logs share their numbers, so that each number belongs to one change, and their actions.
@@ -37,7 +37,7 @@ class TagState(NamedTuple):
 
 
 class Action:
-    """Something that somebody does, to be undone as one; its changes are written one after the other.
+    """Changes that are undone together; each is written as it is made.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _value(connection: Connection, item: int, category: int, without: int, resto
 
 
 def _tag_state(connection: Connection, category: int, without: int, restored: int) -> TagState | None:
-    """What the last change of a tag that stands tells, once an action is undone or restored."""
+    """The state of a tag by its last change that stands, once an action is undone or restored."""
     found = connection.execute(
         "SELECT c.name, c.used, c.merged FROM namings AS c WHERE c.category = ? AND c.undoes IS NULL"
         f" AND c.batch <> ? AND (c.batch = ? OR {_stands('namings')}) ORDER BY c.number DESC LIMIT 1",

@@ -26,7 +26,7 @@ def create_folder(
     settings: Settings,
     finish: Callable[[Path], None],
 ) -> None:
-    """Make everything in a hidden folder beside ``path``, and rename it at the end."""
+    """Make everything in a hidden folder next to ``path``, and rename it at the end."""
     _check_free(path)
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)

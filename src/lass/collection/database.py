@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 FORMAT = 3
-#: "LASS" in ASCII: tells our files from other SQLite files
+#: "LASS" in ASCII, by which our files differ from other SQLite files
 APPLICATION = 0x4C415353
 #: seconds to wait while another process writes
 TIMEOUT = 30.0
@@ -106,8 +106,8 @@ _WAITING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 class Database:
     """One connection, which threads take in turn.
 
-    ``reading`` and ``writing`` give it within a transaction; whoever leaves ``writing``
-    without an error knows that everything is on the disk.
+    ``reading`` and ``writing`` give it within a transaction; everything is on the disk once ``writing``
+    ends without an error.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ class Database:
 
 
 def _reading_mode(path: Path) -> str:
-    """How to open a file that is only read; where SQLite cannot write files beside it, it must not try."""
+    """How to open a file that is only read; where SQLite cannot write files next to it, it must not try."""
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return "rw"
     return "ro" if path.with_name(f"{path.name}-wal").exists() else "ro&immutable=1"

@@ -72,7 +72,7 @@ def _tags(connection: Connection) -> list[str]:
         found.append(f"{len(expected.items() ^ names.items())} names of tags differ from the last of the log")
     if gone != retired:
         found.append(f"{len(gone.items() ^ retired.items())} retired tags differ from those of the log")
-    # a tag may be in use where the rule says it is not: others have used it since
+    # a tag may be in use although none of its changes stands: others have used it since
     odd = [
         category
         for category, rule in by_rule.items()

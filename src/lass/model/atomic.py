@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A new path beside ``path`` to write to; it takes the place of ``path`` unless there was an error.
+    """A new path next to ``path`` to write to; it takes the place of ``path`` unless there was an error.
 
     Examples
     --------

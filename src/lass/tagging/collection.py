@@ -160,14 +160,15 @@ class Collection(CollectionStore):
         from lass.tagging.pipeline import fit
         from lass.tagging.progress import ignore_progress
 
-        if not settings:
-            return fit(self, report or ignore_progress, engine=engine)
+        self._database.check_writable()
         before = self.settings
-        self.change_settings(**settings)
+        if settings:
+            self.change_settings(**settings)
         try:
             return fit(self, report or ignore_progress, engine=engine)
         except BaseException:
-            self.change_settings(**{key: getattr(before, key) for key in settings})
+            if settings:
+                self.change_settings(**{key: getattr(before, key) for key in settings})
             raise
 
     def suggest(
@@ -271,6 +272,7 @@ class Collection(CollectionStore):
         from lass.learning.predictors.holdout import SITUATIONS
         from lass.tagging.evaluation import evaluate_collection
 
+        self._database.check_writable()
         return evaluate_collection(
             self, hide=hide, situations=situations or tuple(SITUATIONS), seeds=seeds, group=group, top=top,
             report=report,

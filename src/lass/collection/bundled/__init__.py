@@ -17,8 +17,8 @@ def debian() -> Files:
     """The files of 6,000 Debian packages: what they are, and the tags that volunteers gave them.
 
     ``items`` has the columns package, source, section, summary and description; ``tags`` has
-    item, tag and value. Where they come from and how they were chosen stands in the data card
-    ``debian-card.md`` beside them.
+    item, tag and value. The data card ``debian-card.md`` in the same folder describes where they come
+    from and how they were chosen.
 
     Examples
     --------

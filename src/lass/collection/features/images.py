@@ -23,10 +23,10 @@ def image_features(
 ) -> NDArray[np.float32]:
     """Colour and texture of pictures, one row each of length one; compare by cosine.
 
-    64 numbers say how much of each colour there is (4 levels of red, green and
+    64 numbers are the shares of the colours (4 levels of red, green and
     blue), 128 how strong edges of 8 directions are in each of 4 x 4 parts of the
     picture; square roots of shares, so that the cosine is that of Hellinger.
-    Nothing is learnt: a new picture gets the same columns by itself.
+    Nothing is fitted: a new picture gets the same columns by itself.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Texts as rows of numbers: words weighed by how rare they are."""
+"""Texts as rows of numbers: words weighted by how rare they are."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TextFeatures:
         counter = _counter(self.settings)
         try:
             counts = sp.csr_array(counter.fit_transform(texts))
-        except ValueError:  # what scikit-learn says of an empty vocabulary
+        except ValueError:  # scikit-learn's error for an empty vocabulary
             raise ValueError(
                 "texts must hold words; found none in any of them. Choose other columns"
             ) from None

@@ -79,7 +79,7 @@ class BadRowLog:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as it can stand in a message, however long or strange."""
+    """A value for a message, however long or strange."""
     text = ascii(value) if not isinstance(value, str) or not value.isprintable() else repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def parents(name: str) -> list[str]:
-    """What a tag stands under, the widest first: the facets before ``::`` or the folders before ``/``.
+    """The parents of a tag, the widest first: the facets before ``::`` or the folders before ``/``.
 
     Examples
     --------

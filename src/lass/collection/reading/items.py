@@ -63,8 +63,7 @@ def read_items(
     source : path, DataFrame, list of dict or list of str
         A table (.csv, .tsv, .jsonl, .ndjson or .parquet, with names of columns), or a
         folder of texts (.txt, .md) or pictures (.png, .jpg, .webp, .gif, .bmp), whose
-        ids are their paths within the folder. Every file is UTF-8 unless its byte-order mark or
-        ``encoding`` says otherwise. Or a table in memory; a list of texts is numbered from 0.
+        ids are their paths within the folder. Or a table in memory; a list of texts is numbered from 0.
     id : str, optional
         Column that names each item, once; by default the one called id, item or key, else the first.
     title : str, optional
@@ -79,6 +78,7 @@ def read_items(
     separator : str, optional
         Between tags; by default ; or | or a comma, whichever most cells have.
     encoding : str, optional
+        By default UTF-8, or by the byte-order mark.
     skip_bad : bool
         Leave bad rows out and list them in ``skipped`` instead of stopping at the first.
 
@@ -89,7 +89,7 @@ def read_items(
     Raises
     ------
     BadInput
-        Whatever is wrong with the file; names file and line, and says what to do.
+        Whatever is wrong with the file: which line, what was found, and what to do.
 
     Examples
     --------

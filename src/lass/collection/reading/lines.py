@@ -15,7 +15,7 @@ from lass.collection.reading.errors import BadInput, BadRowLog, shown
 LIMIT = 10_000_000
 TOO_LONG = f"longer than {LIMIT:,} characters, the most that is read; shorten it or split the item"
 
-#: most characters that are read out of a compressed file, whose own size says nothing
+#: most characters that are read out of a compressed file, which may be far smaller itself
 UNPACKED = 4_000_000_000
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16
@@ -32,7 +32,7 @@ OTHER = "pass encoding= (--encoding on the command line): cp1252 is common in th
 def text_lines(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -> Iterator[tuple[int, str]]:
     """Number and text of each line, line ends kept; bad ones go to ``bad_rows``.
 
-    A file that ends in .gz is unpacked. UTF-8, or what the byte-order mark says, unless
+    A file that ends in .gz is unpacked. UTF-8, or by its byte-order mark, unless
     ``encoding`` is given. Reads one line at a time, so memory stays small whatever the
     size of the file.
     """
@@ -81,7 +81,7 @@ def is_packed(path: Path) -> bool:
 
 
 def kind_of(path: Path) -> str:
-    """The ending that tells how a file is written, ``.csv`` of ``items.csv.gz``."""
+    """The ending that names the format, ``.csv`` of ``items.csv.gz``."""
     return (Path(path.stem) if is_packed(path) else path).suffix.lower()
 
 

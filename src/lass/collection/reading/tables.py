@@ -101,7 +101,7 @@ def open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Tab
             else:
                 bad_rows.add(
                     line, f"{len(cells)} cells where the header has {len(names)}; a cell that holds "
-                    f"{shown(delimiter)} must stand in double quotes",
+                    f"{shown(delimiter)} must be in double quotes",
                 )  # fmt: skip
 
     return Table(names, rows(), bad_rows)
@@ -162,7 +162,7 @@ def open_json_lines(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Ta
         (line, [record.get(name) for name in names]) for line, record in _objects(path, bad_rows, encoding)
     )
     if not names:
-        for _ in rows:  # a bad row, where there is one, tells more than that nothing is there
+        for _ in rows:  # an error about a bad row helps more than one about an empty file
             pass
         raise bad_rows.nothing_left("objects")
     return Table(list(names), rows, bad_rows)

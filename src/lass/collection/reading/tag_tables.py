@@ -76,7 +76,7 @@ def read_tags(
     separator : str, optional
         Between tags of one cell; by default ; or | or a comma, whichever most cells have.
     encoding : str, optional
-        UTF-8, or what the byte-order mark says, by default.
+        By default UTF-8, or by the byte-order mark.
     skip_bad : bool
         Leave bad rows out and list them in ``skipped`` instead of stopping at the first.
 
@@ -184,7 +184,7 @@ def _read_long(
 
 
 def _unnamed_value(table: Table, rows: Rows, name: str) -> tuple[Rows, str | None]:
-    """Whether the third column holds the values, though its name does not say so: not if it is text."""
+    """Whether the third column holds the values, though it has another name: not if it is text."""
     first = list(islice(rows, PEEK))
     at = table.position(name)
     if not all(_is_mark(cells[at]) for _, cells in first):
