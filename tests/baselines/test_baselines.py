@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import spsolve
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelSpreading
-from test_paper_toy import SSL, toy
+from paper_toy import SSL, toy
 
 import lass
 from lass import baselines

@@ -25,7 +25,7 @@ def solved(case, tol=1e-13):
 @given(cases(wide=False, decades=1, extras=("fixed", "ridge", "normalized", "category_graph", "prior")))
 @settings(max_examples=80, deadline=None, derandomize=True)
 def test_numbers_add_up(case):
-    """What neighbours, words and the rest give, less one number a row, is the assignment."""
+    """What neighbours, affinities and the rest give, less one number a row, is the assignment."""
     solution = solved(case)
     assume(solution.relative_gap < 1e-11)
     L, (N, K) = case.laplacian, case.shape
@@ -33,7 +33,7 @@ def test_numbers_add_up(case):
     for n in range(N):
         found = explain(solution, n, categories=range(K))
         z, total = solution.Z[n], sum(found.parts.values()) - found.threshold
-        np.testing.assert_allclose(found.reach, total, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.unclipped, total, rtol=0, atol=1e-12)
         np.testing.assert_allclose(np.maximum(total, 0.0), z, rtol=0, atol=1e-5)
         assert found.residual <= 1e-5
         if n in case.fixed[0] or L[n, n] == 0:
@@ -45,12 +45,12 @@ def test_numbers_add_up(case):
         np.testing.assert_allclose(found.crowd, found.shares[:, None] * solution.Z[found.neighbours])
         np.testing.assert_allclose(found.parts["neighbours"], weights[n] @ solution.Z / L[n, n], atol=1e-12)
         scale = 2 * case.lam * L[n, n]
-        np.testing.assert_allclose(found.parts["words"], case.G[n] / scale, rtol=1e-12, atol=1e-15)
-        assert {(word.category, word.affinity) for word in found.words} == {
+        np.testing.assert_allclose(found.parts["affinities"], case.G[n] / scale, rtol=1e-12, atol=1e-15)
+        assert {(term.category, term.affinity) for term in found.affinities} == {
             (k, case.G[n, k]) for k in np.flatnonzero(case.G[n])
         }
-        for word in found.words:
-            assert word.contribution == pytest.approx(word.affinity / scale)
+        for term in found.affinities:
+            assert term.contribution == pytest.approx(term.affinity / scale)
 
 
 @given(cases(wide=False, decades=1, extras=()))
@@ -74,12 +74,12 @@ def test_by_default_the_categories_in_use(case):
         ({"lam": 0.0, "prior": [0.5, 0.5]}, 1, "prior"),
         ({"lam": math.inf}, 1, "the crowd alone"),
         ({}, 3, "no neighbours: all to the largest affinity"),
-        ({}, 4, "no neighbours and no word"),
+        ({}, 4, "no neighbours and no difference of affinities"),
         ({"category_graph": [[0, 1], [1, 0]]}, 3, "no neighbours: similar categories"),
         ({}, 1, ""),
     ],
 )
-def test_rules_are_told_in_words(options, item, note):
+def test_rules_are_named(options, item, note):
     W, G = np.zeros((5, 5)), np.zeros((5, 2))
     W[:3, :3], G[:3], G[3, 1] = PATH, ENDS, 1.0
     G[0, 0] = 2.0
@@ -95,11 +95,12 @@ def test_rules_are_told_in_words(options, item, note):
 def test_the_text_names_what_matters():
     solution = lass.solve(PATH, ENDS, lam=1.0, tol=1e-12)
     text = str(explain(solution, 0, categories=[0, 1]))
-    assert "category 0: 0.750 = +0.500 neighbours +0.500 words -0.250 threshold" in text
+    assert "category 0: 0.750 = +0.500 neighbours +0.500 affinities -0.250 threshold" in text
     assert "neighbours: item 1 +0.500" in text
     far = str(explain(lass.solve(PATH, 9 * ENDS, lam=1.0, tol=1e-12), 0, categories=[1]))
     assert (
-        "category 1: 0.000 = +0.500 neighbours +0.000 words -4.000 threshold = -3.500, cut off at zero" in far
+        "category 1: 0.000 = +0.500 neighbours +0.000 affinities -4.000 threshold = -3.500, cut off at zero"
+        in far
     )
 
 
@@ -134,7 +135,7 @@ def test_negative_weights_that_outweigh_the_others():
 
 @given(cases(least=2, wide=False, decades=1, extras=("fixed", "ridge", "normalized")))
 @settings(max_examples=80, deadline=None, derandomize=True)
-def test_a_hair_more_flips_and_a_hair_less_does_not(case):
+def test_a_little_more_flips_and_a_little_less_does_not(case):
     solution = solved(case)
     L, (N, K) = case.laplacian, case.shape
     rows, _ = case.fixed
@@ -164,9 +165,9 @@ def test_a_hair_more_flips_and_a_hair_less_does_not(case):
 
 def test_flips_at_extreme_lam():
     W, G = np.ones((2, 2)) - np.eye(2), np.array([[3.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
-    words = flips(lass.solve(W, G, 0.0), 0)
-    np.testing.assert_allclose(words.changes, [-2, 2, 3])
-    assert (words.top, words.runner_up, words.smallest) == (0, 1, 2.0)
+    expert = flips(lass.solve(W, G, 0.0), 0)
+    np.testing.assert_allclose(expert.changes, [-2, 2, 3])
+    assert (expert.top, expert.runner_up, expert.smallest) == (0, 1, 2.0)
     crowd = flips(lass.solve(W, G, np.inf), 0)
     np.testing.assert_array_equal(crowd.changes, [-np.inf, np.inf, np.inf])
     alone = flips(lass.solve(W, G[:, :1]), 0)
@@ -194,7 +195,7 @@ def test_flips_that_are_not_known(options, message):
         flips(lass.solve(PATH, ENDS, **options), 0)
 
 
-# --- the words an assignment rests on
+# --- the affinities an assignment depends on
 
 
 def resolved(case, G):
@@ -202,10 +203,10 @@ def resolved(case, G):
 
 
 def check_influence(case, n, k, step=1e-5):
-    """Each derivative against two solves with that word changed."""
+    """Each derivative against two solves with that affinity changed."""
     solution = solved(case, tol=1e-14)
     base = solution.Z > ZERO
-    found = {(word.item, word.category): word.influence for word in influence(solution, n, k, top=None)}
+    found = {(one.item, one.category): one.influence for one in influence(solution, n, k, top=None)}
     assert all(case.G[place] for place in found)
     for place in zip(*np.nonzero(case.G), strict=True):
         up, down = case.G.copy(), case.G.copy()
@@ -251,17 +252,17 @@ def test_influences_have_the_invariances_of_the_model(seed):
     case = Case(random_graph(rng, N, "sparse"), rng.normal(size=(N, K)), 0.5)
     solution = solved(case)
     n, k = np.argwhere((solution.Z > 0.05) & (solution.Z < 0.95))[0]
-    words = influence(solution, n, k, top=None)
+    found = influence(solution, n, k, top=None)
     rows = np.zeros(N)
-    np.add.at(rows, [word.item for word in words], [word.influence for word in words])
+    np.add.at(rows, [one.item for one in found], [one.influence for one in found])
     np.testing.assert_allclose(rows, 0.0, atol=1e-9)
-    total = sum(word.influence * case.G[word.item, word.category] for word in words)
+    total = sum(one.influence * case.G[one.item, one.category] for one in found)
     step = 1e-5
     far, near = (lass.solve(case.W, case.G, 0.5 * share, tol=1e-14).Z[n, k] for share in (1 + step, 1 - step))
     assert total == pytest.approx((near - far) / (2 * step), abs=1e-3)
-    sizes = [abs(word.influence) for word in words]
+    sizes = [abs(one.influence) for one in found]
     assert sizes == sorted(sizes, reverse=True)
-    assert influence(solution, n, k, top=3) == words[:3]
+    assert influence(solution, n, k, top=3) == found[:3]
     assert influence(solution, n) == influence(solution, n, int(solution.Z[n].argmax()))[:10]
 
 
@@ -274,9 +275,9 @@ def test_influence_far_from_any_bound_is_the_inverse_of_the_laplacian():
     assert solution.Z.min() > 0
     inverse = np.linalg.inv(np.diag(W.sum(axis=1)) - W + ridge * np.eye(N)) / (2 * lam)
     n, k = 7, 2
-    for word in influence(solution, n, k, top=None):
-        expected = inverse[n, word.item] * ((word.category == k) - 1 / K)
-        assert word.influence == pytest.approx(expected, rel=1e-8, abs=1e-14)
+    for one in influence(solution, n, k, top=None):
+        expected = inverse[n, one.item] * ((one.category == k) - 1 / K)
+        assert one.influence == pytest.approx(expected, rel=1e-8, abs=1e-14)
 
 
 def test_where_nothing_has_an_influence():
@@ -288,12 +289,12 @@ def test_where_nothing_has_an_influence():
     assert influence(solution, 1) == [], "fixed"
     assert influence(solution, 0, 1) == [], "at zero"
     assert influence(solution, 0, 0) == [], "at a corner"
-    assert influence(solution, 3, 0) == [], "no words around"
+    assert influence(solution, 3, 0) == [], "no labels around"
     assert influence(solution, 5, 1) == [], "no neighbours"
 
 
 def test_what_slides_has_no_derivative():
-    """Balanced words at a large lam: the solution is not unique."""
+    """Balanced affinities at a large lam: the solution is not unique."""
     solution = lass.solve(PATH, ENDS, lam=5.0, tol=1e-13)
     assert not solution.uniqueness().unique
     with pytest.raises(ValueError, match="category 0 can slide"):
@@ -310,15 +311,15 @@ def test_a_category_that_cannot_slide_has_one():
     G[0, 0], G[2, 1], G[3] = 0.6, 0.6, [0.0, 0.0, 0.4]
     G[1, 2] = -3.0
     solution = lass.solve(W, G, 1.0, tol=1e-13)
-    found = solution.uniqueness()
-    assert not found.unique
-    np.testing.assert_allclose(found.slack[2], 0.0, atol=1e-9)
+    uniqueness = solution.uniqueness()
+    assert not uniqueness.unique
+    np.testing.assert_allclose(uniqueness.slack[2], 0.0, atol=1e-9)
     assert solution.Z[3, 2] > 0.05
-    words = {(word.item, word.category): word.influence for word in influence(solution, 3, 2)}
+    found = {(one.item, one.category): one.influence for one in influence(solution, 3, 2)}
     step = 1e-4
     G[3, 2] += step
     moved = lass.solve(W, G, 1.0, tol=1e-13).Z[3, 2] - solution.Z[3, 2]
-    assert words[3, 2] == pytest.approx(moved / step, rel=1e-3)
+    assert found[3, 2] == pytest.approx(moved / step, rel=1e-3)
     with pytest.raises(ValueError, match="category 0 can slide"):
         influence(solution, 3, 0)
 
@@ -342,9 +343,9 @@ def test_permuted_items_and_categories(seed):
     first = lass.solve(W, G, 0.5, tol=1e-13)
     second = lass.solve(W[np.ix_(items, items)], G[np.ix_(items, kinds)], 0.5, tol=1e-13)
     n, k = int(np.abs(first.Z - 0.5).argmin()) // K, int(np.abs(first.Z - 0.5).argmin()) % K
-    here = {(word.item, word.category): word.influence for word in influence(first, n, k, top=None)}
+    here = {(one.item, one.category): one.influence for one in influence(first, n, k, top=None)}
     there = influence(second, int(np.argsort(items)[n]), int(np.argsort(kinds)[k]), top=None)
-    again = {(items[word.item], kinds[word.category]): word.influence for word in there}
+    again = {(items[one.item], kinds[one.category]): one.influence for one in there}
     for place in here.keys() | again.keys():
         assert here.get(place, 0.0) == pytest.approx(again.get(place, 0.0), abs=1e-6)
 
@@ -362,11 +363,10 @@ def test_sources_are_where_a_random_walk_ends(case):
     stops = np.ptp(case.G, axis=1) > 0
     stops[case.fixed[0]] = True
     walk = np.divide(W, a[:, None], out=np.zeros_like(W), where=a[:, None] > 0)
-    chances = walk.copy()  # of being at each item after many steps, having stopped where there are words
     onwards = np.where(stops[:, None], np.eye(N), walk)
     for _ in range(14):
         onwards = onwards @ onwards
-    chances = walk @ onwards
+    ends = walk @ onwards  # probabilities of each item after many steps; labelled items stop the walk
     for n in range(N):
         found = sources(solution, n, top=None)
         shares = np.zeros(N)
@@ -375,9 +375,9 @@ def test_sources_are_where_a_random_walk_ends(case):
         assert not shares[~stops].any()
         assert [source.share for source in found] == sorted(shares[shares > 0], reverse=True)
         if not found:
-            assert not chances[n, stops].any()
+            assert not ends[n, stops].any()
             continue
-        np.testing.assert_allclose(shares, np.where(stops, chances[n], 0.0), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(shares, np.where(stops, ends[n], 0.0), rtol=0, atol=1e-6)
         total = shares @ solution.Z + (1 - shares.sum()) / K
         if not stops[n]:
             np.testing.assert_allclose(total, solution.Z[n], rtol=0, atol=1e-6)
@@ -387,7 +387,7 @@ def test_sources_are_where_a_random_walk_ends(case):
 
 
 def test_sources_under_a_prior_are_the_neighbours():
-    """Every row feels the multipliers of the prior, so that none is a mean."""
+    """Every row has the multipliers of the prior, so that none is a mean."""
     solution = lass.solve(PATH, ENDS, prior=[0.5, 0.5])
     assert sources(solution, 0) == [(1, 1.0)]
     assert sorted(sources(solution, 1)) == [(0, 0.5), (2, 0.5)]
@@ -418,20 +418,20 @@ def test_what_if_is_the_best_row_for_other_affinities(case, seed):
         if L[n, n] == 0:
             assert found.assignment[np.argmax(g + shift)] == 1.0
             continue
-        pull = (L[n, n] * solution.Z[n] - L[n] @ solution.Z) * 2 * case.lam + g + shift
-        wanted = lass.project_simplex(pull[None] / (2 * case.lam * L[n, n]))[0]
+        scores = (L[n, n] * solution.Z[n] - L[n] @ solution.Z) * 2 * case.lam + g + shift
+        wanted = lass.project_simplex(scores[None] / (2 * case.lam * L[n, n]))[0]
         np.testing.assert_allclose(found.assignment, wanted, rtol=0, atol=1e-9)
-        order = np.argsort(-pull, kind="stable")
+        order = np.argsort(-scores, kind="stable")
         changes = flips(solution, n, affinities=g)
         if K > 1:
             assert (changes.top, changes.runner_up) == tuple(order[:2])
-            assert changes.smallest == pytest.approx(pull[order[0]] - pull[order[1]], abs=1e-9)
+            assert changes.smallest == pytest.approx(scores[order[0]] - scores[order[1]], abs=1e-9)
 
 
 def test_what_if_leaves_similar_categories_out():
     solution = lass.solve(PATH, ENDS, lam=1.0, category_graph=np.array([[0.0, 1.0], [1.0, 0.0]]))
     found = explain(solution, 0, affinities=[0.0, 1.0])
-    assert set(found.parts) == {"neighbours", "words"}
+    assert set(found.parts) == {"neighbours", "affinities"}
     assert flips(solution, 0, affinities=[0.0, 1.0]).top == 1
     with pytest.raises(ValueError, match="affinities must be 2 finite numbers"):
         explain(solution, 0, affinities=[1.0])

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lass
-from lass.kernels import threads
 from lass.newitems.out_of_sample import NewItem, assign, path
 from lass.newitems.spreads import spread
 from oracle import Case, random_affinities, random_graph
@@ -209,14 +208,12 @@ def test_what_is_given_stays_as_it_is():
 
 
 @pytest.mark.parametrize("count", [2, 3, 7])
-def test_threads_give_the_same_map(count, monkeypatch):
+def test_threads_give_the_same_map(count, several_threads):
     rng = np.random.default_rng(0)
     Z, W = known_items(rng, 40, 5), new_weights(rng, 101, 40)
     G = rng.normal(size=(101, 5))
     expected = mapped(W, Z, G, 0.2)
-    monkeypatch.setattr(threads, "_pool", threads._Pool())
-    monkeypatch.setattr(threads, "thread_count", lambda: count)
-    monkeypatch.setattr(threads, "WORK_PER_THREAD", 1)
+    several_threads(count)
     np.testing.assert_allclose(assign(W, Z, G, 0.2), expected, rtol=0, atol=1e-12)
     W[77, 3] = np.nan
     with pytest.raises(ValueError, match="row 77, column 3"):

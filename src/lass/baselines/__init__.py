@@ -1,11 +1,11 @@
-"""The usual ways to spread a few labels over a graph, to hold LASS against.
+"""Established methods that propagate a few labels over a graph, for comparison.
 
 Everywhere ``y`` holds one label an item, a whole number from 0, with -1 where it is unknown; or one row
 an item, of shape (N, K): its assignment where the item is labelled, zeros where it is not.
 """
 
 from lass.baselines.consistency import normalized
-from lass.baselines.harmonic_extension import class_mass, harmonic
+from lass.baselines.label_propagation import class_mass, harmonic
 from lass.baselines.labels import labels_from_affinities
 from lass.baselines.nearest_neighbour import nearest
 from lass.baselines.poisson_learning import poisson

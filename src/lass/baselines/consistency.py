@@ -14,7 +14,7 @@ from lass.model.quadratic_program import Array, GraphOperator
 
 
 def normalized(W: Any, y: Any, alpha: float = 0.99) -> Array:
-    """Local and global consistency: labels spread on the normalised graph and drawn back to what was said.
+    """Local and global consistency: labels spread on the normalised graph.
 
         Z = (1 - alpha) (I - alpha S)^-1 Y,   S = D^(-1/2) W D^(-1/2)       (Zhou et al. 2004)
 
@@ -25,12 +25,12 @@ def normalized(W: Any, y: Any, alpha: float = 0.99) -> Array:
     y : array of shape (N,) or (N, K)
         Labels with -1 for unknown, or label rows with zeros for unknown.
     alpha : float
-        What neighbours count for against the labels, from 0 to below 1.
+        Weight of the neighbours against the labels, from 0 to below 1.
 
     Returns
     -------
     array of shape (N, K)
-        Scores >= 0, the larger the likelier; not assignments. Rows that no label reaches are zero.
+        Scores >= 0, the larger the likelier; not assignments. Zero without a label in the component.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Labels in the forms people have them, as rows of an (N, K) array."""
+"""Labels in any form, as rows of an (N, K) array."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lass.model.quadratic_program import Array
 def labels_from_affinities(G: Any, eps: float = 0.0) -> Array:
     """Label rows for methods that need them, made from affinities as the LASS paper makes them.
 
-    Where an item has a word, entries become 1, ``eps`` or 0 for affinities > 0, 0 and < 0, and
-    the row is divided by its sum. Items without a word stay unlabelled, and so do those
-    that are left with nothing (all words negative, and ``eps`` zero or no category without a word).
+    Where an item has an affinity, entries become 1, ``eps`` or 0 for affinities > 0, 0 and < 0, and
+    the row is divided by its sum. Items without affinities stay unlabelled, and so do those
+    that are left with zeros (all affinities negative, and ``eps`` zero or no category without one).
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ def labels_from_affinities(G: Any, eps: float = 0.0) -> Array:
     G = as_sparse(G, "G")
     if not number(eps, "eps") <= 1.0:
         raise ValueError(f"eps must be from 0 to 1; found {eps!r}")
-    words = np.diff(G.indptr)
+    counts = np.diff(G.indptr)
     Y = np.zeros(G.shape)
-    Y[words > 0] = eps
-    Y[np.repeat(np.arange(G.shape[0]), words), G.indices] = G.data > 0
+    Y[counts > 0] = eps
+    Y[np.repeat(np.arange(G.shape[0]), counts), G.indices] = G.data > 0
     sums = Y.sum(axis=1, keepdims=True)
     return np.divide(Y, sums, out=Y, where=sums > 0)
 
@@ -62,9 +62,9 @@ def label_rows(y: Any, N: int, prior: ArrayLike | None = None) -> Array:
                 f"y must hold whole numbers from 0, and -1 for unknown; found {found}. "
                 "Encode other labels first"
             )
-        told = np.flatnonzero(given >= 0)
+        known = np.flatnonzero(given >= 0)
         Y = np.zeros((N, max(int(given.max()) + 1, 0 if prior is None else np.size(prior))))
-        Y[told, given[told]] = 1.0
+        Y[known, given[known]] = 1.0
     else:
         Y = numbers(given, "y").copy()
         sums = Y.sum(axis=1)

@@ -41,9 +41,9 @@ def nearest(X: Any, y: Any, metric: str = "euclidean") -> Array:
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns; found {X.ndim} dimension(s)")
     Z = label_rows(y, X.shape[0])
-    told = Z.any(axis=1)
-    if not told.all():
+    labelled = Z.any(axis=1)
+    if not labelled.all():
         # KNeighborsClassifier would hold a column for every label; the search below it is all we need
-        search = NearestNeighbors(n_neighbors=1, metric=metric).fit(X[told])
-        Z[~told] = Z[told][search.kneighbors(X[~told], return_distance=False)[:, 0]]
+        search = NearestNeighbors(n_neighbors=1, metric=metric).fit(X[labelled])
+        Z[~labelled] = Z[labelled][search.kneighbors(X[~labelled], return_distance=False)[:, 0]]
     return Z

@@ -1,7 +1,7 @@
-"""Why an item has the assignment it has: what neighbours and words add, and what would change it.
+"""Why an item has its assignment: what neighbours and affinities add, and what would change it.
 
-At a solution every row is the projection of what its neighbours and its words
-say, ``z_n = Proj(v_n)`` with ``v_n = ((W Z)_n + g_n / (2 lam)) / a_n`` and a_n the
+At a solution every row is the projection of the mean of its neighbours plus its
+affinities, ``z_n = Proj(v_n)`` with ``v_n = ((W Z)_n + g_n / (2 lam)) / a_n`` and a_n the
 diagonal of the Laplacian (the degree, for the plain one). A projection subtracts
 one number from all entries and cuts off what is negative, so the parts of v_nk
 less that threshold add up to z_nk.
@@ -29,8 +29,8 @@ from lass.solvers.solution import Solution
 NAMED = 5
 
 
-class Word(NamedTuple):
-    """One thing that was said of the item, and what it adds to that category."""
+class AffinityTerm(NamedTuple):
+    """One affinity of the item, and what it adds to that category."""
 
     category: int
     affinity: float
@@ -50,22 +50,24 @@ class Explanation:
     assignment: Array  #: (K,) the item's row of Z
     categories: NDArray[np.intp]  #: (C,) the categories explained, the largest assignment first
     neighbours: NDArray[np.intp]  #: (J,) the heaviest first
-    shares: Array  #: (J,) w_nj / a_n, a neighbour's share in what the crowd says
+    shares: Array  #: (J,) w_nj / a_n, a neighbour's share in the mean of all
     crowd: Array  #: (J, C) what each neighbour adds, shares x their assignments
-    words: list[Word]  #: what the expert said, on any category
-    parts: dict[str, Array]  #: (C,) each: sums over all neighbours, over words, and so on
+    affinities: list[AffinityTerm]  #: those of the item, to any category
+    parts: dict[str, Array]  #: (C,) each: sums over all neighbours, affinities, and so on
     threshold: float
-    note: str  #: in words, where a rule decided and not a sum
+    note: str  #: the rule, where one decided and not a sum
 
     @property
-    def reach(self) -> Array:
-        """(C,) the sum of the parts less the threshold."""
+    def unclipped(self) -> Array:
+        """(C,) the sum of the parts less the threshold, before negative entries are cut off."""
         return sum(self.parts.values(), np.zeros(len(self.categories))) - self.threshold
 
     @property
     def residual(self) -> float:
         """How far the sums are from the assignment at most: zero up to rounding at an exact solution."""
-        return float(np.abs(np.maximum(self.reach, 0.0) - self.assignment[self.categories]).max(initial=0.0))
+        return float(
+            np.abs(np.maximum(self.unclipped, 0.0) - self.assignment[self.categories]).max(initial=0.0)
+        )
 
     def __str__(self) -> str:
         lines = [f"item {self.item}: {self.note}".removesuffix(": ")]
@@ -76,11 +78,11 @@ class Explanation:
             value = self.assignment[k]
             lines.append(f"  category {k}: {value:.3f} = {' '.join(terms)}")
             if value <= TOLERANCE:
-                lines[-1] += f" = {self.reach[c]:.3f}, cut off at zero"
+                lines[-1] += f" = {self.unclipped[c]:.3f}, cut off at zero"
             order = np.argsort(-self.crowd[:, c], kind="stable")[:NAMED]
-            said = [f"item {self.neighbours[j]} {self.crowd[j, c]:+.3f}" for j in order if self.crowd[j, c]]
-            if said:
-                lines.append("    neighbours: " + ", ".join(said))
+            terms = [f"item {self.neighbours[j]} {self.crowd[j, c]:+.3f}" for j in order if self.crowd[j, c]]
+            if terms:
+                lines.append("    neighbours: " + ", ".join(terms))
         return "\n".join(lines)
 
 
@@ -91,7 +93,7 @@ def explain(
     *,
     affinities: ArrayLike | None = None,
 ) -> Explanation:
-    """Take an assignment apart: what each neighbour and each word adds, less one threshold.
+    """Take an assignment apart: what each neighbour and each affinity adds, less one threshold.
 
     Parameters
     ----------
@@ -117,9 +119,9 @@ def explain(
     >>> solution = lass.solve([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [[1, 0], [0, 0], [0, 1]], lam=1.0)
     >>> print(explain(solution, 0))
     item 0
-      category 0: 0.750 = +0.500 neighbours +0.500 words -0.250 threshold
+      category 0: 0.750 = +0.500 neighbours +0.500 affinities -0.250 threshold
         neighbours: item 1 +0.500
-      category 1: 0.250 = +0.500 neighbours +0.000 words -0.250 threshold
+      category 1: 0.250 = +0.500 neighbours +0.000 affinities -0.250 threshold
         neighbours: item 1 +0.500
     """
     problem, Z = solution.problem, solution.Z
@@ -127,17 +129,15 @@ def explain(
     a, lam = float(problem.diagonal[n]), problem.lam
     z = Z[n]
     g = problem.G[[n]] if affinities is None else sp.csr_array(_row(affinities, problem.K)[None])
-    nobody = np.zeros(0, np.intp)
     rule = _rule(solution, n, flat=np.ptp(g.toarray()) == 0)
     if not problem.free[n] or lam == 0 or a == 0.0:
-        source = "words" if problem.free[n] else "given"
+        source = "affinities" if problem.free[n] else "given"
         if affinities is not None and problem.free[n]:
             z = NewItem([0.0], Z[[n]]).at(g if solution.shift is None else g + solution.shift)
         chosen = _chosen(z, categories)
-        words = [Word(int(k), float(x), 0.0) for k, x in zip(g.indices, g.data, strict=True)]
         return Explanation(
-            n, z, chosen, nobody, np.zeros(0), np.zeros((0, len(chosen))), words, {source: z[chosen]}, 0.0,
-            rule,
+            n, z, chosen, np.zeros(0, np.intp), np.zeros(0), np.zeros((0, len(chosen))), _terms(g, 0.0),
+            {source: z[chosen]}, 0.0, rule,
         )  # fmt: skip
     if a < 0:
         raise ValueError(f"item {n} has more negative than positive weights; its row is not a projection")
@@ -146,30 +146,32 @@ def explain(
     order = np.argsort(-weights, kind="stable")
     neighbours, shares = neighbours[order].astype(np.intp), weights[order] / a
     gamma = 0.0 if math.isinf(lam) else 0.5 / (lam * a)
-    said = gamma * g.toarray().ravel()
-    everything = {"neighbours": shares @ Z[neighbours], "words": said}
+    parts = {"neighbours": shares @ Z[neighbours], "affinities": gamma * g.toarray().ravel()}
     if solution.shift is not None:
-        everything["prior"] = gamma * solution.shift
+        parts["prior"] = gamma * solution.shift
     if problem.C is not None and affinities is None:
-        everything["similar categories"] = -(z @ problem.C) / a
-    v = sum(everything.values(), np.zeros(problem.K))
+        parts["similar categories"] = -(z @ problem.C) / a
+    v = sum(parts.values(), np.zeros(problem.K))
     if affinities is not None:
         z = project_simplex(v[None])[0]
     chosen = _chosen(z, categories)
     threshold = float(z @ (v - z))  # the same number wherever z is positive; rounding has no weight
-    words = [Word(int(k), float(x), float(said[k])) for k, x in zip(g.indices, g.data, strict=True)]
     return Explanation(
-        n, z, chosen, neighbours, shares, shares[:, None] * Z[neighbours][:, chosen], words,
-        {name: values[chosen] for name, values in everything.items()}, threshold, rule,
+        n, z, chosen, neighbours, shares, shares[:, None] * Z[neighbours][:, chosen], _terms(g, gamma),
+        {name: values[chosen] for name, values in parts.items()}, threshold, rule,
     )  # fmt: skip
 
 
+def _terms(g: sp.csr_array, gamma: float) -> list[AffinityTerm]:
+    return [AffinityTerm(int(k), float(x), gamma * float(x)) for k, x in zip(g.indices, g.data, strict=True)]
+
+
 def _chosen(z: Array, categories: ArrayLike | None) -> NDArray[np.intp]:
-    """The categories asked for; by default those in use, the largest first."""
+    """The given categories; by default those in use, the largest first."""
     if categories is None:
         return np.argsort(-z, kind="stable")[: np.count_nonzero(z > TOLERANCE)]
-    asked = np.atleast_1d(np.asarray(categories)).tolist()
-    return np.array([category_number(k, len(z)) for k in asked], np.intp)
+    given = np.atleast_1d(np.asarray(categories)).tolist()
+    return np.array([category_number(k, len(z)) for k in given], np.intp)
 
 
 def _row(affinities: ArrayLike, K: int) -> Array:
@@ -180,21 +182,21 @@ def _row(affinities: ArrayLike, K: int) -> Array:
 
 
 def _rule(solution: Solution, n: int, *, flat: bool) -> str:
-    """What decided the row of item n, where a sum does not say it; empty where it does."""
+    """The rule that decided the row of item n; empty where a sum did."""
     problem = solution.problem
     if not problem.free[n]:
         return "its assignment was given"
     if math.isinf(problem.lam):
-        return "lam = inf, the crowd alone: words count in the sum over all connected items only"
+        return "lam = inf, the crowd alone: affinities count in the sum over all connected items only"
     if problem.lam > 0 and problem.diagonal[n] > 0:
         return ""
-    why = "lam = 0, words alone" if problem.lam == 0 else "no neighbours"
+    why = "lam = 0, affinities alone" if problem.lam == 0 else "no neighbours"
     if problem.category_totals is not None:
-        return f"{why}: the prior has its say too"
+        return f"{why}: the prior counts too"
     if problem.C is not None and problem.lam > 0:
-        return f"{why}: similar categories have their say too"
+        return f"{why}: similar categories count too"
     if flat:
-        return f"{why} and no word that tells categories apart: the even assignment"
+        return f"{why} and no difference of affinities: the even assignment"
     return f"{why}: all to the largest affinity, ties shared"
 
 
@@ -202,9 +204,9 @@ def _rule(solution: Solution, n: int, *, flat: bool) -> str:
 class Flips:
     """The smallest changes of one affinity of an item that change its top category.
 
-    ``changes[k]`` is what must be added to g_nk for category k to draw level with
+    ``changes[k]`` is what must be added to g_nk for category k to equal
     the top one; for the top category itself, what must be added (it is <= 0)
-    for the next one to draw level. A hair more, and the top category is another.
+    for the next one to equal it. Any more, and the top category is another.
     """
 
     item: int
@@ -219,13 +221,13 @@ class Flips:
 
 
 def flips(solution: Solution, item: int, *, affinities: ArrayLike | None = None) -> Flips:
-    """What would have to be said about an item for its top category to change.
+    """The changes of an item's affinities that would change its top category.
 
     One affinity changes at a time; the assignments of all neighbours, and the
     multipliers of a prior, are held as they are. The projection keeps the order of
     its entries, so the top category is that of the largest
     ``s_k = 2 lam (W Z)_nk + g_nk``, and the change for category k is exactly
-    ``s_top - s_k``. At lam = inf no word changes anything: infinite.
+    ``s_top - s_k``. At lam = inf no affinity changes anything: infinite.
 
     Parameters
     ----------
@@ -252,7 +254,7 @@ def flips(solution: Solution, item: int, *, affinities: ArrayLike | None = None)
     problem = solution.problem
     n = item_number(item, problem.N)
     if not problem.free[n]:
-        raise ValueError(f"item {n} is fixed; no word changes it. Solve without fixing it")
+        raise ValueError(f"item {n} is fixed; no affinity changes it. Solve without fixing it")
     if problem.C is not None and affinities is None:
         raise ValueError("flips() is not known with a category_graph; try changes with update()")
     if problem.diagonal[n] < 0:

@@ -1,12 +1,12 @@
-"""Where an assignment comes from: its derivative by every word, and its share of every item with words.
+"""Where an assignment comes from: its derivative by every affinity, and its share of every labelled item.
 
 While entries of Z that are positive stay positive and zeros stay zero, the
 solution is linear in G: ``dZ = (P H P)^+ P dG`` with ``H = 2 lam L`` and P the projection
 onto the directions in that face (rows sum to zero, zeros stay). H is symmetric, so
-one system with the unit vector of z_nk on the right gives its derivative by all words.
+one system with the unit vector of z_nk on the right gives its derivative by all affinities.
 
-Items without words are weighted means of their neighbours, theirs again, and so on
-until items with words or fixed items are reached: :func:`sources` adds up those ways.
+Unlabelled items are weighted means of their neighbours, those of theirs, and so on
+up to labelled or fixed items: :func:`sources` adds up those paths.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ GOAL, FAILED, STEPS = 1e-12, 1e-6, 5000
 
 
 class Source(NamedTuple):
-    """An item with words (or fixed) and its share in what the crowd says of another."""
+    """A labelled (or fixed) item and its share in the mean of the neighbours of another."""
 
     item: int
     share: float
 
 
 class Influence(NamedTuple):
-    """One word and the derivative of the assignment by it."""
+    """One affinity and the derivative of the assignment by it."""
 
     item: int
     category: int
@@ -49,25 +49,25 @@ class Influence(NamedTuple):
 def influence(
     solution: Solution, item: int, category: int | None = None, *, top: int | None = 10
 ) -> list[Influence]:
-    """The words that an assignment depends on most: dz_nk / dg_mj for all words g_mj.
+    """The affinities that an assignment depends on most: dz_nk / dg_mj for all g_mj that are not zero.
 
     Parameters
     ----------
     solution : Solution
-        At a finite lam > 0, without a prior; the smaller its gap, the surer the
+        At a finite lam > 0, without a prior; the smaller its gap, the more certain the
         zeros of Z. Right for changes so small that no entry of Z reaches or
         leaves zero; at a solution where one is about to, for one side only.
     item, category : int
         Which assignment; the item's largest by default.
     top : int or None
-        How many words to name at most; None for all.
+        How many affinities to name at most; None for all.
 
     Returns
     -------
     list of Influence
-        (item, category, influence), the largest in size first. Words without any
+        (item, category, influence), the largest in size first. Affinities without any
         influence are left out; so the list is empty for a zero of Z, a fixed item,
-        one without neighbours, and at a small lam, where items with words sit in
+        one without neighbours, and at a small lam, where labelled items are in
         corners that no small change moves them from: see :func:`sources`. One
         linear system with conjugate gradients, O(nnz(W) K) a step; four arrays of N x K.
 
@@ -77,8 +77,8 @@ def influence(
     >>> from lass.newitems.influences import influence
     >>> W = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     >>> solution = lass.solve(W, [[1, 0], [0, 0], [0, 0.9]], lam=1.0, ridge=0.1, tol=1e-12)
-    >>> for word in influence(solution, item=1, category=0):
-    ...     print(word.item, word.category, round(word.influence, 3))
+    >>> for one in influence(solution, item=1, category=0):
+    ...     print(one.item, one.category, round(one.influence, 3))
     0 0 0.806
     2 1 -0.806
     """
@@ -94,28 +94,27 @@ def influence(
         return []
     qp, row = problem.qp(), int(np.count_nonzero(problem.free[:n]))
     Z = _settled(qp, solution.Z[problem.free])
-    if not (Z[row, k] > 0.0 or qp.harmonic[row]) or not _moved_by_words(qp, Z, row, k):
+    if not (Z[row, k] > 0.0 or qp.harmonic[row]) or not _moved_by_affinities(qp, Z, row, k):
         return []
-    words = problem.G[problem.free].tocoo()
-    values = _adjoint(qp, Z, row, k)[words.coords] / (2.0 * problem.lam)
-    rows = np.flatnonzero(problem.free)[words.coords[0]]
+    affinities = problem.G[problem.free].tocoo()
+    values = _adjoint(qp, Z, row, k)[affinities.coords] / (2.0 * problem.lam)
+    rows = np.flatnonzero(problem.free)[affinities.coords[0]]
     order = np.argsort(-np.abs(values), kind="stable")
     order = order[: np.count_nonzero(values)][:top]
-    return [Influence(int(rows[i]), int(words.coords[1][i]), float(values[i])) for i in order]
+    return [Influence(int(rows[i]), int(affinities.coords[1][i]), float(values[i])) for i in order]
 
 
 def sources(solution: Solution, item: int, *, top: int | None = 10) -> list[Source]:
-    """The items with words, or fixed ones, that stand behind what the crowd says of an item.
+    """The labelled or fixed items that the mean of an item's neighbours comes from.
 
-    Follow the ties at random, each in proportion to its weight, until an item
-    with words of its own or a fixed one is reached: the share of that item is the
-    chance to end there. The crowd's say is exactly the mean of their assignments,
-    ``(W Z)_n / a_n = sum_m share_m z_m``, which is z_n itself for an item without
-    words. With a ridge shares sum to less than one; the rest is the even assignment.
+    A random walk follows edges with probabilities in proportion to their weights, until
+    it comes to a labelled or fixed item: the share of that item is the probability
+    to end there. The mean of the neighbours is exactly the mean of their assignments,
+    ``(W Z)_n / a_n = sum_m share_m z_m``, which is z_n itself for an unlabelled item.
+    With a ridge shares sum to less than one; the rest is the even assignment.
 
-    Unlike :func:`influence` this does not ask what a word more or less would do:
-    at a small lam items sit firmly on their own words, and no small change of
-    any word moves anything.
+    Unlike :func:`influence` this is no derivative: at a small lam labelled items are
+    at their own labels, and no small change of any affinity moves anything.
 
     Parameters
     ----------
@@ -129,7 +128,7 @@ def sources(solution: Solution, item: int, *, top: int | None = 10) -> list[Sour
     -------
     list of Source
         (item, share), the largest first; empty without neighbours or without any
-        words around. One linear system in the items without words.
+        label in the component. One linear system in the unlabelled items.
 
     Examples
     --------
@@ -146,16 +145,16 @@ def sources(solution: Solution, item: int, *, top: int | None = 10) -> list[Sour
         raise ValueError("sources() needs weights >= 0 and no category_graph: else rows are not means")
     if problem.diagonal[n] == 0.0:
         return []
-    silent = np.zeros(problem.N, bool)
-    silent[problem.free] = problem.qp().harmonic
+    unlabelled = np.zeros(problem.N, bool)
+    unlabelled[problem.free] = problem.qp().harmonic
     _, labels = problem.operator.components
     around = labels == labels[n]
-    if silent[around].all() and problem.ridge == 0.0:
+    if unlabelled[around].all() and problem.ridge == 0.0:
         return []
-    tie = problem.W[[n]]
+    edges = problem.W[[n]]
     shares = np.zeros(problem.N)
-    shares[tie.indices] = tie.data / problem.diagonal[n]
-    between = np.flatnonzero(silent & around)
+    shares[edges.indices] = edges.data / problem.diagonal[n]
+    between = np.flatnonzero(unlabelled & around)
     if len(between):
         system = HarmonicSystem(problem.W, between, diagonal=problem.diagonal)
         passed = system.solve(shares[between][:, None])
@@ -181,8 +180,8 @@ def _settled(qp: QuadraticProgram, Z: Array) -> Array:
     return np.ascontiguousarray(project_simplex(V), dtype=float)
 
 
-def _moved_by_words(qp: QuadraticProgram, Z: Array, row: int, k: int) -> bool:
-    """Is there any word among the items connected to this one? Raises if z_nk is not determined at all.
+def _moved_by_affinities(qp: QuadraticProgram, Z: Array, row: int, k: int) -> bool:
+    """Is there any label among the items connected to this one? Raises if z_nk is not determined at all.
 
     It is not if category k can slide up and down as a whole: nothing holds
     those items from outside, and k and another category are used by all of them.
@@ -206,7 +205,7 @@ def _moved_by_words(qp: QuadraticProgram, Z: Array, row: int, k: int) -> bool:
     if slides.sum() > 1 and slides[group[k]]:
         raise ValueError(
             f"the solution is not unique: category {k} can slide up and down as a whole, and no small change "
-            "of a word has a small effect on it. See uniqueness(); a ridge makes it unique"
+            "of an affinity has a small effect on it. See uniqueness(); a ridge makes it unique"
         )
     return True
 

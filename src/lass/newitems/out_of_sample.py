@@ -1,9 +1,9 @@
 """New items: their assignments from neighbours whose assignments are known.
 
 With everything else held fixed, the best row for an item with weights w and
-affinities g is ``z = Proj(zbar + gamma g)``, where ``zbar = Z'w / (1'w)`` is what
-the crowd says, ``gamma = 1 / (2 lam 1'w)``, and Proj is the projection onto the
-simplex. Ridge and normalisation belong to the graph that Z was learnt on and
+affinities g is ``z = Proj(zbar + gamma g)``, where ``zbar = Z'w / (1'w)`` is the mean
+of its neighbours, ``gamma = 1 / (2 lam 1'w)``, and Proj is the projection onto the
+simplex. Ridge and normalisation belong to the graph of the known items and
 play no part here.
 """
 
@@ -30,7 +30,7 @@ from lass.solvers.sparse import SparseAssignments, mapped
 
 @cache
 def _maps() -> ModuleType:
-    kernels()  # says so when compiling takes time
+    kernels()  # prints a note when compiling takes time
     from lass.kernels import out_of_sample as maps
 
     return maps
@@ -42,9 +42,9 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     Each row is the projection of ``zbar + g / (2 lam d) + shift`` onto the simplex:
     zbar the weighted mean of the neighbours' assignments, d the sum of the weights.
 
-    * ``lam = inf``, or an item without words: zbar, what the crowd says.
+    * ``lam = inf``, or an item without affinities: zbar.
     * ``lam = 0``, or an item without neighbours: all to its largest affinity, ties
-      shared equally. If all its affinities are equal too, nothing chooses: zbar,
+      shared equally. If all its affinities are equal too: zbar,
       or the even assignment without neighbours.
 
     Parameters
@@ -61,7 +61,7 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
         Weight of the crowd against the expert, from 0 to infinity.
     shift : array of shape (K,), optional
         Added before the projection: the slide that was chosen for the known
-        items, ``Proj(Z + 1 p')``. It has no say where affinities alone decide.
+        items, ``Proj(Z + 1 p')``. It does not count where affinities alone decide.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     work = (weights.nnz + M) * K
     odd = over_rows(_maps().assign, M, work, *graph, Z, half, np.ascontiguousarray(p), out)
     if any(odd):
-        _complain(weights, Z, G_new, *odd)
+        _raise_error(weights, Z, G_new, *odd)
     return out
 
 
@@ -100,7 +100,7 @@ def _assign_sparse(W_new: Any, Z: SparseAssignments, G_new: Any, lam: float, shi
     if shift is not None:
         raise ValueError("shift does not go with sparse assignments; leave it out, or pass Z.to_dense()")
     weights, K = as_sparse(W_new, "W_new"), Z.shape[1]
-    words = sp.csr_array((weights.shape[0], K)) if G_new is None else as_sparse(G_new, "G_new")
+    affinities = sp.csr_array((weights.shape[0], K)) if G_new is None else as_sparse(G_new, "G_new")
     if weights.shape[1] != len(Z):
         raise ValueError(
             f"W_new must have one column a known item, {len(Z)}; found shape {weights.shape}. "
@@ -108,22 +108,22 @@ def _assign_sparse(W_new: Any, Z: SparseAssignments, G_new: Any, lam: float, shi
         )
     if weights.nnz and weights.data.min() < 0:
         raise ValueError(f"W_new must hold weights >= 0; found {weights.data.min():g}. Drop it")
-    if words.shape != (weights.shape[0], K):
+    if affinities.shape != (weights.shape[0], K):
         raise ValueError(
-            f"G_new must have shape {(weights.shape[0], K)}, one row a new item; found {words.shape}"
+            f"G_new must have shape {(weights.shape[0], K)}, one row a new item; found {affinities.shape}"
         )
-    return mapped(weights, Z, words, lam)
+    return mapped(weights, Z, affinities, lam)
 
 
 class NewItem:
-    """One new item, for asking "what if": the crowd's say is computed once, words can change.
+    """One new item, for "what if": the mean of its neighbours is computed once, affinities can change.
 
     Parameters
     ----------
     w : array or sparse matrix of shape (N,) or (1, N)
         Weights >= 0 with the known items.
     Z : array of shape (N, K), SparseAssignments or Solution
-        Their assignments; not looked at again.
+        Their assignments; not used again.
 
     Attributes
     ----------
@@ -154,32 +154,32 @@ class NewItem:
 
     def at(self, g: Any = None, lam: float = 1.0, *, shift: ArrayLike | None = None) -> Array:
         """The assignment for affinities ``g`` of shape (K,), by the rules of :func:`assign`; O(K)."""
-        # the crowd is as good as a single neighbour with its mean and all its weight
+        # all neighbours are as good as a single one with their mean and all their weight
         crowd = sp.csr_array([[self.degree]])
-        words = None if g is None else self.words(g)[None]
-        return assign(crowd, self.zbar[None], words, lam, shift=shift)[0]
+        affinities = None if g is None else self.affinities(g)[None]
+        return assign(crowd, self.zbar[None], affinities, lam, shift=shift)[0]
 
     def path(self, g: Any) -> Path:
         """The assignments for affinities ``g`` at every lam; see :func:`path`."""
-        words = self.words(g)
+        affinities = self.affinities(g)
         if self.degree == 0.0:
-            return follow(_maps().trace, self.at(words), np.zeros_like(words), 0.0)
-        return follow(_maps().trace, self.zbar, words, self.degree)
+            return follow(_maps().trace, self.at(affinities), np.zeros_like(affinities), 0.0)
+        return follow(_maps().trace, self.zbar, affinities, self.degree)
 
-    def words(self, g: Any) -> Array:
+    def affinities(self, g: Any) -> Array:
         """Affinities, checked, as an array of shape (K,)."""
-        words = g.toarray().ravel() if sp.issparse(g) else numbers(g, "g").ravel()
-        if words.shape != self.zbar.shape or not np.isfinite(words).all():
+        row = g.toarray().ravel() if sp.issparse(g) else numbers(g, "g").ravel()
+        if row.shape != self.zbar.shape or not np.isfinite(row).all():
             raise ValueError(f"g must be {len(self.zbar)} finite numbers, one a category; found {g!r}")
-        return words.astype(float)
+        return row.astype(float)
 
 
 def path(w: Any, Z: Any, g: Any) -> Path:
     """The assignments of one new item at every lam, exactly.
 
     ``z = Proj(zbar + gamma g)`` is piecewise linear in ``gamma = 1 / (2 lam d)``:
-    from the crowd's zbar at lam = inf to the largest affinity as lam goes to 0.
-    A category can come up only at lam = inf; once it is at zero again it stays
+    from zbar at lam = inf to the largest affinity as lam goes to 0.
+    A category can become positive only at lam = inf; once it is at zero again it stays
     there, so that there are at most K breakpoints.
 
     Parameters
@@ -261,8 +261,10 @@ def _affinities(G_new: Any, M: int, K: int) -> Array:
     return given
 
 
-def _complain(weights: sp.csr_array, Z: Array, G_new: Any, odd_weights: int, odd_words: int, _: int) -> None:
-    """Say which input was at fault, and where first."""
+def _raise_error(
+    weights: sp.csr_array, Z: Array, G_new: Any, odd_weights: int, odd_affinities: int, _: int
+) -> None:
+    """Name the input that is wrong, and where first."""
     if odd_weights:
         data, columns = weights.data, weights.indices
         bad = np.flatnonzero(~((data >= 0) & np.isfinite(data) & (columns >= 0) & (columns < len(Z))))
@@ -273,7 +275,7 @@ def _complain(weights: sp.csr_array, Z: Array, G_new: Any, odd_weights: int, odd
             f"W_new must hold finite weights >= 0 with known items 0 to {len(Z) - 1}; "
             f"found {data[bad[0]]:g} at row {row}, column {columns[bad[0]]}. Drop it"
         )
-    if odd_words:
+    if odd_affinities:
         given = G_new.toarray() if sp.issparse(G_new) else numbers(G_new, "G_new")
         row, column = np.argwhere(~np.isfinite(given))[0]
         raise ValueError(

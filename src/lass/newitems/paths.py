@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from lass.model.checks import numbers
 from lass.model.quadratic_program import Array
 
-#: an assignment below this is rounding, and would only make breakpoints that nobody can see
+#: an assignment below this is rounding, and would only make breakpoints without effect
 ROUNDING = 1e-15
 #: affinities closer than this are equal; their breakpoint would be out of the range of numbers
 TINY = 1e-290
@@ -26,7 +26,7 @@ class Path:
     Call it with a lam, or an array of them, for the assignments there: exact, O(K) each.
     """
 
-    zbar: Array  #: (K,) what the crowd says: the start, at lam = inf
+    zbar: Array  #: (K,) the mean of the neighbours: the start, at lam = inf
     g: Array  #: (K,) affinities
     degree: float  #: d, the sum of the weights
     gammas: Array  #: (B,) where a category reaches zero, increasing from 0

@@ -30,13 +30,13 @@ from lass.solvers.solution import Solution
 
 @dataclass(frozen=True)
 class Spread:
-    """What all solutions together say of a new item."""
+    """The assignments of a new item over all solutions."""
 
     #: (K,) the assignment for the solution at hand
     assignment: Array
     #: (K, 2) the least and the largest assignment to each category over all solutions
     bounds: Array
-    #: categories that come before the top one in some other solution; empty: the top one is sure
+    #: categories that come before the top one in some other solution; empty: the top one is certain
     rivals: NDArray[np.intp]
 
 
@@ -61,8 +61,8 @@ def spread(w: Any, solution: Solution, g: Any = None, lam: float = 1.0) -> Sprea
 
     Examples
     --------
-    Two items at a large lam, one word each: they could both be half and half, or
-    rather of one kind, and a new item with them.
+    Two items at a large lam, one label each: they could both be half and half, or
+    rather of one category, and a new item with them.
 
     >>> import lass
     >>> from lass.newitems.spreads import spread
@@ -82,7 +82,7 @@ def spread(w: Any, solution: Solution, g: Any = None, lam: float = 1.0) -> Sprea
     polytope, share = found
     v = item.zbar.copy()
     if g is not None:
-        v += item.words(g) * (0.0 if math.isinf(lam) else 0.5 / (lam * item.degree))
+        v += item.affinities(g) * (0.0 if math.isinf(lam) else 0.5 / (lam * item.degree))
     least = assignment.copy()
     for slides in _vertices(polytope):
         np.minimum(least, project_simplex(v + share * slides).min(axis=0), out=least)
@@ -102,7 +102,7 @@ def _moving(row: sp.csr_array, solution: Solution) -> tuple[Polytope, float] | N
     if len(sliding) > 1:
         raise ValueError(
             f"w touches {len(sliding)} components whose solutions are not unique; only one can be followed. "
-            "Say more about the known items, or drop the smaller weights"
+            "Label more of the known items, or drop the smaller weights"
         )
     if not len(sliding):
         return None
