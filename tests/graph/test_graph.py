@@ -65,7 +65,7 @@ def test_metric():
     assert np.abs(lass.knn_graph(X, 3).toarray() - one.toarray()).max() > 0.01
 
 
-def test_duplicated_items_are_tied_fully():
+def test_duplicated_items_have_edges_of_weight_one():
     """All neighbours at distance zero: weights of one, not a division by zero."""
     X = np.zeros((5, 2))
     X[4] = 1.0

@@ -1,4 +1,4 @@
-"""New items: tied to a graph, or added to it."""
+"""New items: connected to a graph, or added to it."""
 
 import pickle
 
@@ -36,9 +36,9 @@ def test_one_way():
 
 def test_connect_by_hand():
     knn = KNNGraph(2).fit([[0.0], [1.0], [3.0], [7.0]])
-    ties = knn.connect([[2.5], [3.0]]).toarray()
-    np.testing.assert_allclose(ties[0], [0, np.exp(-4), np.exp(-4 * 0.5**2 / 1.5**2), 0], rtol=1e-12)
-    np.testing.assert_allclose(ties[1], [0, np.exp(-4), 1, 0], rtol=1e-12)
+    edges = knn.connect([[2.5], [3.0]]).toarray()
+    np.testing.assert_allclose(edges[0], [0, np.exp(-4), np.exp(-4 * 0.5**2 / 1.5**2), 0], rtol=1e-12)
+    np.testing.assert_allclose(edges[1], [0, np.exp(-4), 1, 0], rtol=1e-12)
     assert knn.graph.shape == (4, 4)
 
 
@@ -62,15 +62,15 @@ def test_connect_gives_new_rows_the_weights_of_fitted_ones(options):
 
 def test_connect_takes_a_row_for_its_own_neighbour():
     X = rows(30)
-    ties = KNNGraph(3).fit(X).connect(X).toarray()
-    np.testing.assert_array_equal(ties.diagonal(), 1.0)
-    assert ((ties > 0).sum(axis=1) == 3).all()
+    edges = KNNGraph(3).fit(X).connect(X).toarray()
+    np.testing.assert_array_equal(edges.diagonal(), 1.0)
+    assert ((edges > 0).sum(axis=1) == 3).all()
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("steps", [[12], [1, 11], [5, 4, 3]], ids=str)
 def test_extend(options, steps):
-    """New items have the ties that a graph of all items gives them; old ones keep theirs."""
+    """New items have the edges that a graph of all items gives them; old ones keep theirs."""
     X = rows(52)
     knn = KNNGraph(4, **options).fit(X[:40])
     before, spread = knn.graph.toarray(), knn._spread
@@ -208,7 +208,7 @@ CASES = {
         lambda: lass.knn_graph(sp.eye_array(3) * 1j, 1),
         "X must hold real numbers; found complex",
     ),
-    "words": (lambda: lass.knn_graph([["a", "b"]] * 3, 1), "X must be an array .* of numbers"),
+    "text": (lambda: lass.knn_graph([["a", "b"]] * 3, 1), "X must be an array .* of numbers"),
     "ragged": (lambda: lass.knn_graph([[1, 2], [3]], 1), "X must be an array"),
     "no columns": (
         lambda: lass.knn_graph(np.ones((3, 0)), 1),
@@ -241,7 +241,7 @@ CASES = {
         lambda: lass.knn_graph(rows(5), 2, weights="entropic", perplexity=3),
         "perplexity must lie between 1 and n_neighbors = 2; found 3",
     ),
-    "perplexity a word": (
+    "perplexity text": (
         lambda: lass.knn_graph(rows(5), 2, weights="entropic", perplexity="low"),
         "perplexity must be a number > 0; found 'low'",
     ),

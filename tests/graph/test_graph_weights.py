@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import pairwise_distances
 
 import lass
+from graphs import blob_graph
 from lass.graph import KNNGraph
+from lass.graph.contrast import Contrast, steepened
 from lass.graph.weights import entropic
 
 
@@ -112,7 +114,7 @@ def test_entropic_rows_have_the_entropy_asked_for(seed, k, share, decades, scale
     np.testing.assert_allclose(slope, np.repeat(slope[:, -1:], k - 1, axis=1), rtol=1e-5)
 
 
-def test_entropy_below_what_ties_allow():
+def test_entropy_below_what_equal_distances_allow():
     p = entropic(np.array([[1.0, 1.0, 1.0, 2.0], [0.0, 0.0, 0.0, 0.0]]), 2.0)
     np.testing.assert_allclose(p, [[1 / 3, 1 / 3, 1 / 3, 0], [0.25] * 4], atol=1e-12)
 
@@ -184,3 +186,18 @@ def test_any_kind_of_rows(kind):
     np.testing.assert_allclose(
         lass.knn_graph(given_X, 3).toarray(), lass.knn_graph(X.astype(float), 3).toarray(), rtol=1e-5
     )
+
+
+@pytest.mark.parametrize("factor", [1e-160, 1.0, 1e160])
+@pytest.mark.parametrize("power", [0.5, 2.0, 3.0])
+def test_steepened_weights_keep_their_total_at_any_scale(factor, power):
+    W, _ = blob_graph(300)
+    W = sp.csr_array((W.data * factor, W.indices, W.indptr), shape=W.shape)
+    with np.errstate(over="raise", invalid="raise"):
+        steep = steepened(W, power)
+    assert np.isfinite(steep.data).all()
+    np.testing.assert_allclose(steep.data.sum(), W.data.sum(), rtol=1e-9)
+    ratio = W.data[:-1] / W.data[1:]
+    np.testing.assert_allclose(steep.data[:-1] / steep.data[1:], ratio**power, rtol=1e-6)
+    # other weights of the same kind are changed alike
+    np.testing.assert_allclose(Contrast.of(W, power)(W[:5]).toarray(), steep[:5].toarray(), rtol=1e-9)

@@ -53,7 +53,7 @@ CASES = {
     "W empty": (lambda: problem(np.zeros((0, 0)), np.zeros((0, 2))), "W", r"shape \(0, 0\)"),
     "W flat": (lambda: problem(np.ones(3)), "W", "1 dimension"),
     "W a cube": (lambda: problem(np.ones((3, 3, 3))), "W", "3"),
-    "W of words": (lambda: problem(put(PATH, (0, 1), "near")), "W", "near|object|str"),
+    "W of text": (lambda: problem(put(PATH, (0, 1), "near")), "W", "near|object|str"),
     "W ragged": (lambda: problem([[0, 1], [1]]), "W", r"\[1\]|inhomogeneous"),
     "W complex": (lambda: problem(PATH * 1j), "W", "complex"),
     "W None": (lambda: problem(None), "W", "None|dimension|shape"),
@@ -64,19 +64,19 @@ CASES = {
     "G sparse with NaN": (lambda: problem(G=sp.csr_array(put(G, (2, 0), np.nan))), "G", "nan at row 2"),
     "G without categories": (lambda: problem(G=np.zeros((3, 0))), "G", r"shape \(3, 0\)"),
     "G flat": (lambda: problem(G=[0, 1, 0]), "G", "1 dimension"),
-    "G of words": (lambda: problem(G=[["a", "b"]] * 3), "G", "a|str|U1"),
+    "G of text": (lambda: problem(G=[["a", "b"]] * 3), "G", "a|str|U1"),
     "G complex": (lambda: problem(G=G * 1j), "G", "complex"),
     "G too short": (lambda: problem(G=G[:2]), "W and G", "3 and 2"),
     "G missing": (lambda: lass.solve(PATH), "G", "given"),
     # numbers
     "lam negative": (lambda: problem(lam=-1.0), "lam", "-1"),
     "lam NaN": (lambda: problem(lam=np.nan), "lam", "nan"),
-    "lam a word": (lambda: problem(lam="large"), "lam", "'large'"),
+    "lam text": (lambda: problem(lam="large"), "lam", "'large'"),
     "lam None": (lambda: problem(lam=None), "lam", "None"),
     "lam several": (lambda: problem(lam=np.ones(2)), "lam", r"array\("),
     "ridge negative": (lambda: problem(ridge=-0.5), "ridge", "-0.5"),
     "ridge infinite": (lambda: problem(ridge=math.inf), "ridge", "inf"),
-    "ridge a word": (lambda: problem(ridge="some"), "ridge", "'some'"),
+    "ridge text": (lambda: problem(ridge="some"), "ridge", "'some'"),
     "laplacian unknown": (lambda: problem(laplacian="random-walk"), "laplacian", "'random-walk'"),
     "laplacian None": (lambda: problem(laplacian=None), "laplacian", "None"),
     "lam infinite, normalized": (
@@ -137,13 +137,13 @@ CASES = {
     "fixed row negative": (lambda: problem(fixed={0: [2, -1]}), r"fixed\[0\]", r"\[2, -1\]"),
     "fixed row sum": (lambda: problem(fixed={0: [0.5, 0.6]}), r"fixed\[0\]", r"\[0.5, 0.6\]"),
     "fixed row NaN": (lambda: problem(fixed={0: [np.nan, 1]}), r"fixed\[0\]", "nan"),
-    "fixed row of words": (lambda: problem(fixed={0: ["a", "b"]}), r"fixed\[0\]", "'a'"),
+    "fixed row of text": (lambda: problem(fixed={0: ["a", "b"]}), r"fixed\[0\]", "'a'"),
     # prior
     "prior of another size": (lambda: problem(prior=[1.0]), "prior", r"shape \(1,\)"),
     "prior sum": (lambda: problem(prior=[0.5, 0.6]), "prior", "1.1"),
     "prior negative": (lambda: problem(prior=[1.5, -0.5]), "prior", "-0.5"),
     "prior NaN": (lambda: problem(prior=[np.nan, 1]), "prior", "nan"),
-    "prior of words": (lambda: problem(prior=["a", "b"]), "prior", "'a'"),
+    "prior of text": (lambda: problem(prior=["a", "b"]), "prior", "'a'"),
     "prior below fixed": (lambda: problem(prior=[0, 1], fixed={0: 0}), "prior", "total of 0.*hold 1"),
     "prior, reduced": (lambda: solve(prior=[0.5, 0.5], method="reduced"), "prior", "'reduced'"),
     "prior, local": (lambda: solve(prior=[0.5, 0.5], method="local"), "prior", "'local'"),
@@ -169,7 +169,7 @@ CASES = {
         "lam",
         "row sums",
     ),
-    "L, lam a word": (
+    "L, lam text": (
         lambda: lass.Problem.from_laplacian([[8, -4], [-4, 2]], G[:2], "large"),
         "lam",
         "'large'",
@@ -190,10 +190,10 @@ CASES = {
     "tol negative": (lambda: solve(tol=-1e-3), "tol", "-0.001"),
     "tol NaN": (lambda: solve(tol=np.nan), "tol", "nan"),
     "tol infinite": (lambda: solve(tol=np.inf), "tol", "inf"),
-    "tol a word": (lambda: solve(tol="small"), "tol", "'small'"),
+    "tol text": (lambda: solve(tol="small"), "tol", "'small'"),
     "max_iter negative": (lambda: solve(max_iter=-1), "max_iter", "-1"),
     "max_iter a fraction": (lambda: solve(max_iter=1.5), "max_iter", "1.5"),
-    "max_iter a word": (lambda: solve(max_iter="few"), "max_iter", "'few'"),
+    "max_iter text": (lambda: solve(max_iter="few"), "max_iter", "'few'"),
     "start of another size": (lambda: solve(start=np.ones((2, 2))), "start", r"shape \(2, 2\)"),
     "start another solution": (
         lambda: solve(start=lass.solve(np.ones((2, 2)), np.eye(2))),
@@ -201,22 +201,22 @@ CASES = {
         r"shape \(2, 2\)",
     ),
     "start with NaN": (lambda: solve(start=put(EVEN, (0, 0), np.nan)), "start", "finite"),
-    "start of words": (lambda: solve(start=[["a", "b"]] * 3), "start", "a"),
+    "start of text": (lambda: solve(start=[["a", "b"]] * 3), "start", "a"),
     "start ragged": (lambda: solve(start=[[1, 0], [1], [0, 1]]), "start", "inhomogeneous|shape"),
     "reduced, category_graph": (
         lambda: solve(category_graph=1 - np.eye(2), method="reduced"),
         "'reduced'",
-        "category graph",
+        "category_graph",
     ),
-    "admm, negative": (lambda: solve(REPEL, negative_weights=True, method="admm"), "'admm'", "weights >= 0"),
+    "admm, negative": (lambda: solve(REPEL, negative_weights=True, method="admm"), "'admm'", "negative"),
     "admm direct, category_graph": (
         lambda: solve(category_graph=1 - np.eye(2), method=ADMM(linear="direct")),
         "linear='direct'",
         "category graph",
     ),
-    # what is asked of a problem
+    # methods of a problem
     "Z of another size": (lambda: problem().gap(np.ones((2, 2))), "Z", r"\(3, 2\); found \(2, 2\)"),
-    "Z of words": (lambda: problem().gap([["a", "b"]] * 3), "Z", "a"),
+    "Z of text": (lambda: problem().gap([["a", "b"]] * 3), "Z", "a"),
     "objective, lam infinite": (lambda: problem(lam=math.inf).objective(EVEN), "objective", "lam = inf"),
     "gradient, lam infinite": (lambda: problem(lam=math.inf).gradient(EVEN), "gradient", "lam = inf"),
     "gap, lam infinite": (lambda: problem(lam=math.inf).gap(EVEN), "gap", "lam = inf"),
@@ -234,7 +234,7 @@ CASES = {
     "changed row alone": (lambda: problem().changed(G={0: 1.0}), "G", "found 0"),
     "changed to NaN": (lambda: problem().changed(G={(0, 0): np.nan}), "G", "nan"),
     "changed to infinity": (lambda: problem().changed(G={(0, 0): np.inf}), "G", "inf"),
-    "changed to a word": (lambda: problem().changed(G={(0, 0): "yes"}), "G", "'yes'"),
+    "changed to text": (lambda: problem().changed(G={(0, 0): "yes"}), "G", "'yes'"),
     "changed lam": (lambda: problem().changed(lam=-1), "lam", "-1"),
     "changed lam, normalized": (
         lambda: problem(laplacian="normalized").changed(lam=math.inf),
@@ -242,7 +242,7 @@ CASES = {
         "normalized|plain",
     ),
     "changed fixed": (lambda: problem().changed(fixed={9: 0}), "fixed", "9"),
-    # what is asked of a solution
+    # methods of a solution
     "formula": (lambda: solution().multipliers("paper"), "formula", "'paper'"),
     "uniqueness, negative": (
         lambda: solution(W=REPEL, negative_weights=True).uniqueness(),
@@ -257,14 +257,14 @@ CASES = {
     "update tol": (lambda: solution().update(tol=-1.0), "tol", "-1"),
     # helpers
     "project_simplex of NaN": (lambda: lass.project_simplex([np.nan, 1.0]), "V", "NaN"),
-    "project_simplex of words": (lambda: lass.project_simplex(["a"]), "V", "dtype"),
+    "project_simplex of text": (lambda: lass.project_simplex(["a"]), "V", "dtype"),
     "project_simplex of nothing": (lambda: lass.project_simplex([]), "V", r"\(0,\)"),
     "laplacian kind": (lambda: laplacian(PATH, "signless"), "laplacian", "'signless'"),
     "laplacian of negative weights": (lambda: laplacian(REPEL), "W", "-1 at row 0"),
     "n_neighbors none": (lambda: lass.knn_graph(EVEN, 0), "n_neighbors", "found 0"),
     "n_neighbors all": (lambda: lass.knn_graph(EVEN, 3), "n_neighbors", "3; found 3"),
     "n_neighbors a fraction": (lambda: lass.knn_graph(EVEN, 1.5), "n_neighbors", "1.5"),
-    "n_neighbors a word": (lambda: lass.knn_graph(EVEN, "few"), "n_neighbors", "few"),
+    "n_neighbors text": (lambda: lass.knn_graph(EVEN, "few"), "n_neighbors", "few"),
     "weights unknown": (lambda: lass.knn_graph(EVEN, 1, weights="heat"), "weights", "'heat'"),
     "metric unknown": (lambda: lass.knn_graph(EVEN, 1, metric="nearness"), "metric", "'nearness'"),
     "X with NaN": (lambda: lass.knn_graph(put(EVEN, (0, 0), np.nan), 1), "X", "NaN"),
@@ -280,7 +280,7 @@ def test_named_and_found(case):
         call()
     message = str(caught.value)
     assert re.search(rf"(?<!\w)({argument})(?!\w)", message), f"does not name {argument}: {message}"
-    assert re.search(found, message, re.DOTALL), f"does not say what was found: {message}"
+    assert re.search(found, message, re.DOTALL), f"does not name what was found: {message}"
 
 
 def test_advice_fits_the_argument():
@@ -302,6 +302,6 @@ def test_any_kind_of_number_is_a_tolerance(number):
 
 
 def test_load_names_the_file(tmp_path):
-    (tmp_path / "words.npz").write_text("item,tag\n")
-    with pytest.raises(ValueError, match=r"words\.npz is not a saved Solution"):
-        lass.Solution.load(tmp_path / "words.npz")
+    (tmp_path / "tags.npz").write_text("item,tag\n")
+    with pytest.raises(ValueError, match=r"tags\.npz is not a saved Solution"):
+        lass.Solution.load(tmp_path / "tags.npz")

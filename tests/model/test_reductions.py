@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import block_diag
 
 import lass
-from lass.solvers import Gradient, Reduced
-from oracle import Case, cases, random_graph
+from oracle import random_graph
 
 PATH = np.eye(5, k=1) + np.eye(5, k=-1)
 
 
-def test_expert_alone_takes_the_largest_and_shares_ties():
+def test_at_lam_zero_the_largest_affinity_wins_and_equal_ones_share():
     G = [[1, 0, 0], [2, 2, 1], [0, 0, 0], [-1, -1, -1], [-3, -2, -5]]
     expected = [[1, 0, 0], [0.5, 0.5, 0], [1 / 3] * 3, [1 / 3] * 3, [0, 1, 0]]
     sol = lass.solve(PATH, G, 0)
@@ -20,12 +20,12 @@ def test_expert_alone_takes_the_largest_and_shares_ties():
     assert (sol.gap, sol.n_iter, sol.converged) == (0, 0, True)
 
 
-def test_expert_alone_keeps_fixed_rows():
+def test_at_lam_zero_fixed_rows_stay():
     sol = lass.solve(PATH, np.eye(5)[:, :2], 0, fixed={0: [0.2, 0.8]})
     np.testing.assert_allclose(sol.Z[:2], [[0.2, 0.8], [0, 1]])
 
 
-def test_expert_alone_with_words_of_many_sizes():
+def test_at_lam_zero_affinities_may_be_of_any_size():
     rng = np.random.default_rng(0)
     G = rng.normal(size=(5, 4)) * 10.0 ** rng.integers(-9, 9, (5, 1))
     sol = lass.solve(PATH, G, 0)
@@ -57,7 +57,7 @@ def test_crowd_alone_is_the_limit_of_large_lam():
 
 
 def test_crowd_alone_with_fixed_rows_is_harmonic():
-    """0 and 2 on a path of three are fixed; 3 and 4 are apart and have words."""
+    """0 and 2 on a path of three are fixed; 3 and 4 are apart and have labels."""
     W = PATH.copy()
     W[2, 3] = W[3, 2] = 0.0
     G = [[9, 0], [0, 9], [9, 0], [1, 0], [0, 3]]
@@ -66,7 +66,7 @@ def test_crowd_alone_with_fixed_rows_is_harmonic():
     assert sol.converged
 
 
-def test_crowd_alone_with_fixed_rows_shares_ties_elsewhere():
+def test_crowd_alone_with_fixed_rows_shares_equal_totals_elsewhere():
     W = PATH.copy()
     W[2, 3] = W[3, 2] = 0.0
     sol = lass.solve(W, np.zeros((5, 3)), math.inf, fixed={0: 2})
@@ -110,13 +110,13 @@ def test_isolated_items_take_their_largest_affinity():
     assert "isolated" in sol.method
 
 
-def test_silent_components_stay_even():
+def test_components_without_labels_stay_even():
     sol = lass.solve(two_parts(), [[1, 0], [0, 0], [2, 2], [0, 0], [0, 0]], 1.0)
     np.testing.assert_array_equal(sol.Z[2:], np.full((3, 2), 0.5))
-    assert "no word" in sol.method
+    assert "no labels" in sol.method
 
 
-def test_no_words_at_all():
+def test_no_labels_at_all():
     sol = lass.solve(PATH, np.zeros((5, 3)), 1.0)
     np.testing.assert_array_equal(sol.Z, np.full((5, 3), 1 / 3))
     assert sol.converged
@@ -126,7 +126,7 @@ def test_no_words_at_all():
 @pytest.mark.parametrize("method", ["auto", "face", "gradient", "reduced", "admm"])
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10_000), lam=st.sampled_from((1e-3, 1.0, 1e3)))
-def test_hard_labels_without_words_are_harmonic(method, seed, lam):
+def test_fixed_rows_without_affinities_are_harmonic(method, seed, lam):
     rng = np.random.default_rng(seed)
     N, K = int(rng.integers(4, 30)), int(rng.integers(2, 5))
     W = random_graph(rng, N, "sparse") + (np.eye(N, k=1) + np.eye(N, k=-1)) * 0.1
@@ -141,7 +141,7 @@ def test_hard_labels_without_words_are_harmonic(method, seed, lam):
 
 
 def critical_lam(W, G, Z):
-    """design: min over informed n, k != y of (g_ny - g_nk) / (2 ((LZ)_ny - (LZ)_nk)), where positive."""
+    """The formula: min over labelled n, k != y of (g_ny - g_nk) / (2 ((LZ)_ny - (LZ)_nk)), where positive."""
     LZ = (np.diag(W.sum(axis=1)) - W) @ Z
     best = np.inf
     for n in np.flatnonzero(G.any(axis=1)):
@@ -159,13 +159,13 @@ def test_vertex_is_optimal_up_to_a_critical_lam(seed):
     rng = np.random.default_rng(seed)
     N, K = int(rng.integers(5, 25)), int(rng.integers(2, 5))
     W = random_graph(rng, N, "sparse") + (np.eye(N, k=1) + np.eye(N, k=-1)) * 0.1
-    told = rng.permutation(N)[: max(2, N // 3)]
+    labelled = rng.permutation(N)[: max(2, N // 3)]
     G = np.zeros((N, K))
-    G[told, rng.integers(K, size=len(told))] = 1.0
-    rest = np.setdiff1d(np.arange(N), told)
+    G[labelled, rng.integers(K, size=len(labelled))] = 1.0
+    rest = np.setdiff1d(np.arange(N), labelled)
     L = np.diag(W.sum(axis=1)) - W
     Z = G.copy()
-    Z[rest] = np.linalg.solve(L[np.ix_(rest, rest)], W[np.ix_(rest, told)] @ G[told])
+    Z[rest] = np.linalg.solve(L[np.ix_(rest, rest)], W[np.ix_(rest, labelled)] @ G[labelled])
     critical = critical_lam(W, G, Z)
     below = lass.solve(W, G, 0.999 * min(critical, 1e3), tol=1e-12)
     np.testing.assert_allclose(below.Z, Z, rtol=0, atol=1e-7)
@@ -176,101 +176,22 @@ def test_vertex_is_optimal_up_to_a_critical_lam(seed):
         assert above.objective < problem.objective(Z)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(cases(least=4, most=20, wide=False, decades=2, extras=("fixed", "ridge")))
-def test_elimination_changes_nothing(case):
-    """The same optimum with and without eliminating the silent rows."""
-    case.G[::2] = 0.0
-    problem = lass.Problem(case.W, case.G, case.lam, **case.options)
-    with_it = lass.solve(problem, method=Reduced(), tol=1e-9)
-    without = lass.solve(problem, method=Gradient(), tol=1e-9, max_iter=200_000)
-    assert with_it.converged
-    assert abs(with_it.objective - without.objective) <= 1e-8 * case.scale(without.objective)
-
-
-@pytest.mark.parametrize("at_once", [3, 64])
-@pytest.mark.parametrize("categories", [3, 8, 9])
-@pytest.mark.parametrize("explicit", [0, 10_000])
-def test_schur_complement_formed_or_applied(explicit, categories, at_once, monkeypatch):
-    """Eight informed rows: more, as many, and fewer of them than categories."""
-    monkeypatch.setattr("lass.solvers.reduced.EXPLICIT", explicit)
-    monkeypatch.setattr("lass.solvers.reduced.AT_ONCE", at_once)
-    rng = np.random.default_rng(0)
-    case = Case(random_graph(rng, 40, "sparse"), np.zeros((40, categories)), 3.0)
-    case.G[:8] = rng.normal(size=(8, categories))
-    sol = lass.solve(case.W, case.G, case.lam, method="reduced", tol=1e-10)
-    assert sol.converged
-    assert sol.objective == pytest.approx(case.objective(case.oracle()), abs=1e-8)
-
-
-def test_no_more_informed_rows_than_categories_are_eliminated():
-    """The solver that is picked then, with conjugate gradients, agrees with the one that iterates on all."""
-    rng = np.random.default_rng(1)
-    clouds, words, categories = 1200, 30, 40
-    W = lass.knn_graph(rng.normal(size=(clouds, 8)), 10)
-    G = np.zeros((clouds, categories))
-    told = rng.permutation(clouds)[:words]
-    for n in told:
-        G[n, rng.permutation(categories)[:3]] = 1.0
-    picked = lass.solve(W, G, 1.0, tol=1e-7)
-    assert "reduced" in picked.method
-    assert "no more than there are categories" in picked.method
-    other = lass.solve(W, G, 1.0, method="face", tol=1e-7)
-    assert picked.converged
-    assert abs(picked.objective - other.objective) <= 2e-7 * picked.problem.stake
-    G[told[0]] = 0.0
-    G[rng.permutation(clouds)[:20], rng.integers(categories, size=20)] = 1.0
-    assert "reduced" not in lass.solve(W, G, 1.0, tol=1e-3).method
-
-
-@pytest.mark.parametrize("most", [1, 2, 3])
-def test_elimination_stops_when_iterations_run_out(most):
-    rng = np.random.default_rng(1)
-    G = np.zeros((1200, 200))
-    G[rng.permutation(1200)[:150], rng.integers(200, size=150)] = 1.0
-    W = lass.knn_graph(rng.normal(size=(1200, 8)), 10)
-    with pytest.warns(lass.ConvergenceWarning):
-        sol = lass.solve(W, G, 10.0, max_iter=most, tol=1e-9)
-    assert sol.n_iter <= most + 1
-    assert not sol.converged
-    optimum = lass.solve(W, G, 10.0, tol=1e-7).objective
-    assert sol.objective - optimum <= sol.gap + 1e-7 * sol.problem.stake
-
-
-def test_conjugate_gradients_in_place_of_a_factor(monkeypatch):
-    monkeypatch.setattr("lass.model.linear_systems.FACTOR_LIMIT", 0)
-    rng = np.random.default_rng(0)
-    N = 900
-    W = np.zeros((N, N))
-    for step in (1, 7, 31):
-        at = np.arange(N - step)
-        W[at, at + step] = W[at + step, at] = rng.uniform(0.5, 1.5, N - step)
-    G = np.zeros((N, 3))
-    G[rng.permutation(N)[:20], rng.integers(3, size=20)] = 1.0
-    sol = lass.solve(W, G, 1.0, method="reduced", tol=1e-9)
-    other = lass.solve(W, G, 1.0, method="face", tol=1e-9)
-    assert sol.converged
-    assert sol.objective == pytest.approx(other.objective, abs=1e-8 * sol.problem.stake)
-
-
-def test_components_solved_apart_and_together_agree(monkeypatch):
+def test_large_components_are_pieces_and_small_ones_share_one():
     rng = np.random.default_rng(5)
-    W = np.zeros((60, 60))
-    for c in range(4):
-        part = slice(15 * c, 15 * c + 15)
-        W[part, part] = random_graph(rng, 15, "dense")
-    G = rng.normal(size=(60, 4))
-    together = lass.solve(W, G, 0.3, tol=1e-10)
-    monkeypatch.setattr("lass.model.reduction.MIN_PIECE", 1)
-    apart = lass.solve(W, G, 0.3, tol=1e-10)
-    assert "4 components in 4 pieces" in apart.method
-    assert apart.converged
-    assert apart.objective == pytest.approx(together.objective, rel=1e-9)
-    np.testing.assert_allclose(apart.Z, together.Z, atol=1e-4)
+    sizes = (300, 15, 260, 15)
+    graphs = [random_graph(rng, size, "sparse") + 0.1 * (1 - np.eye(size)) for size in sizes]
+    G = rng.normal(size=(sum(sizes), 4))
+    sol = lass.solve(block_diag(*graphs), G, 0.3, tol=1e-10)
+    assert "4 components in 3 pieces" in sol.method
+    assert sol.converged
+    parts = np.split(np.arange(len(G)), np.cumsum(sizes)[:-1])
+    apart = [lass.solve(W, G[rows], 0.3, tol=1e-10) for W, rows in zip(graphs, parts, strict=True)]
+    assert sol.objective == pytest.approx(sum(one.objective for one in apart), rel=1e-9)
+    np.testing.assert_allclose(sol.Z, np.concatenate([one.Z for one in apart]), atol=1e-4)
 
 
 @pytest.mark.parametrize("method", ["auto", "face", "gradient", "reduced", "admm"])
-def test_method_says_what_was_done(method):
+def test_method_names_what_was_done(method):
     sol = lass.solve(PATH, np.eye(5), 1.0, method=method)
     assert sol.method
     if method == "auto":

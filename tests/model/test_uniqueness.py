@@ -44,12 +44,12 @@ class Solutions:
 
     def slack(self):
         K = self.Z.shape[1]
-        reach = np.zeros((K, 2))
+        slack = np.zeros((K, 2))
         for n in self.free:
             for k in range(K):
-                reach[k, 0] = min(reach[k, 0], -self.furthest(self.entry(n, k, -1.0)))
-                reach[k, 1] = max(reach[k, 1], self.furthest(self.entry(n, k)))
-        return reach
+                slack[k, 0] = min(slack[k, 0], -self.furthest(self.entry(n, k, -1.0)))
+                slack[k, 1] = max(slack[k, 1], self.furthest(self.entry(n, k)))
+        return slack
 
     def overtaking(self, n):
         """How far some other category can get ahead of the top one of row n."""
@@ -81,7 +81,7 @@ def check(case):
 
 
 def balanced(rng, N, K, repeats=1):
-    """One-hot words, each category said equally often."""
+    """One-hot labels, equally many of each category."""
     G = np.zeros((N, K))
     for i, n in enumerate(rng.permutation(N)[: K * repeats]):
         G[n, i % K] = 1.0
@@ -89,7 +89,7 @@ def balanced(rng, N, K, repeats=1):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_balanced_words_at_large_lam_are_not_unique(seed):
+def test_balanced_labels_at_large_lam_are_not_unique(seed):
     rng = np.random.default_rng(seed)
     N, K = 7, 3
     found = check(Case(random_graph(rng, N, "path"), balanced(rng, N, K, 1 + seed % 2), 100.0))
@@ -101,14 +101,14 @@ def test_balanced_words_at_large_lam_are_not_unique(seed):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("lam", [0.05, 1.0, 30.0])
 @pytest.mark.parametrize("graph", ["sparse", "split", "isolated"])
-def test_random_words(seed, lam, graph):
+def test_random_labels(seed, lam, graph):
     rng = np.random.default_rng(seed)
     check(Case(random_graph(rng, 6, graph), rng.integers(-1, 2, (6, 3)).astype(float), lam))
 
 
 @pytest.mark.parametrize("lam", [0.01, 100.0])
 def test_components_apart(lam):
-    """One with balanced words, one with a word too many, one silent, one item alone with a tie."""
+    """One with balanced labels, one with a label too many, one without, one isolated item with two."""
     W = np.zeros((9, 9))
     W[:8, :8] = np.kron(np.eye(2), PATH)
     W[5, 6] = W[6, 5] = 0.0
@@ -144,28 +144,29 @@ def test_fixed_rows_hold_their_own_component_only():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_tied_categories_slide_together(seed):
+def test_joined_categories_slide_together(seed):
     rng = np.random.default_rng(seed)
-    ties = np.zeros((4, 4))
-    ties[0, 1] = ties[1, 0] = 1.0
-    found = check(Case(random_graph(rng, 6, "path"), balanced(rng, 6, 4), 100.0, {"category_graph": ties}))
+    categories = np.zeros((4, 4))
+    categories[0, 1] = categories[1, 0] = 1.0
+    options = {"category_graph": categories}
+    found = check(Case(random_graph(rng, 6, "path"), balanced(rng, 6, 4), 100.0, options))
     np.testing.assert_allclose(found.slack[0], found.slack[1], rtol=0, atol=1e-12)
 
 
 def test_normalized_laplacian_is_refused():
-    """What costs nothing there is sqrt(degree) p', not 1 p': better no answer than a wrong one."""
+    """What costs nothing there is sqrt(degree) p', not 1 p': an error is better than a wrong result."""
     W = random_graph(np.random.default_rng(0), 5, "path")
     sol = lass.solve(W, np.eye(5)[:, :2], 1.0, laplacian="normalized")
     with pytest.raises(ValueError, match="row sums"):
         sol.uniqueness()
 
 
-def test_expert_alone_ties_item_by_item():
-    """At lam = 0 the graph says nothing: a tie in one row is a choice, whatever the others hold."""
+def test_at_lam_zero_every_row_is_unique_by_itself():
+    """The graph has no weight: two equal affinities in a row are a choice, whatever the others hold."""
     check(Case(PATH, np.array([[1.0, 1], [1, 0], [0, 1], [2, 1]]), 0.0))
 
 
-def test_crowd_alone_ties_by_component():
+def test_at_infinite_lam_every_component_is_unique_by_itself():
     found = lass.solve(PATH, [[1, 0], [0, 0], [0, 0], [0, 1]], np.inf).uniqueness()
     np.testing.assert_allclose(found.slack, [[-0.5, 0.5], [-0.5, 0.5]])
     assert lass.solve(PATH, [[2, 0], [0, 0], [0, 0], [0, 1]], np.inf).uniqueness().unique

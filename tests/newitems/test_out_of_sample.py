@@ -48,7 +48,7 @@ def new_weights(rng, M, N):
 
 @st.composite
 def items(draw, most=8):
-    """One item: what the crowd says, its affinities, its degree; with ties and zeros."""
+    """One item: the mean of its neighbours, its affinities, its degree; with ties and zeros."""
     rng = np.random.default_rng(draw(seeds))
     K = draw(st.integers(1, most))
     kind = draw(st.sampled_from(("whole", "any", "even")))
@@ -73,13 +73,13 @@ def test_map_is_the_projection(seed, lam, sliding):
     p = rng.normal(size=K) / 10 if sliding else None
     expected = mapped(W, Z, G, lam, 0.0 if p is None else p)
     for weights in (W, sp.csr_array(W), sp.coo_array(W)):
-        for words in (G, sp.csr_array(G), sp.csc_array(G)):
-            found = assign(weights, Z, words, lam, shift=p)
+        for affinities in (G, sp.csr_array(G), sp.csc_array(G)):
+            found = assign(weights, Z, affinities, lam, shift=p)
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
             assert (found >= 0).all()
             np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-    silent = assign(W, Z, None, lam, shift=p)
-    np.testing.assert_allclose(silent, mapped(W, Z, 0 * G, lam, 0.0 if p is None else p), rtol=0, atol=1e-12)
+    without = assign(W, Z, None, lam, shift=p)
+    np.testing.assert_allclose(without, mapped(W, Z, 0 * G, lam, 0.0 if p is None else p), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -100,7 +100,7 @@ def test_map_and_path_solve_the_quadratic_program(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_solutions_are_fixed_points(seed):
-    """Mapped from its neighbours and its words, every item of an exact solution stays where it is."""
+    """Mapped from its neighbours and its affinities, every item of an exact solution stays where it is."""
     rng = np.random.default_rng(seed)
     W, G = random_graph(rng, 20, "sparse"), random_affinities(rng, 20, 4, "signed")
     solution = lass.solve(W, G, 0.7, tol=1e-13)
@@ -134,7 +134,7 @@ def test_extremes(w, g, lam, expected):
     np.testing.assert_allclose(NewItem(w, Z).at(g, lam), expected, rtol=0, atol=1e-9)
 
 
-def test_a_shift_moves_what_words_leave_open():
+def test_a_shift_moves_what_affinities_leave_open():
     p = np.array([0.1, -0.1])
     np.testing.assert_allclose(assign([[0, 0]], EYE, shift=p), [[0.6, 0.4]])
     np.testing.assert_allclose(assign([[1, 1]], EYE, lam=0.0, shift=p), [[0.6, 0.4]])
@@ -338,7 +338,7 @@ def test_top_category_along_the_path(item):
 @given(items())
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_the_end_of_the_path_is_the_limit(item):
-    """Tied affinities: what the crowd says of them, projected."""
+    """Tied affinities: the mean of the neighbours on them, projected."""
     zbar, g, degree = item
     best = g == g.max()
     limit = np.zeros_like(zbar)
@@ -421,7 +421,7 @@ def test_bad_items(w, g, message):
 
 
 def sliding(rng, K, spare=0, N=7):
-    """A solution that is not unique: balanced words at a large lam; ``spare`` categories have no word."""
+    """A solution that is not unique: balanced affinities at a large lam; ``spare`` categories have none."""
     G = np.zeros((N, K + spare))
     for k, n in enumerate(rng.permutation(N)[:K]):
         G[n, k] = 1.0
@@ -479,10 +479,10 @@ def test_spread_counts_only_the_weight_that_slides():
     assert not len(sure.rivals)
 
 
-def test_spread_where_the_solution_has_no_say():
+def test_spread_where_the_solution_does_not_count():
     solution = sliding(np.random.default_rng(0), 3)
-    nobody, alone = np.zeros(7), np.ones(7)
-    for found in (spread(nobody, solution, [3, 1, 2]), spread(alone, solution, [3, 1, 2], lam=0)):
+    nothing, alone = np.zeros(7), np.ones(7)
+    for found in (spread(nothing, solution, [3, 1, 2]), spread(alone, solution, [3, 1, 2], lam=0)):
         np.testing.assert_allclose(found.bounds, [[1, 1], [0, 0], [0, 0]])
 
 
