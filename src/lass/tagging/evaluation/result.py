@@ -83,10 +83,6 @@ class SituationResult:
         """The methods, best first."""
         return sorted(self.methods, key=lambda name: -self.methods[name][metric].mean)
 
-    def best_lam(self) -> float | None:
-        """The lam of the grid with the highest F1, in hindsight."""
-        return max(self.curve, key=lambda lam: self.curve[lam]["f1"].mean, default=None)
-
 
 @dataclass(frozen=True)
 class Evaluation:
