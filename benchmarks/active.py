@@ -1,8 +1,8 @@
 """Which items to ask about: error against the number of labels, ours and the usual practice.
 
-    python benchmarks/active.py                        digits, moons and blobs, 10 draws of the first labels
-    python benchmarks/active.py --sets moons --seeds 3
-    python benchmarks/active.py --redraw               the tables and the picture again
+    python -m benchmarks.active                        digits, moons and blobs, 10 draws of the first labels
+    python -m benchmarks.active --sets moons --seeds 3
+    python -m benchmarks.active --redraw               the tables and the picture again
 
 Everybody starts with the same random label of every class and asks for labels in batches, which are
 answered by the truth. The learner is ``lass.LASS(metric="precomputed")``, fitted anew after each batch, lam
@@ -16,7 +16,6 @@ seed by seed; a run goes on from there.
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -27,10 +26,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lass
-import sets
-from few_labels import digits, draw_labels
+from benchmarks.common import data as files
+from benchmarks.common import draws, results
+from benchmarks.common.measuring import timed
+from benchmarks.common.options import parser, run
+from benchmarks.common.pictures import drawn
+from benchmarks.common.statistics import error_rate, standard_error
 from lass.learning.active import rank
-from machine import facts, read_json, write_json
 
 Choose = Callable[[lass.LASS, NDArray[np.intp], int, np.random.Generator], NDArray[np.intp]]
 
@@ -49,9 +51,9 @@ def load(name: str, items: int, data: Path) -> Case:
     from sklearn.datasets import make_blobs, make_moons
 
     if name == "digits":
-        everything = digits(10_000, data)
         sample = np.random.default_rng(0).choice(10_000, items, replace=False)
-        return Case(lass.knn_graph(everything.X[sample], 10), everything.truth[sample], 15, 100)
+        X, truth = files.mnist(data, ["t10k"], sample)
+        return Case(lass.knn_graph(X, 10), truth, 15, 100)
     if name == "moons":
         X, truth = make_moons(1000, noise=0.2, random_state=0)
         return Case(lass.knn_graph(X, 10), truth, 4, 30)
@@ -86,18 +88,17 @@ STRATEGIES: dict[str, Choose] = {
 def follow(case: Case, choose: Choose, seed: int) -> tuple[list[float], float]:
     """Error in per cent after each batch, and the seconds a choice took."""
     rng = np.random.default_rng(seed)
-    y = draw_labels(case.truth, 1, seed)
+    y = draws.labels(case.truth, 1, seed)
     errors, spent = [], []
     while True:
         model = lass.LASS(metric="precomputed", tol=1e-4).fit(case.W, y)
         unknown = np.flatnonzero(y < 0)
-        errors.append(100.0 * float(np.mean(model.transduction_[unknown] != case.truth[unknown])))
+        errors.append(error_rate(model.transduction_, y, case.truth))
         left = min(case.batch, case.end - (len(y) - len(unknown)))
         if left <= 0:
             return errors, float(np.median(spent))
-        began = time.perf_counter()
-        asked = choose(model, unknown, left, rng)
-        spent.append(time.perf_counter() - began)
+        asked, seconds, _ = timed(lambda m=model, u=unknown, n=left: choose(m, u, n, rng))
+        spent.append(seconds)
         y[asked] = case.truth[asked]
 
 
@@ -122,51 +123,40 @@ def table(name: str, found: dict[str, Any]) -> str:
     goal = curves["random"].mean(axis=0)[-1]
     head = "".join(f"{labels[i]:>13}" for i in shown)
     lines = [f"{name}: {found['items']} items, error % at so many labels", f"{'':18}{head}   equal  seconds"]
-    for strategy, E in curves.items():
-        mean, spread = E.mean(axis=0), E.std(axis=0, ddof=1) / np.sqrt(len(E)) if len(E) > 1 else E[0] * 0
-        cells = "".join(f"{mean[i]:7.2f} ±{spread[i]:4.2f}" for i in shown)
+    for strategy, errors in curves.items():
+        mean = errors.mean(axis=0)
+        cells = "".join(f"{mean[i]:7.2f} ±{standard_error(errors[:, i]):4.2f}" for i in shown)
         seconds = found["seconds"][strategy]
         lines.append(f"{strategy:18}{cells} {needed(labels, mean, goal):>7} {seconds:8.3f}")
     return "\n".join(lines)
 
 
-def draw(results: dict[str, Any], path: Path) -> None:
+def draw(found_by_set: dict[str, Any], path: Path) -> None:
     """One panel a set: mean error against labels, standard errors shaded."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     colours = dict(zip(STRATEGIES, ("#777777", "#e0a030", "#3b7dd8", "#e0607e", "#b5123e"), strict=True))
-    figure, panels = plt.subplots(1, len(results), figsize=(5.2 * len(results), 4.6), layout="constrained")
-    for axes, (name, found) in zip(np.atleast_1d(panels), results.items(), strict=True):
-        labels = labels_of(found)
-        for strategy, runs in found["errors"].items():
-            E = np.array(list(runs.values()))
-            mean, spread = E.mean(axis=0), E.std(axis=0) / np.sqrt(max(len(E) - 1, 1))
-            ours = strategy.startswith("rank")
-            axes.plot(labels, mean, color=colours[strategy], lw=2.4 if ours else 1.2, label=strategy)
-            axes.fill_between(labels, mean - spread, mean + spread, color=colours[strategy], alpha=0.15, lw=0)
-        axes.set_title(f"{name}, {found['items']:,} items", loc="left", fontweight="bold")
-        axes.set(xlabel="labels", ylim=(0, None))
-        axes.grid(color="#e6e6e6", lw=0.7)
-        axes.spines[["top", "right"]].set_visible(False)
-    np.atleast_1d(panels)[0].set_ylabel("error on the items without a label, %")
-    np.atleast_1d(panels)[-1].legend(frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    with drawn(path, (5.2 * len(found_by_set), 4.6), columns=len(found_by_set)) as (_, panels):
+        for axes, (name, found) in zip(panels, found_by_set.items(), strict=True):
+            labels = labels_of(found)
+            for strategy, runs in found["errors"].items():
+                errors = np.array(list(runs.values()))
+                mean, spread = errors.mean(axis=0), np.array([standard_error(one) for one in errors.T])
+                ours = strategy.startswith("rank")
+                colour = colours[strategy]
+                axes.plot(labels, mean, color=colour, lw=2.4 if ours else 1.2, label=strategy)
+                axes.fill_between(labels, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
+            axes.set(xlabel="labels", ylim=(0, None), title=f"{name}, {found['items']:,} items")
+        panels[0].set_ylabel("error on the items without a label, %")
+        panels[-1].legend()
 
 
 def measure(name: str, arguments: argparse.Namespace, path: Path) -> None:
     """Run what is not there yet, seed by seed, and keep it."""
     case = load(name, arguments.items, arguments.data)
-    kept = read_json(path) if path.exists() else {}
     start = {
         "items": len(case.truth), "classes": int(case.truth.max()) + 1, "batch": case.batch, "end": case.end,
         "errors": {strategy: {} for strategy in STRATEGIES}, "seconds": {},
     }  # fmt: skip
-    found = kept.get("results", {}).get(name, start)
+    found = results.read(path).get("results", {}).get(name, start)
     if any(found[key] != start[key] for key in ("items", "batch", "end")):
         found = start
     for seed in range(arguments.seeds):
@@ -177,29 +167,27 @@ def measure(name: str, arguments: argparse.Namespace, path: Path) -> None:
             found["errors"][strategy][str(seed)] = np.round(errors, 3).tolist()
             found["seconds"][strategy] = round(seconds, 4)
             print(f"{name} seed {seed} {strategy:16} {errors[0]:6.2f} -> {errors[-1]:6.2f} %", flush=True)
-        kept = read_json(path) if path.exists() else {"results": {}}
-        write_json(path, {"machine": facts(), "results": kept["results"] | {name: found}})
+        results.add(path, {"results": {name: found}}, levels=2, depth=5)
 
 
 def main() -> None:
     """Measure, print the tables, draw the picture."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    sets.add_arguments(parser)
+    options = parser(__doc__, "redraw")
     names = ["digits", "moons", "blobs"]
-    parser.add_argument("--sets", nargs="+", choices=names, default=names)
-    parser.add_argument("--items", type=int, default=2000, help="digits in the sample")
-    parser.add_argument("--seeds", type=int, default=10, help="draws of the first labels")
-    parser.add_argument("--redraw", action="store_true", help="measure nothing")
-    arguments = parser.parse_args()
+    options.add_argument("--sets", nargs="+", choices=names, default=names)
+    options.add_argument("--items", type=int, default=2000, help="digits in the sample")
+    options.add_argument("--seeds", type=int, default=10, help="draws of the first labels")
+    arguments = options.parse_args()
     path = arguments.out / "active.json"
     if not arguments.redraw:
         warnings.simplefilter("ignore", lass.ConvergenceWarning)
         for name in arguments.sets:
             measure(name, arguments, path)
-    results = {name: found for name in names if (found := read_json(path)["results"].get(name))}
-    print("\n\n".join(table(name, found) for name, found in results.items()))
-    draw(results, path.with_suffix(".png"))
+    kept = results.measured(path)["results"]
+    found = {name: kept[name] for name in names if name in kept}
+    print("\n\n".join(table(name, one) for name, one in found.items()))
+    draw(found, path.with_suffix(".png"))
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

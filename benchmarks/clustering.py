@@ -1,6 +1,6 @@
 """Laplacian K-modes beside five other ways to cluster: adjusted mutual information, seconds, centroids.
 
-    python benchmarks/clustering.py
+    python -m benchmarks.clustering
 
 Every method gets the true number of clusters (HDBSCAN takes none) and otherwise its defaults. On MNIST,
 Gaussian mixtures, fuzzy c-means and HDBSCAN work on 50 principal components, where they do better
@@ -10,9 +10,6 @@ starts are chosen) were settled while looking at these sets, one value for all o
 
 from __future__ import annotations
 
-import argparse
-import gzip
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -28,11 +25,11 @@ from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.common import data as files
+from benchmarks.common import results
+from benchmarks.common.measuring import timed
+from benchmarks.common.options import parser, run
 from lass.learning.clustering import LaplacianKModes
-from machine import facts, write_json
-
-RESULTS = Path(__file__).parent / "results"
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 class Items(NamedTuple):
@@ -55,17 +52,6 @@ def spirals(size: int = 1000) -> Items:
     )
 
 
-def mnist(data: Path) -> Items:
-    """The 10,000 test digits, pixels from 0 to 1."""
-
-    def read(name: str, offset: int) -> NDArray[np.uint8]:
-        with gzip.open(data / "mnist" / f"{name}-ubyte.gz") as file:
-            return np.frombuffer(file.read(), np.uint8, offset=offset)
-
-    pixels = read("t10k-images-idx3", 16).reshape(-1, 784).astype(np.float32) / 255
-    return Items("mnist-10k", pixels, read("t10k-labels-idx1", 8).astype(np.int64))
-
-
 def every(data: Path) -> list[Items]:
     """All sets, small ones first."""
     scaled = StandardScaler().fit_transform
@@ -78,7 +64,7 @@ def every(data: Path) -> list[Items]:
         Items("wine", scaled(wine), wine_truth),
         Items("breast cancer", scaled(cancer), cancer_truth),
         Items("digits", *load_digits(return_X_y=True)),
-        mnist(data),
+        Items("mnist-10k", *files.mnist(data, ["t10k"])),
     ]
 
 
@@ -128,10 +114,8 @@ def measure(items: Items, seeds: int) -> dict[str, dict[str, float]]:
     """One row of the table: the mean over seeds, the least seconds."""
     table: dict[str, dict[str, float]] = {}
     for seed in range(seeds):
-        for name, run in methods(items, seed).items():
-            began, used = time.perf_counter(), time.process_time()
-            found = run()
-            wall, processor = time.perf_counter() - began, time.process_time() - used
+        for name, cluster in methods(items, seed).items():
+            found, wall, processor = timed(cluster)
             cell = table.setdefault(name, {"ami": 0.0, "seconds": np.inf, "processor_seconds": np.inf})
             labels = getattr(found, "labels_", found)
             cell["ami"] += adjusted_mutual_info_score(items.truth, labels) / seeds
@@ -145,26 +129,24 @@ def measure(items: Items, seeds: int) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Measure, print the table and write the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
-    parser.add_argument("--seeds", type=int, default=3, help="runs of each method on the small sets")
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--seeds", type=int, default=3, help="runs of each method on the small sets")
+    options.add_argument("--largest", type=int, default=10_000, help="leave out sets with more items")
+    arguments = options.parse_args()
     tables: dict[str, Any] = {}
     LaplacianKModes(2).fit(np.random.default_rng(0).normal(size=(50, 2)))  # compiles
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for items in every(arguments.data):
+            if len(items.X) > arguments.largest:
+                continue
             table = tables[items.name] = measure(items, 1 if len(items.X) > 5000 else arguments.seeds)
             print(f"{items.name}, {items.X.shape[0]:,} x {items.X.shape[1]}")
             for name, cell in table.items():
-                away = (
-                    f"  centroid to item {cell['centroid_to_item']:.2f}" if "centroid_to_item" in cell else ""
-                )
-                times = f"{cell['seconds']:7.2f} s {cell['processor_seconds']:7.2f} cpu s"
-                print(f"   {name:18} AMI {cell['ami']:.3f}  {times}{away}", flush=True)
-    write_json(arguments.out / "clustering.json", {"machine": facts(), "sets": tables})
+                costs = "  ".join(f"{key} {value:.2f}" for key, value in cell.items() if key != "ami")
+                print(f"   {name:18} AMI {cell['ami']:.3f}  {costs}", flush=True)
+    results.add(arguments.out / "clustering.json", {"sets": tables})
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

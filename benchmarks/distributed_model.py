@@ -1,6 +1,6 @@
 """What an iteration of the Ray engine should cost, from measured constants; the figures of ``docs/scale.md``.
 
-python benchmarks/distributed_model.py      from results/distributed.json, and the graph in the cache
+python -m benchmarks.distributed_model      from results/distributed.json, and the graph in the cache
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from distributed import CATEGORIES, RESULTS, WORKERS, build
-from machine import read_json
+from benchmarks.common import results
+from benchmarks.common.options import parser
+from benchmarks.distributed import CATEGORIES, WORKERS, build
 
 #: bytes of a number
 NUMBER = 8
 
 
 class Constants(NamedTuple):
-    """Seconds: a tie and a row for each category on one core; a byte of halo; a round, and a worker in it."""
+    """Seconds: of an edge and a row for each category on one core, a byte of halo, a round, a worker."""
 
-    tie: float
+    edge: float
     row: float
     byte: float
     round: float
@@ -32,12 +33,12 @@ class Shape(NamedTuple):
     """The rows of one partition."""
 
     rows: float
-    ties: float
+    edges: float
     halo: float
 
 
 def shapes(folder: Path, workers: int) -> list[Shape]:
-    """Read rows, ties and halo of each partition."""
+    """Read rows, edges and halo of each partition."""
     found = []
     for number in range(workers):
         edges = pq.read_table(folder / str(workers) / "edges" / f"part-{number:05d}.parquet")
@@ -48,32 +49,33 @@ def shapes(folder: Path, workers: int) -> list[Shape]:
 
 
 def constants(results: dict[str, Any]) -> Constants:
-    """Ties and rows from two workers on the clouds and on the path; rounds from those with nothing to do."""
+    """Edges and rows from two workers on the clouds and on the path; rounds from those with nothing to do."""
     clouds, path = results["iterations"]["2"], results["carried"]
-    ties, items = results["runs"]["one"]["ties"], results["items"]
-    products = CATEGORIES * np.array([[ties, items], [400_000, 200_000]])
-    tie, row = np.linalg.solve(products, [clouds["kernel_processor"], path["kernel_processor"]])
+    edges, items = results["runs"]["one"]["edges"], results["items"]
+    products = CATEGORIES * np.array([[edges, items], [400_000, 200_000]])
+    edge, row = np.linalg.solve(products, [clouds["kernel_processor"], path["kernel_processor"]])
     counts = np.array([int(count) for count in results["rounds"]])
     worker, base = np.polyfit(counts, [found["iteration_s"] for found in results["rounds"].values()], 1)
     carried = NUMBER * CATEGORIES * 200_000
     idle = results["rounds"]["2"]["worker_processor"]
     byte = (path["worker_processor"] - path["kernel_processor"] - idle) / carried
-    return Constants(float(tie), float(row), float(byte), float(base), float(worker))
+    return Constants(float(edge), float(row), float(byte), float(base), float(worker))
 
 
 def processor(known: Constants, parts: list[Shape], numbers: float, idle: float) -> tuple[float, float]:
     """Processor seconds of all workers in one iteration: kernels, and everything else."""
-    kernels = sum(numbers * (known.tie * part.ties + known.row * part.rows) for part in parts)
+    kernels = sum(numbers * (known.edge * part.edges + known.row * part.rows) for part in parts)
     return kernels, NUMBER * numbers * known.byte * sum(part.halo for part in parts) + idle
 
 
 def main() -> None:
-    results = read_json(RESULTS)
-    known, folder = constants(results), build(results["items"])
+    """Print the constants, and what they predict beside what was measured."""
+    found = results.measured(parser(__doc__).parse_args().out / "distributed.json")
+    known, folder = constants(found), build(found["items"])
     print({name: f"{value:.3g}" for name, value in known._asdict().items()})
     for workers in WORKERS:
-        parts, measured = shapes(folder, workers), results["iterations"][str(workers)]
-        idle = results["rounds"][str(workers)]["worker_processor"]
+        parts, measured = shapes(folder, workers), found["iterations"][str(workers)]
+        idle = found["rounds"][str(workers)]["worker_processor"]
         kernels, rest = processor(known, parts, CATEGORIES, idle)
         halo = sum(part.halo for part in parts)
         extra = measured["worker_processor"] - measured["kernel_processor"]

@@ -1,7 +1,7 @@
 """`lass.LASS` from end to end: seconds, memory and errors, beside scikit-learn on the same machine.
 
-    python benchmarks/estimator.py                       everything
-    python benchmarks/estimator.py fit70k update         only these parts
+    python -m benchmarks.estimator                       everything
+    python -m benchmarks.estimator fit70k update         only these parts
 
     fit70k       70,000 digits from pixels to decisions, ten labels a class
     newsgroups   18,846 posts from raw text to decisions, twenty labels a group
@@ -17,9 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -27,16 +24,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lass
-import sets
-from few_labels import digits, draw_labels
-from growth import _peak, _reset_peak, _tidy
+from benchmarks.common import data as files
+from benchmarks.common import draws, results
+from benchmarks.common.data import LabelledGraph, cached
+from benchmarks.common.measuring import FailedError, apart, with_memory
+from benchmarks.common.options import parser, run
+from benchmarks.common.stamp import stamp
+from benchmarks.common.statistics import error_rate
+from benchmarks.few_labels import digits
 from lass.learning.lam_selection import lower_end, solve_at
-from machine import facts, read_json, write_json
 
 Row = dict[str, Any]
 Labels = NDArray[np.int64]
@@ -48,24 +48,8 @@ VALUES = 8
 LATER = 7
 
 
-def measured(run: Callable[[], Any]) -> tuple[Any, Row]:
-    """Run once; wall and processor seconds, and MiB added at the peak."""
-    _tidy()
-    before = psutil.Process().memory_info().rss
-    _reset_peak()
-    began, worked = time.perf_counter(), time.process_time()
-    result = run()
-    seconds, processor = time.perf_counter() - began, time.process_time() - worked
-    return result, {"seconds": seconds, "processor": processor, "memory": (_peak() - before) / 2**20}
-
-
-def error(found: NDArray[Any], truth: Labels, y: Labels) -> float:
-    """Per cent wrong among the items without a label."""
-    return 100.0 * float(np.mean(found[y < 0] != truth[y < 0]))
-
-
 def imported() -> None:
-    """Load what a fit imports and compiles, so that nobody is charged for it."""
+    """Load what a fit imports and compiles, so that it is not timed."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.semi_supervised import LabelSpreading
 
@@ -79,10 +63,10 @@ def imported() -> None:
 def fit_digits(make: Callable[[], Any], data: Path) -> Row:
     """Fit one model on the pixels of all digits."""
     _, X, truth = digits(70_000, data)
-    y = draw_labels(truth, 10, seed=0)
+    y = draws.labels(truth, 10, seed=0)
     imported()
-    model, row = measured(lambda: make().fit(X, y))
-    return row | {"error": error(model.transduction_, truth, y)} | chosen(model)
+    model, row = with_memory(lambda: make().fit(X, y))
+    return row | {"error": error_rate(model.transduction_, y, truth)} | chosen(model)
 
 
 def chosen(model: Any) -> Row:
@@ -93,16 +77,11 @@ def chosen(model: Any) -> Row:
 
 def posts(data: Path) -> tuple[list[str], Labels]:
     """Raw text of the newsgroups, and the number of each post's group."""
-    import pandas as pd
-
-    path = data / "newsgroups" / "newsgroups.parquet"
-    if not path.exists():
-        raise sets.MissingData(path)
-    table = pd.read_parquet(path)
-    return table.text.tolist(), np.unique(table.group, return_inverse=True)[1].astype(np.int64)
+    text, groups = files.newsgroups(data, "text", "group")
+    return text, np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
-def words() -> Any:
+def vectorizer() -> Any:
     """The numbers that a text becomes."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -114,10 +93,10 @@ def fit_posts(make: Callable[[], Any], data: Path) -> Row:
     from sklearn.pipeline import make_pipeline
 
     text, truth = posts(data)
-    y = draw_labels(truth, 20, seed=0)
+    y = draws.labels(truth, 20, seed=0)
     imported()
-    model, row = measured(lambda: make_pipeline(words(), make()).fit(text, y)[-1])
-    return row | {"error": error(model.transduction_, truth, y)} | chosen(model)
+    model, row = with_memory(lambda: make_pipeline(vectorizer(), make()).fit(text, y)[-1])
+    return row | {"error": error_rate(model.transduction_, y, truth)} | chosen(model)
 
 
 def regress_posts(data: Path) -> Row:
@@ -125,47 +104,47 @@ def regress_posts(data: Path) -> Row:
     from sklearn.linear_model import LogisticRegression
 
     text, truth = posts(data)
-    y = draw_labels(truth, 20, seed=0)
+    y = draws.labels(truth, 20, seed=0)
     imported()
 
-    def run() -> NDArray[Any]:
-        X = words().fit_transform(text)
+    def regress() -> NDArray[Any]:
+        X = vectorizer().fit_transform(text)
         return LogisticRegression(max_iter=1000).fit(X[y >= 0], y[y >= 0]).predict(X)
 
-    found, row = measured(run)
-    return row | {"error": error(found, truth, y)}
+    found, row = with_memory(regress)
+    return row | {"error": error_rate(found, y, truth)}
 
 
 def update_digits(half: bool, data: Path) -> list[Row]:
     """Label some digits one after the other, without a prior and with the class sizes; then fit anew."""
 
-    def build(_: Path) -> sets.Collection:
-        _, X, truth = digits(70_000, data)
-        return sets.Collection(lass.knn_graph(X[:60_000], 10), sp.csr_array((60_000, 10)), truth[:60_000])
+    def build() -> LabelledGraph:
+        X, truth = files.mnist(data, ["train"])
+        return LabelledGraph(lass.knn_graph(X, 10), sp.csr_array((60_000, 10)), truth)
 
-    W, _, truth = sets.collection("estimator-digits-60000", build, data)
+    W, _, truth = cached("estimator-digits-60000", build)
     rng = np.random.default_rng(1)
-    given = np.where(rng.random(len(truth)) < 0.5, truth, -1) if half else draw_labels(truth, 10, seed=0)
+    given = np.where(rng.random(len(truth)) < 0.5, truth, -1) if half else draws.labels(truth, 10, seed=0)
     later = rng.choice(np.flatnonzero(given < 0), LATER, replace=False).tolist()
     imported()
-    first, row = measured(lambda: lass.LASS(metric="precomputed").fit(W, given))
+    first, row = with_memory(lambda: lass.LASS(metric="precomputed").fit(W, given))
     row |= chosen(first) | {"name": "half labelled" if half else "10 labels a class"}
     rows = [row | update(first, W, truth, given.copy(), later)]
     settings = {"metric": "precomputed", "prior": np.bincount(truth) / len(truth)}
-    sized, row = measured(lambda: lass.LASS(**settings).fit(W, given))
+    sized, row = with_memory(lambda: lass.LASS(**settings).fit(W, given))
     row["name"] = rows[0]["name"] + ", class sizes"
     return [*rows, row | update(sized, W, truth, given.copy(), later)]
 
 
 def update(model: lass.LASS, W: sp.csr_array, truth: Labels, y: Labels, later: list[int]) -> Row:
     """Seconds of each update, and beside them a fit from nothing with the same lam."""
-    before, costs = error(model.transduction_, truth, y), []
+    before, costs = error_rate(model.transduction_, y, truth), []
     for item in later:
         change = {item: int(truth[item])}
-        costs.append(measured(lambda change=change: model.update(change))[1])
+        costs.append(with_memory(lambda change=change: model.update(change))[1])
         y[item] = truth[item]
     again = lass.LASS(model.lam_, metric="precomputed", prior=model.prior)
-    _, fresh = measured(lambda: again.fit(W, y))
+    _, fresh = with_memory(lambda: again.fit(W, y))
     seconds = [cost["seconds"] for cost in costs]
     return {
         "update": float(np.median(seconds)),
@@ -175,9 +154,9 @@ def update(model: lass.LASS, W: sp.csr_array, truth: Labels, y: Labels, later: l
         "fresh": fresh["seconds"],
         "fresh_processor": fresh["processor"],
         "first_error": before,
-        "error": error(model.transduction_, truth, y),
-        "fresh_error": error(again.transduction_, truth, y),
-        "parted": 100.0 * float(np.mean(model.transduction_ != again.transduction_)),
+        "error": error_rate(model.transduction_, y, truth),
+        "fresh_error": error_rate(again.transduction_, y, truth),
+        "differing": 100.0 * float(np.mean(model.transduction_ != again.transduction_)),
         "kept": int((model.transduction_[later] == truth[later]).sum()),
         "gap": model.solution_.relative_gap,
         "iterations": model.solution_.n_iter,
@@ -191,16 +170,16 @@ def compare_lams(of: Callable[[Path], tuple[sp.csr_array, Labels]], count: int, 
     imported()
     auto, grid, positions, taken = [], [], [], []
     for seed in range(DRAWS):
-        y = draw_labels(truth, count, seed)
-        model, cost = measured(lambda y=y: lass.LASS(metric="precomputed").fit(W, y))
+        y = draws.labels(truth, count, seed)
+        model, cost = with_memory(lambda y=y: lass.LASS(metric="precomputed").fit(W, y))
         taken.append(cost)
-        auto.append(error(model.transduction_, truth, y))
+        auto.append(error_rate(model.transduction_, y, truth))
         ends = model.choice_.lams or [lower_end(model.graph_, model.affinities_), model.lam_]
         positions.append(float(np.log(model.lam_ / ends[0]) / np.log(ends[-1] / ends[0])))
         Z, errors = model.solution_.Z, []
         for lam in np.geomspace(ends[-1], ends[0], VALUES):
             Z = solve_at(model.graph_, model.affinities_, float(lam), 1e-5, Z).Z
-            errors.append(error(Z.argmax(axis=1), truth, y))
+            errors.append(error_rate(Z, y, truth))
         grid.append(errors[::-1])
     means = np.mean(grid, axis=0)
     return {
@@ -224,14 +203,14 @@ def digit_graph(data: Path) -> tuple[sp.csr_array, Labels]:
 
 
 def post_graph(data: Path) -> tuple[sp.csr_array, Labels]:
-    """All posts, tied by their words."""
+    """All posts, with edges by the cosine of their texts."""
 
-    def build(_: Path) -> sets.Collection:
+    def build() -> LabelledGraph:
         text, truth = posts(data)
-        W = lass.knn_graph(words().fit_transform(text), 10, metric="cosine")
-        return sets.Collection(W, sp.csr_array((len(truth), 20)), truth)
+        W = lass.knn_graph(vectorizer().fit_transform(text), 10, metric="cosine")
+        return LabelledGraph(W, sp.csr_array((len(truth), 20)), truth)
 
-    W, _, truth = sets.collection("estimator-posts", build, data)
+    W, _, truth = cached("estimator-posts", build)
     return W, truth
 
 
@@ -277,7 +256,7 @@ COLUMNS = {
     "fit70k": FIT,
     "newsgroups": FIT,
     "update": ("update", "worst", "update_processor", "fresh", "fresh_processor", "update_memory",
-               "first_error", "error", "fresh_error", "parted", "kept"),
+               "first_error", "error", "fresh_error", "differing", "kept"),
     "lam": ("auto", "best", "difference", "best_place", "best_of_each", "seconds", "processor"),
 }  # fmt: skip
 NOTES = {"fit70k": "LabelSpreading with its default kernel (rbf) would hold 70,000^2 numbers, 39 GB."}
@@ -288,20 +267,17 @@ def here(case: Case, data: Path) -> list[Row]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rows = case(data)
-    told = {"warnings": sorted({f"{one.category.__name__}: {one.message}" for one in caught})}
-    return [row | told for row in (rows if isinstance(rows, list) else [rows])]
+    notes = {"warnings": sorted({f"{one.category.__name__}: {one.message}" for one in caught})}
+    return [row | notes for row in (rows if isinstance(rows, list) else [rows])]
 
 
-def apart(part: str, name: str, arguments: argparse.Namespace) -> list[Row]:
+def in_a_process(part: str, name: str, arguments: argparse.Namespace) -> list[Row]:
     """Measure in a process of its own."""
-    command = [sys.executable, __file__, part, "--case", name, "--data", str(arguments.data)]
+    asked = (part, "--case", name, "--data", arguments.data)
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=arguments.limit)
-    except subprocess.TimeoutExpired:
-        return [{"name": name, "failed": f"longer than {arguments.limit:g} s"}]
-    if ended.returncode:
-        return [{"name": name, "failed": (ended.stderr.strip().splitlines() or ["killed"])[-1]}]
-    return [{"name": name} | row for row in json.loads(ended.stdout.splitlines()[-1])]
+        return [{"name": name} | row for row in apart("benchmarks.estimator", *asked, limit=arguments.limit)]
+    except FailedError as failure:
+        return [{"name": name, "failed": str(failure)}]
 
 
 def line(row: Row, columns: tuple[str, ...]) -> str:
@@ -313,12 +289,11 @@ def line(row: Row, columns: tuple[str, ...]) -> str:
 
 def main() -> None:
     """Measure, print the tables and write the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    sets.add_arguments(parser)
-    parser.add_argument("parts", nargs="*", choices=[*CASES, []], help="all by default")
-    parser.add_argument("--limit", type=float, default=480.0, help="seconds that one line may take")
-    parser.add_argument("--case", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("parts", nargs="*", choices=[*CASES, []], help="all by default")
+    options.add_argument("--limit", type=float, default=480.0, help="seconds that one line may take")
+    options.add_argument("--case", help=argparse.SUPPRESS)
+    arguments = options.parse_args()
     if arguments.case:
         print(json.dumps(here(CASES[arguments.parts[0]][arguments.case], arguments.data)))
         return
@@ -327,15 +302,13 @@ def main() -> None:
         print("  ".join([f"{part:30}", *(f"{key:>8}" for key in COLUMNS[part])]), flush=True)
         rows = []
         for name in CASES[part]:
-            found = apart(part, name, arguments)
+            found = in_a_process(part, name, arguments)
             print("\n".join(line(row, COLUMNS[part]) for row in found), flush=True)
             rows += found
-        results = {"machine": facts(), "rows": rows}
-        if part in NOTES:
-            print(NOTES[part])
-            results["note"] = NOTES[part]
-        write_json(path, (read_json(path) if path.exists() else {}) | {part: results})
+        note = {"note": NOTES[part]} if part in NOTES else {}
+        print(*note.values(), sep="")
+        results.add(path, {part: {"machine": stamp(), "rows": rows, **note}})
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,38 +1,38 @@
 """Classify MNIST digits from a few labels a class: ours and everybody else, on one graph.
 
-    python benchmarks/few_labels.py                          the 10,000 test images, 20 draws of the labels
-    python benchmarks/few_labels.py --size 70000 --seeds 3 --limit 60      all images
-    python benchmarks/few_labels.py --redraw                 the tables and the picture again
+    python -m benchmarks.few_labels                          the 10,000 test images, 20 draws of the labels
+    python -m benchmarks.few_labels --size 70000 --seeds 3 --limit 60      all images
+    python -m benchmarks.few_labels --redraw                 the tables and the picture again
 
 Every method gets the same labels, drawn anew for each seed, the same number from each class; more labels
 contain the fewer ones of the same seed. The error is that on the items without a label. The graph is
-``lass.knn_graph(X, 10)``; building it counts for nobody. Results are kept as they come: ``--resume`` goes on.
+``lass.knn_graph(X, 10)``; building it is not timed. Results are kept as they come: ``--resume`` goes on.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-import time
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lass
-import sets
-from few_labels_report import Results, draw, table
+from benchmarks.common import data as files
+from benchmarks.common import draws, results
+from benchmarks.common.data import LabelledGraph, cached
+from benchmarks.common.measuring import timed
+from benchmarks.common.options import chosen, parser, run
+from benchmarks.common.statistics import error_rate
+from benchmarks.few_labels_methods import METHODS, Method
+from benchmarks.few_labels_report import Results, draw, table
 from lass.graph.contrast import steepened
-from learners import LEARNERS, Learner, choose
-from machine import facts, read_json
 
 COUNTS = (1, 2, 5, 10, 20, 50)
 NEIGHBOURS = 10
-PEERS = ("graphlearning", "scikit-network", "scikit-learn")
+PACKAGES = ("graphlearning", "scikit-network")
 
 
 class Digits(NamedTuple):
@@ -45,140 +45,78 @@ class Digits(NamedTuple):
 
 def digits(size: int, data: Path) -> Digits:
     """Read the 10,000 test images, or all 70,000; the graph is kept in the cache."""
+    X, truth = files.mnist(data, ["t10k"] if size == 10_000 else ["train", "t10k"])
 
-    def read(name: str, offset: int) -> NDArray[np.uint8]:
-        path = data / "mnist" / f"{name}-ubyte.gz"
-        if not path.exists():
-            raise sets.MissingData(path)
-        with gzip.open(path) as file:
-            return np.frombuffer(file.read(), np.uint8, offset=offset)
+    def build() -> LabelledGraph:
+        return LabelledGraph(lass.knn_graph(X, NEIGHBOURS), sp.csr_array((len(truth), 10)), truth)
 
-    parts = ("t10k",) if size == 10_000 else ("train", "t10k")
-    pictures = np.concatenate([read(f"{part}-images-idx3", 16) for part in parts])
-    truth = np.concatenate([read(f"{part}-labels-idx1", 8) for part in parts]).astype(np.int64)
-    X = pictures.reshape(-1, 784).astype(np.float32) / np.float32(255.0)
-
-    def build(_: Path) -> sets.Collection:
-        W = lass.knn_graph(X, NEIGHBOURS)
-        return sets.Collection(W, sp.csr_array((len(truth), 10)), truth)
-
-    return Digits(sets.collection(f"digits-{size}", build, data).W, X, truth)
+    return Digits(cached(f"digits-{size}", build).W, X, truth)
 
 
-def draw_labels(truth: NDArray[np.int64], count: int, seed: int) -> NDArray[np.int64]:
-    """Keep ``count`` random labels of every class; the others become -1."""
-    rng = np.random.default_rng(seed)
-    y = np.full(len(truth), -1)
-    for k in range(truth.max() + 1):
-        y[rng.permutation(np.flatnonzero(truth == k))[:count]] = k
-    return y
-
-
-def measure(learner: Learner, given: Digits, y: NDArray[np.int64], seed: int) -> tuple[float, float]:
+def measure(method: Method, given: Digits, y: NDArray[np.int64], seed: int) -> tuple[float, float]:
     """Error in per cent on the items without a label, and seconds."""
-    sizes = np.bincount(given.truth) if learner.told == "class sizes" else None
-    began = time.perf_counter()
-    found = np.asarray(learner.predict(given.W, given.X, y.copy(), sizes, seed))
-    seconds = time.perf_counter() - began
-    unknown = y < 0
-    return 100.0 * float(np.mean(found[unknown] != given.truth[unknown])), seconds
+    sizes = np.bincount(given.truth) if method.given == "class sizes" else None
+    found, seconds, _ = timed(lambda: method.predict(given.W, given.X, y.copy(), sizes, seed))
+    return error_rate(np.asarray(found), y, given.truth), seconds
 
 
 def load(path: Path) -> Results:
-    """Read what was measured before; nothing if there is no file."""
-    kept = read_json(path)["results"] if path.exists() else {}
-    return {
-        (method, int(count)): {int(seed): (error, seconds) for seed, (error, seconds) in found.items()}
-        for method, counts in kept.items()
-        for count, found in counts.items()
-    }
+    """What was measured before; nothing if there is no file."""
+    kept = results.flat(results.read(path).get("results", {}), 3)
+    found: Results = {}
+    for (method, count, seed), pair in kept.items():
+        found.setdefault((method, int(count)), {})[int(seed)] = pair
+    return found
 
 
-def save(path: Path, results: Results, machine: dict[str, Any]) -> None:
-    """Write all results, one line a method and count, beside what others wrote meanwhile."""
-    everything = load(path)
-    for key, found in results.items():
-        everything[key] = everything.get(key, {}) | found
-    order = {learner.name: i for i, learner in enumerate(LEARNERS)}
-    methods = sorted({method for method, _ in everything}, key=lambda name: (order.get(name, 999), name))
-    blocks = []
-    for method in methods:
-        counts = sorted(count for name, count in everything if name == method)
-        lines = [
-            f'   "{count}": ' + json.dumps(dict(sorted(everything[method, count].items())))
-            for count in counts
-        ]
-        blocks.append(f"  {json.dumps(method)}: {{\n" + ",\n".join(lines) + "\n  }")
-    text = f'{{\n "machine": {json.dumps(machine)},\n "results": {{\n' + ",\n".join(blocks) + "\n }\n}\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(path.name + ".draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
-
-
-def run(arguments: argparse.Namespace, path: Path) -> None:
+def measure_all(arguments: argparse.Namespace, path: Path) -> None:
     """Measure whatever was asked for and is not there yet, one draw of labels after the other."""
-    learners = choose(arguments.methods)
+    methods = {method.name: method for method in METHODS}
+    methods = {name: methods[name] for name in chosen(methods, arguments.methods, "method")}
     known = load(path) if arguments.resume else {}
     given = digits(arguments.size, arguments.data)
     given = given._replace(W=steepened(given.W, arguments.contrast))
-    machine = facts()
-    machine["packages"] |= {package: version(package) for package in PEERS}
-    machine["neighbours"], machine["items"] = NEIGHBOURS, arguments.size
-    slow: set[str] = set()
     for seed in range(arguments.seeds):
         for count in arguments.counts:
-            y = draw_labels(given.truth, count, seed)
-            results: Results = {}
-            for learner in learners:
-                if learner.name in slow or seed in known.get((learner.name, count), {}):
+            y = draws.labels(given.truth, count, seed)
+            new: dict[str, dict[int, dict[int, tuple[float, float]]]] = {}
+            for name, method in list(methods.items()):
+                if seed in known.get((name, count), {}):
                     continue
-                error, seconds = measure(learner, given, y, seed)
-                results[learner.name, count] = {seed: (round(error, 3), round(seconds, 3))}
-                print(
-                    f"seed {seed:2} labels {count:2}  {learner.name:32} {error:6.2f} %  {seconds:7.2f} s",
-                    flush=True,
-                )
+                error, seconds = measure(method, given, y, seed)
+                new[name] = {count: {seed: (round(error, 3), round(seconds, 3))}}
+                line = f"seed {seed:2} labels {count:2}  {name:32} {error:6.2f} %  {seconds:7.2f} s"
                 if seconds > arguments.limit:
-                    slow.add(learner.name)
-                    print(
-                        f"{learner.name}: longer than {arguments.limit:g} s, left out from here on",
-                        flush=True,
-                    )
-            if results:
-                save(path, results, machine)
+                    del methods[name]
+                    line += f"  longer than {arguments.limit:g} s, left out from here on"
+                print(line, flush=True)
+            if new:
+                facts = {"neighbours": NEIGHBOURS, "items": arguments.size}
+                results.add(path, {**facts, "results": new}, levels=4, depth=3, packages=PACKAGES)
 
 
 def main() -> None:
     """Measure, print the tables, draw the picture."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    sets.add_arguments(parser)
-    parser.add_argument(
-        "--contrast", type=float, default=1.0, help="raise the weights of everybody's graph to this power"
+    options = parser(__doc__, "resume", "redraw")
+    options.add_argument("--contrast", type=float, default=1.0, help="raise all weights to this power")
+    options.add_argument("--size", type=int, choices=(10_000, 70_000), default=10_000, help="number of items")
+    options.add_argument("--seeds", type=int, default=20, help="draws of the labels")
+    options.add_argument("--counts", type=int, nargs="+", default=list(COUNTS), help="labels a class")
+    options.add_argument("--methods", nargs="*", default=[], help="names or beginnings of names")
+    options.add_argument(
+        "--limit", type=float, default=np.inf, help="seconds after which a method is left out"
     )
-    parser.add_argument("--size", type=int, choices=(10_000, 70_000), default=10_000, help="number of items")
-    parser.add_argument("--seeds", type=int, default=20, help="draws of the labels")
-    parser.add_argument("--counts", type=int, nargs="+", default=list(COUNTS), help="labels a class")
-    parser.add_argument(
-        "--methods", nargs="*", default=[], help="names, or beginnings of names; all by default"
-    )
-    parser.add_argument(
-        "--limit", type=float, default=np.inf, help="leave a method out after a fit of so many seconds"
-    )
-    parser.add_argument("--resume", action="store_true", help="measure only what is not there yet")
-    parser.add_argument("--redraw", action="store_true", help="measure nothing")
-    arguments = parser.parse_args()
+    arguments = options.parse_args()
     steep = "" if arguments.contrast == 1.0 else f"_contrast{arguments.contrast:g}"
     path = arguments.out / f"few_labels_{arguments.size}{steep}.json"
     if not arguments.redraw:
-        run(arguments, path)
-    results = load(path)
-    if not results:
-        raise SystemExit(f"error: {path} not found; nothing was measured yet")
-    counts = sorted({count for _, count in results})
-    print(table(results, counts))
-    draw(results, counts, path.with_suffix(".png"), arguments.size)
+        measure_all(arguments, path)
+    results.measured(path)
+    found = load(path)
+    counts = sorted({count for _, count in found})
+    print(table(found, counts))
+    draw(found, counts, path.with_suffix(".png"), arguments.size)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

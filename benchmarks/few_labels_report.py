@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from learners import LEARNERS, Learner
+from benchmarks.common.pictures import OURS_TOO, drawn, pyplot, ticks
+from benchmarks.common.statistics import standard_error
+from benchmarks.few_labels_methods import METHODS, Method
 
-#: the groups that can be compared: those who were told the same
-GROUPS = {"nothing": "told the labels alone", "class sizes": "told the class sizes as well"}
-REDS = ("#b5123e", "#e0607e", "#f0a35e")
+#: the groups that can be compared: those that are given the same
+GROUPS = {"labels": "given the labels alone", "class sizes": "given the class sizes as well"}
 #: (method, count) -> seed -> error in per cent, seconds
 Results = dict[tuple[str, int], dict[int, tuple[float, float]]]
 
@@ -30,12 +31,12 @@ class Row(NamedTuple):
     mbo: bool
 
 
-def rows(results: Results, told: str, counts: list[int]) -> list[Row]:
+def rows(results: Results, given: str, counts: list[int]) -> list[Row]:
     """One row a method or family of the group, best first; of a family the best at each count."""
-    found: dict[str, list[Learner]] = {}
-    for learner in LEARNERS:
-        if learner.told == told:
-            found.setdefault(learner.family or learner.name, []).append(learner)
+    found: dict[str, list[Method]] = {}
+    for method in METHODS:
+        if method.given == given:
+            found.setdefault(method.family or method.name, []).append(method)
     out = []
     for name, members in found.items():
         columns, seeds = [], []
@@ -47,8 +48,7 @@ def rows(results: Results, told: str, counts: list[int]) -> list[Row]:
             ]
             best = min(cells, key=lambda cell: cell[:, 0].mean(), default=np.full((1, 2), np.nan))
             error = best[:, 0]
-            spread = error.std(ddof=1) / np.sqrt(len(error)) if len(error) > 1 else np.nan
-            columns.append((error.mean(), spread, np.median(best[:, 1])))
+            columns.append((error.mean(), standard_error(error, np.nan), np.median(best[:, 1])))
             seeds.append(len(error))
         errors, spreads, seconds = np.array(columns).T
         if not np.isnan(errors).all():
@@ -59,8 +59,8 @@ def rows(results: Results, told: str, counts: list[int]) -> list[Row]:
 def table(results: Results, counts: list[int]) -> str:
     """Mean error and standard error at each count, group by group, and the marks to beat."""
     lines = []
-    for told, title in GROUPS.items():
-        group = rows(results, told, counts)
+    for given, title in GROUPS.items():
+        group = rows(results, given, counts)
         head = "".join(f"{count:>12}" for count in counts)
         lines += [
             "",
@@ -105,31 +105,20 @@ def spaced(places: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
 
 def draw(results: Results, counts: list[int], path: Path, size: int) -> None:
     """Error against labels a class, one panel a group."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, panels = plt.subplots(1, 2, figsize=(14, 7.5), sharey=True, layout="constrained")
-    for axes, (told, title) in zip(panels, GROUPS.items(), strict=True):
-        group = [row for row in rows(results, told, counts) if np.isfinite(row.errors).all()]
-        shades = np.linspace(0.0, 0.85, max(1, sum(not row.ours for row in group)))
-        colours, reds = iter(plt.get_cmap("viridis")(shades)), cycle(REDS)
-        axes.set(xscale="log", yscale="log", xlabel="labels a class")
-        axes.set_xlim(0.9 * counts[0], 1.1 * counts[-1])
-        places = np.exp(spaced(np.log([row.errors[-1] for row in group]), 0.046))
-        for row, place in zip(group, places, strict=True):
-            draw_row(axes, counts, row, place, next(reds if row.ours else colours))
-        axes.set_title(title, loc="left", fontweight="bold")
-        axes.set_xticks(counts, [str(count) for count in counts])
-        axes.set_yticks([5, 10, 20, 40, 80], ["5", "10", "20", "40", "80"])
-        axes.minorticks_off()
-        axes.grid(which="major", color="#e6e6e6", lw=0.7)
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel(f"error on the unlabelled of {size:,} MNIST digits, %")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    viridis = pyplot().get_cmap("viridis")
+    with drawn(path, (14, 7.5), columns=2, sharey=True) as (_, panels):
+        for axes, (given, title) in zip(panels, GROUPS.items(), strict=True):
+            group = [row for row in rows(results, given, counts) if np.isfinite(row.errors).all()]
+            shades = np.linspace(0.0, 0.85, max(1, sum(not row.ours for row in group)))
+            colours, reds = iter(viridis(shades)), cycle(OURS_TOO)
+            axes.set(xscale="log", yscale="log", xlabel="labels a class", title=title)
+            axes.set_xlim(0.9 * counts[0], 1.1 * counts[-1])
+            places = np.exp(spaced(np.log([row.errors[-1] for row in group]), 0.046))
+            for row, place in zip(group, places, strict=True):
+                draw_row(axes, counts, row, place, next(reds if row.ours else colours))
+            ticks(axes, counts)
+            axes.set_yticks([5, 10, 20, 40, 80], ["5", "10", "20", "40", "80"])
+        panels[0].set_ylabel(f"error on the unlabelled of {size:,} MNIST digits, %")
 
 
 def draw_row(axes: Any, counts: list[int], row: Row, place: float, colour: Any) -> None:

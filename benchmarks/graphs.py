@@ -1,7 +1,7 @@
 """Ten nearest neighbours of digits and of texts: seconds, recall and memory of several searches.
 
-    python benchmarks/graphs.py                        # all; about ten minutes
-    python benchmarks/graphs.py --sets mnist-10k
+    python -m benchmarks.graphs                        # all; about ten minutes
+    python -m benchmarks.graphs --sets mnist-10k
 
 Every search has a process of its own. Seconds are those of fitting and searching, without reading
 the data; memory is what the process takes beyond the data at its peak. Recall is the share of neighbours that
@@ -11,53 +11,38 @@ lie within the radius of the true ones, which the exact search gives.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
-import subprocess
-import sys
 import tempfile
-import threading
-import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import scipy.sparse as sp
 
-import sets
+from benchmarks.common import data as files
+from benchmarks.common import results
+from benchmarks.common.measuring import apart, with_memory
+from benchmarks.common.options import parser, run
 from lass.graph.approximate import Approximate
 from lass.graph.dense_pairs import Space
 from lass.graph.exact import Exact
 from lass.graph.principal_components import principal_directions
 from lass.graph.sklearn_search import Found, ScikitLearn
 from lass.graph.sparse_products import Products
-from machine import facts, write_json
 
 K = 10
 
 
 def digits(data: Path, size: int) -> np.ndarray:
     """MNIST, train and test; all 70,000, or a random sample."""
-    parts = []
-    for name in ("train", "t10k"):
-        with gzip.open(data / "mnist" / f"{name}-images-idx3-ubyte.gz") as file:
-            parts.append(np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784))
-    X = np.concatenate(parts)
-    if size < len(X):
-        X = X[np.random.default_rng(0).choice(len(X), size, replace=False)]
-    return X.astype(np.float32) / np.float32(255)
+    sample = np.random.default_rng(0).choice(70_000, size, replace=False) if size < 70_000 else slice(None)
+    return files.mnist(data, rows=sample)[0]
 
 
 def texts(data: Path) -> sp.csr_array:
     """20 newsgroups, 18,846 posts, TF-IDF."""
-    import pandas as pd
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    posts = pd.read_parquet(data / "newsgroups" / "newsgroups.parquet")
-    return sp.csr_array(TfidfVectorizer(sublinear_tf=True).fit_transform(posts.text))
+    return files.tfidf(files.newsgroups(data, "text")[0], 1, sublinear_tf=True)
 
 
 def within(search: Any, X: Any) -> Found:
@@ -113,36 +98,14 @@ SETS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-class Peak(threading.Thread):
-    """Watches how much memory this process takes beyond what it had at the start."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.process, self.over = psutil.Process(), threading.Event()
-        self.before = self.most = self.process.memory_info().rss
-
-    def run(self) -> None:
-        """Look fifty times a second."""
-        while not self.over.wait(0.02):
-            self.most = max(self.most, self.process.memory_info().rss)
-
-    def stop(self) -> float:
-        """Say what was taken at most, in MiB."""
-        self.over.set()
-        return (self.most - self.before) / 2**20
-
-
 def trial(name: str, method: str, data: Path, target: Path) -> None:
     """One search, in a process of its own."""
     X = SETS[name](data)
-    run = METHODS[name.split("-")[0]][method]
-    run(X[:300])  # compiles what has to be compiled
-    watch = Peak()
-    watch.start()
-    began, spent = time.perf_counter(), time.process_time()
-    distances, _ = run(X)
-    seconds, spent = time.perf_counter() - began, time.process_time() - spent
-    np.savez(target, distances=distances, seconds=seconds, processor=spent, memory=watch.stop())
+    search = METHODS[name.split("-")[0]][method]
+    search(X[:300])  # compiles what has to be compiled
+    (distances, _), costs = with_memory(lambda: search(X))
+    np.save(target, distances)
+    print(json.dumps(costs))
 
 
 def measure(name: str, data: Path, repeat: int) -> list[dict[str, Any]]:
@@ -150,15 +113,11 @@ def measure(name: str, data: Path, repeat: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     radius = None
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "found.npz"
+        target = Path(folder) / "found.npy"
         for method in METHODS[name.split("-")[0]]:
-            runs = []
-            for _ in range(repeat):
-                command = [sys.executable, __file__, "--trial", json.dumps([name, method, str(target)])]
-                subprocess.run([*command, "--data", str(data)], check=True)
-                with np.load(target) as file:
-                    runs.append({key: float(file[key]) for key in ("seconds", "processor", "memory")})
-                    distances = file["distances"]
+            asked = ("--trial", name, method, target, "--data", data)
+            runs = [apart("benchmarks.graphs", *asked) for _ in range(repeat)]
+            distances = np.load(target)
             if radius is None:
                 radius = distances[:, -1:] * (1 + 1e-6)
             row = {"set": name, "method": method, **min(runs, key=lambda run: run["seconds"])}
@@ -174,23 +133,19 @@ def measure(name: str, data: Path, repeat: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Measure, print the table and write the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    sets.add_arguments(parser)
-    parser.add_argument("--sets", default=",".join(SETS), help="comma-separated")
-    parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--trial", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    options.add_argument("--repeat", type=int, default=1)
+    options.add_argument("--trial", nargs=3, help=argparse.SUPPRESS)
+    arguments = options.parse_args()
     if arguments.trial:
-        name, method, target = json.loads(arguments.trial)
+        name, method, target = arguments.trial
         return trial(name, method, arguments.data, Path(target))
     print(f"{'':43} seconds  processor   recall   memory (MiB)")
-    rows = [
-        row for name in arguments.sets.split(",") for row in measure(name, arguments.data, arguments.repeat)
-    ]
-    machine = facts()
-    machine["packages"] |= {name: version(name) for name in ("usearch", "sparse-dot-topn")}
-    write_json(arguments.out / "graphs.json", {"machine": machine, "neighbours": K, "rows": rows})
+    rows = [row for name in arguments.sets for row in measure(name, arguments.data, arguments.repeat)]
+    packages = ("usearch", "sparse-dot-topn")
+    results.add(arguments.out / "graphs.json", {"neighbours": K, "rows": rows}, packages=packages)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,8 +1,8 @@
 """New items: how many a second, and the path of one over lam.
 
-    python benchmarks/mapping.py
+    python -m benchmarks.mapping
 
-A million new items with ten neighbours each among 100,000 known ones, ten categories, a word for
+A million new items with ten neighbours each among 100,000 known ones, ten categories, a label for
 three in ten of them. The peer is the same formula in NumPy and SciPy, once with a projection by
 sorting and once with ours; a few rows go through a quadratic-programming solver (Clarabel) to see
 that all agree. A path is timed from the item at hand to all its breakpoints; its peer is the cheapest
@@ -11,10 +11,7 @@ sweep that could stand for it, one projection at as many values of lam as there 
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import clarabel
@@ -23,21 +20,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lass
+from benchmarks.common import results
+from benchmarks.common.measuring import fastest
+from benchmarks.common.options import parser, run
 from lass.kernels.threads import thread_count
 from lass.newitems.out_of_sample import NewItem, assign
-from machine import facts, write_json
 
 Array = NDArray[np.float64]
-
-
-def fastest(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
-    """Take the least seconds of several runs, after one that warms up."""
-    result, least = run(), np.inf
-    for _ in range(repeat):
-        began = time.perf_counter()
-        result = run()
-        least = min(least, time.perf_counter() - began)
-    return least, result
 
 
 def by_sorting(V: Array) -> Array:
@@ -71,7 +60,7 @@ def by_program(w: Array, Z: Array, g: Array, lam: float) -> Array:
 
 
 def new_items(M: int, N: int, K: int, neighbours: int) -> tuple[sp.csr_array, Array, sp.csr_array]:
-    """Weights, known assignments and words."""
+    """Weights, known assignments and labels."""
     rng = np.random.default_rng(0)
     columns = np.sort(rng.integers(0, N, (M, neighbours)), axis=1).astype(np.int32)
     pointers = np.arange(0, M * neighbours + 1, neighbours)
@@ -82,26 +71,26 @@ def new_items(M: int, N: int, K: int, neighbours: int) -> tuple[sp.csr_array, Ar
     return W, rng.dirichlet(np.full(K, 0.3), N), G
 
 
-def maps(M: int, repeat: int) -> dict[str, Any]:
+def time_maps(M: int, repeat: int) -> dict[str, Any]:
     """Time the map of many items, ours and the peers'."""
     W, Z, G = new_items(M, 100_000, 10, 10)
     lam = 1.0
     runs: dict[str, Callable[[], Array]] = {
         "assign": lambda: assign(W, Z, G, lam),
-        "assign, no words": lambda: assign(W, Z),
+        "assign, no labels": lambda: assign(W, Z),
         "assign, shifted": lambda: assign(W, Z, G, lam, shift=np.linspace(-0.05, 0.05, 10)),
         "NumPy with our projection": lambda: plain(W, Z, G, lam, lass.project_simplex),
         "NumPy, projection by sorting": lambda: plain(W, Z, G, lam, by_sorting),
     }
-    results, rows = {}, []
-    for name, run in runs.items():
-        seconds, results[name] = fastest(run, repeat)
+    maps, rows = {}, []
+    for name, each in runs.items():
+        maps[name], seconds, _ = fastest(each, repeat)
         rows.append({"name": name, "items": M, "seconds": seconds, "items_per_second": M / seconds})
         print(f"{name:32} {seconds:8.3f} s {M / seconds / 1e6:8.2f} million items a second", flush=True)
-    checks, _ = fastest(lambda: checked(W, G), repeat)
+    checks = fastest(lambda: checked(W, G), repeat).seconds
     print(f"{'the same checks beforehand':32} {checks:8.3f} s (assign makes them while it reads)")
-    ours = results["assign"]
-    error = max(float(np.abs(ours - results[name]).max()) for name in list(runs)[3:])
+    ours = maps["assign"]
+    error = max(float(np.abs(ours - maps[name]).max()) for name in list(runs)[3:])
     some = range(0, M, M // 20)
     exact = [by_program(W[[n]].toarray()[0], Z, G[[n]].toarray()[0], lam) for n in some]
     against = float(np.abs(ours[list(some)] - exact).max())
@@ -115,19 +104,19 @@ def checked(W: sp.csr_array, G: sp.csr_array) -> bool:
     return bool(np.isfinite(W.data).all() and (W.data >= 0).all() and np.isfinite(G.data).all())
 
 
-def paths(repeat: int) -> list[dict[str, Any]]:
+def time_paths(repeat: int) -> list[dict[str, Any]]:
     """Time one path: ours, and projections at as many lams."""
     rng = np.random.default_rng(0)
     rows = []
     for K in (10, 100, 1_000, 10_000):
         zbar, g = rng.dirichlet(np.ones(K)), rng.normal(size=K)
         item = NewItem([1.0], zbar[None])
-        seconds, path = fastest(lambda item=item, g=g: item.path(g), 5 * repeat)
+        path, seconds, _ = fastest(lambda item=item, g=g: item.path(g), 5 * repeat)
         row = {"categories": K, "breakpoints": len(path.lams), "seconds": seconds}
         if K <= 1_000:
             lams = path.lams[1:]
             V = zbar + g / (2.0 * lams[:, None])
-            row["sweep"], swept = fastest(lambda V=V: lass.project_simplex(V), repeat)
+            swept, row["sweep"], _ = fastest(lambda V=V: lass.project_simplex(V), repeat)
             row["difference"] = float(np.abs(path(lams) - swept).max())
         rows.append(row)
         peer = f"sweep {row['sweep'] * 1e3:8.3f} ms, apart {row['difference']:.0e}" if "sweep" in row else ""
@@ -140,15 +129,14 @@ def paths(repeat: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Measure, print and write the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--items", type=int, default=1_000_000)
-    parser.add_argument("--repeat", type=int, default=5, help="runs after one that warms up")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--items", type=int, default=1_000_000)
+    options.add_argument("--repeat", type=int, default=5, help="runs after one that warms up")
+    arguments = options.parse_args()
     print(f"{thread_count()} threads")
-    found = {"map": maps(arguments.items, arguments.repeat), "paths": paths(arguments.repeat)}
-    write_json(arguments.out / "mapping.json", {"machine": facts(), "threads": thread_count(), **found})
+    found = {"map": time_maps(arguments.items, arguments.repeat), "paths": time_paths(arguments.repeat)}
+    results.add(arguments.out / "mapping.json", {"threads": thread_count(), **found})
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,6 +1,6 @@
 """Seeded segmentation against scikit-image's random walker, and what only this one can do.
 
-    python benchmarks/segmentation.py
+    python -m benchmarks.segmentation
 
 The same picture, seeds and weights for all; errors are against the direct solution (mode "bf"), to
 which labels are compared too. Needs scikit-image, and pyamg for its multigrid mode.
@@ -8,11 +8,8 @@ which labels are compared too. Needs scikit-image, and pyamg for its multigrid m
 
 from __future__ import annotations
 
-import argparse
-import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +17,10 @@ from numpy.typing import NDArray
 from skimage import data
 from skimage.segmentation import random_walker
 
-from lass.learning.segmentation import Segmentation, segment
-from machine import facts, write_json
-
-RESULTS = Path(__file__).parent / "results"
+from benchmarks.common import results
+from benchmarks.common.measuring import Timed, fastest, timed
+from benchmarks.common.options import parser, run
+from lass.learning.segmentation import segment
 
 
 def strokes() -> NDArray[np.int64]:
@@ -35,23 +32,12 @@ def strokes() -> NDArray[np.int64]:
     return markers
 
 
-def fastest(run: Callable[[], Any], repeat: int) -> tuple[float, float, Any]:
-    """Take the least wall-clock and processor seconds of several runs, after one that warms up."""
-    result, wall, processor = run(), np.inf, np.inf
-    for _ in range(repeat):
-        began, used = time.perf_counter(), time.process_time()
-        result = run()
-        wall = min(wall, time.perf_counter() - began)
-        processor = min(processor, time.process_time() - used)
-    return wall, processor, result
-
-
-def row(name: str, timing: tuple[float, float], Z: NDArray[Any], exact: NDArray[Any]) -> dict[str, Any]:
+def row(name: str, found: Timed, Z: NDArray[Any], exact: NDArray[Any]) -> dict[str, Any]:
     """One line of the table: seconds, error, agreement, how far rows are from probabilities."""
     line = {
         "name": name,
-        "seconds": timing[0],
-        "processor_seconds": timing[1],
+        "seconds": found.seconds,
+        "processor_seconds": found.processor,
         "largest_error": float(np.abs(Z - exact).max()),
         "agreement": float((Z.argmax(axis=-1) == exact.argmax(axis=-1)).mean()),
         "row_sums_off": float(np.abs(Z.sum(axis=-1) - 1).max()),
@@ -71,19 +57,20 @@ def pictures(repeat: int) -> list[dict[str, Any]]:
     image, markers = data.astronaut() / 255.0, strokes()
 
     def walk(mode: str) -> Callable[[], NDArray[Any]]:
-        def run() -> NDArray[Any]:
+        def probabilities() -> NDArray[Any]:
             found = random_walker(image, markers, mode=mode, channel_axis=-1, return_full_prob=True)
             return np.moveaxis(found, 0, -1)
 
-        return run
+        return probabilities
 
-    wall, processor, exact = fastest(walk("bf"), repeat)
-    lines = [row("random_walker bf", (wall, processor), exact, exact)]
-    wall, processor, found = fastest(walk("cg_mg"), repeat)
-    lines.append(row("random_walker cg_mg", (wall, processor), found, exact))
-    wall, processor, ours = fastest(lambda: segment(image, markers, channel_axis=-1), repeat)
-    lines.append(row("segment", (wall, processor), ours.probabilities, exact))
-    return lines
+    direct, multigrid = (fastest(walk(mode), repeat) for mode in ("bf", "cg_mg"))
+    ours = fastest(lambda: segment(image, markers, channel_axis=-1), repeat)
+    exact = direct.result
+    return [
+        row("random_walker bf", direct, exact, exact),
+        row("random_walker cg_mg", multigrid, multigrid.result, exact),
+        row("segment", ours, ours.result.probabilities, exact),
+    ]
 
 
 def more(repeat: int) -> dict[str, float]:
@@ -94,31 +81,22 @@ def more(repeat: int) -> dict[str, float]:
     times: dict[str, float] = {}
 
     def added(**what: Any) -> float:
-        least = np.inf
-        for _ in range(repeat):
-            before: Segmentation = segment(image, markers, channel_axis=-1)
-            began = time.perf_counter()
-            before.add(**what)
-            least = min(least, time.perf_counter() - began)
-        return least
+        before = [segment(image, markers, channel_axis=-1) for _ in range(repeat)]
+        return min(timed(lambda one=one: one.add(**what)).seconds for one in before)
 
     times["one more stroke"] = added(markers=stroke)
     times["one more negative stroke"] = added(negative=np.where(stroke, 3, 0))
-    times["colour model, lam 0.5"] = fastest(
-        lambda: segment(image, markers, 0.5, prior="colour", channel_axis=-1), repeat
-    )[0]
+    coloured = fastest(lambda: segment(image, markers, 0.5, prior="colour", channel_axis=-1), repeat)
+    times["colour model, lam 0.5"] = coloured.seconds
     rng = np.random.default_rng(0)
     ball = np.square(np.indices((64, 64, 64)) - 31.5).sum(axis=0) < 20**2
     volume = ball + 0.3 * rng.normal(size=ball.shape)
     seeds = np.zeros(ball.shape, int)
     seeds[26:38, 26:38, 26:38], seeds[:2], seeds[-2:], seeds[:, :2], seeds[:, -2:] = 1, 2, 2, 2, 2
     for count in (6, 26):
-        times[f"64-cube, {count} neighbours"], _, found = fastest(
-            lambda count=count: segment(volume, seeds, neighbors=count), repeat
-        )
-        times[f"64-cube, {count} neighbours, share of voxels right"] = float(
-            ((found.labels == 1) == ball).mean()
-        )
+        name = f"64-cube, {count} neighbours"
+        found, times[name], _ = fastest(lambda n=count: segment(volume, seeds, neighbors=n), repeat)
+        times[f"{name}, share of voxels right"] = float(((found.labels == 1) == ball).mean())
     for name, value in times.items():
         print(f"{name:50} {value:.3f}", flush=True)
     return times
@@ -126,15 +104,15 @@ def more(repeat: int) -> dict[str, float]:
 
 def main() -> None:
     """Measure, print the table and write the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--repeat", type=int, default=3, help="runs after one that warms up")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--repeat", type=int, default=3, help="runs after one that warms up")
+    arguments = options.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows, times = pictures(arguments.repeat), more(arguments.repeat)
-    write_json(arguments.out / "segmentation.json", {"machine": facts(), "rows": rows, "seconds": times})
+    packages = ("scikit-image", "pyamg")
+    results.add(arguments.out / "segmentation.json", {"rows": rows, "seconds": times}, packages=packages)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -30,11 +30,11 @@ from typing import Any
 import httpx
 import numpy as np
 import psutil
-from playwright.sync_api import sync_playwright
-
-from lass.collection import Collection
 from machine import facts, write_json
+from playwright.sync_api import sync_playwright
 from sets import ROOT
+
+from lass import Collection
 
 sys.path.insert(0, str(ROOT / "tests"))
 from chromium import FLAGS, find
@@ -232,7 +232,7 @@ async def crowd(running: Studio, state: dict[str, Any], clients: int, seconds: f
 
 def lost(collection: Collection, said: list[tuple[int, int, int]]) -> int:
     """How many of the words that were acknowledged are not there."""
-    G = collection.annotations().G
+    G = collection.annotation_matrix().G
     last = {(row, tag): value for row, tag, value in said}
     return sum(int(G[row, tag] != value) for (row, tag), value in last.items())
 

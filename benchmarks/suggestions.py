@@ -1,22 +1,21 @@
 """Are the suggested tags right? LASS and what a practitioner would try first, on five collections.
 
-    python benchmarks/suggestions.py                                  every cell, 5 draws of what is hidden
-    python benchmarks/suggestions.py --sets lastfm --situations a c2 --seeds 1 --resume
-    python benchmarks/suggestions.py --redraw                         the tables and the picture again
+    python -m benchmarks.suggestions                                  every cell, 5 draws of what is hidden
+    python -m benchmarks.suggestions --sets lastfm --situations a c2 --seeds 1 --resume
+    python -m benchmarks.suggestions --redraw                         the tables and the picture again
 
-Known tags are hidden, and every method is asked for them: in situation a half of the tags of every
+Known tags are hidden, and every method scores them: in situation a half of the tags of every
 tagged item, in b all tags of a fifth of the tagged items, in c2 and c5 all but those of 2 and 5 % of the
 items, in d all but one tag an item. Packages of one Debian source lose the same tags. "doubts" plants wrong
 tags and looks how many are found. Collections are made by ``lass init`` from the data folder, once, and
-kept in the cache. Results are kept as they come: ``--resume`` goes on. The witnesses were as they are
+kept in the cache. Results are kept as they come: ``--resume`` goes on. The predictors were fixed
 before the fifth set, newsgroups, was looked at. What baselines share (the logistic
-regression, the nearest tagged items) is in the seconds of the one that asked first.
+regression, the nearest tagged items) is in the seconds of the one that runs first.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -28,23 +27,34 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-import sets
-from lass.collection import Collection
+from benchmarks.command_line import SETS, command
+from benchmarks.common.data import CACHE, RECIPE
+from benchmarks.common.measuring import timed
+from benchmarks.common.options import chosen, parser, run
+from benchmarks.common.results import measured
+from benchmarks.suggestions_baselines import BASELINES, FROM_FEATURES, BaselineScores
+from benchmarks.suggestions_report import (
+    OURS,
+    calibration_error,
+    doubts_found,
+    figures,
+    load,
+    plant,
+    report,
+    save,
+)
+from lass import Collection
 from lass.learning.predictors import Scores
 from lass.learning.predictors.holdout import Split, split
-from lass.tagging import complete, features_of, graph_of, weigh
+from lass.tagging import complete, features_of, graph_of, with_scores
 from lass.tagging.evaluation.baselines import Task
-from lass.tagging.stages import groups_of
-from machine import facts
-from suggestions_baselines import BASELINES, FROM_FEATURES, Answers
-from suggestions_report import OURS, calibration_error, doubts_found, figures, load, plant, report, save
-from tags import SETS, command
+from lass.tagging.preparation import groups_of
 
 Array = NDArray[np.float64]
 #: wrong tags are planted instead of right ones hidden
 DOUBTS = "doubts"
 NAMES = ("lastfm", "corel5k", "debian", "delicious", "newsgroups")
-#: how words are hidden, and which share; of c2 and c5 the share of the items that keep theirs
+#: how tags are hidden, and which share; of c2 and c5 the share of the items that keep theirs
 SITUATIONS = {
     "a": ("scattered", 0.5),
     "b": ("items", 0.2),
@@ -55,7 +65,7 @@ SITUATIONS = {
 
 
 class Given(NamedTuple):
-    """A collection: ties, words, features if there are any, and groups of near copies."""
+    """A collection: edges, annotations, features if there are any, and groups of near copies."""
 
     W: sp.csr_array
     G: sp.csr_array
@@ -65,12 +75,12 @@ class Given(NamedTuple):
 
 def collection(name: str, data: Path) -> Given:
     """A set from the cache, made by ``lass init`` where it is not there yet."""
-    folder = sets.CACHE / f"suggestions-{name}-r{sets.RECIPE}"
+    folder = CACHE / f"suggestions-{name}-r{RECIPE}"
     if not folder.exists():
         with TemporaryDirectory() as place:
             command("init", str(folder), "--name", name, *SETS[name](data, Path(place)), "--quiet")
     with Collection.open(folder) as made:
-        W, G = graph_of(made), made.annotations().G
+        W, G = graph_of(made), made.annotation_matrix().G
         features = None if made.settings.metric == "precomputed" else features_of(made)
         groups = groups_of(made)[1]
     return Given(W, G, features, np.arange(len(W.indptr) - 1) if groups is None else groups)
@@ -86,17 +96,17 @@ def hide(given: Given, situation: str, seed: int) -> Split:
 
 
 def ours(given: Given, visible: sp.csr_array) -> Scores:
-    """What ``lass fit`` makes of the visible words, by its defaults."""
-    weighed = weigh(complete(given.W, visible), features=given.features, groups=given.groups)
+    """What ``lass fit`` makes of the visible annotations, by its defaults."""
+    weighed = with_scores(complete(given.W, visible), features=given.features, groups=given.groups)
     assert weighed.scores is not None  # that would take fewer than ten tagged items
     return weighed.scores
 
 
-def measure(given: Given, method: str, answers: Answers) -> dict[str, float]:
+def measure(given: Given, method: str, peers: BaselineScores) -> dict[str, float]:
     """All figures of one method."""
-    parts, seed = answers.task.split, answers.task.seed
+    parts, seed = peers.task.split, peers.task.seed
     if method != OURS:
-        return figures(BASELINES[method](answers), parts, seed)
+        return figures(BASELINES[method](peers), parts, seed)
     scores = ours(given, parts.visible)
     shown = figures(scores.values[parts.rows], parts, seed)
     return shown | {"calibration": calibration_error(scores, parts)}
@@ -104,15 +114,14 @@ def measure(given: Given, method: str, answers: Answers) -> dict[str, float]:
 
 def measure_doubts(given: Given, seed: int) -> dict[str, float]:
     """How many planted tags are found."""
-    words, wrong = plant(given.G, seed)
-    return doubts_found(ours(given, words).values, words, wrong)
+    annotations, wrong = plant(given.G, seed)
+    return doubts_found(ours(given, annotations).values, annotations, wrong)
 
 
-def run(arguments: argparse.Namespace, path: Path) -> None:
+def measure_all(arguments: argparse.Namespace, path: Path) -> None:
     """Measure whatever was asked for and is not there yet, one draw after the other."""
     known = load(path) if arguments.resume else {}
-    machine = facts()
-    wanted = [one for one in (OURS, *BASELINES) if one.startswith(tuple(arguments.methods or [""]))]
+    wanted = chosen([OURS, *BASELINES], arguments.methods, "method")
     for name in arguments.sets:
         given = collection(name, arguments.data)
         methods = [one for one in wanted if given.features is not None or one not in FROM_FEATURES]
@@ -122,36 +131,31 @@ def run(arguments: argparse.Namespace, path: Path) -> None:
             if situation == DOUBTS:
                 calls = {OURS: partial(measure_doubts, given, seed)} if OURS in missing else {}
             elif missing:
-                answers = Answers(Task(given.W, given.features, hide(given, situation, seed), seed))
-                calls = {method: partial(measure, given, method, answers) for method in missing}
+                peers = BaselineScores(Task(given.W, given.features, hide(given, situation, seed), seed))
+                calls = {method: partial(measure, given, method, peers) for method in missing}
             for method, call in calls.items():
-                began = time.perf_counter()
-                found = call()
-                found["seconds"] = time.perf_counter() - began
-                save(path, {(name, situation, method): {seed: found}}, machine)
-                told = "  ".join(f"{key} {value:.3f}" for key, value in found.items())
-                print(f"{name:9} {situation:6} seed {seed}  {method:28} {told}", flush=True)
+                found, seconds, _ = timed(call)
+                found["seconds"] = seconds
+                save(path, name, situation, method, seed, found)
+                text = "  ".join(f"{key} {value:.3f}" for key, value in found.items())
+                print(f"{name:9} {situation:6} seed {seed}  {method:28} {text}", flush=True)
 
 
 def main() -> None:
     """Measure, print the tables, draw the picture."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    sets.add_arguments(parser)
+    options = parser(__doc__, "resume", "redraw")
     choices = [*SITUATIONS, DOUBTS]
-    parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES))
-    parser.add_argument("--situations", nargs="+", choices=choices, default=choices)
-    parser.add_argument("--seeds", type=int, default=5, help="draws of what is hidden")
-    parser.add_argument("--methods", nargs="*", default=[], help="beginnings of names; all by default")
-    parser.add_argument("--resume", action="store_true", help="measure only what is not there yet")
-    parser.add_argument("--redraw", action="store_true", help="measure nothing")
-    arguments = parser.parse_args()
+    options.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES))
+    options.add_argument("--situations", nargs="+", choices=choices, default=choices)
+    options.add_argument("--seeds", type=int, default=5, help="draws of what is hidden")
+    options.add_argument("--methods", nargs="*", default=[], help="names or beginnings of names")
+    arguments = options.parse_args()
     path = arguments.out / "suggestions.json"
     if not arguments.redraw:
-        run(arguments, path)
-    if not path.exists():
-        raise SystemExit(f"error: {path} not found; nothing was measured yet")
+        measure_all(arguments, path)
+    measured(path)
     report(load(path), path)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -6,41 +6,49 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from evidence.drawing import COLOURS
-from evidence.frame import Context, Finding, Outcome, Table
-from evidence.limits import best, counter_example, iris, largest, poisson_distance, walk
-from evidence.toy import CATEGORIES, LETTERS, problem
+import lass
+from benchmarks.common.pictures import COLOURS
+from evidence.algorithm import solve_quietly
+from evidence.experiment import Cells, Context, Finding, Result, Table
+from lass.report.paper_toy import CATEGORIES, LETTERS, toy_problem
 
 TITLE = "Extreme values of lam, uniqueness, and a theorem that does not hold"
 #: a quick run is no smaller
 ALWAYS_WHOLE = True
+LAMS = [0.0, *np.round(np.logspace(-4, 6, 41), 10).tolist(), np.inf]
 SHOWN = [0.0, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 1e2, 1e4, 1e6, np.inf]
+TOLERANCE = 1e-11
+TOY, IRIS = "toy, positive affinities", "iris, 3 labels a class"
+Array = NDArray[np.float64]
+Steps = list[dict[str, Any]]
 
 
-def run(context: Context) -> Outcome:
+def run(context: Context) -> Result:
     """The limits on four problems, uniqueness over lam, and the counter-example."""
     problems = {
-        "toy, positive words": problem(negative=False),
-        "toy, both": problem(negative=True),
+        TOY: toy_problem(negative=False),
+        "toy, both": toy_problem(negative=True),
         "iris, 5 + 3 + 2 labels": iris((5, 3, 2)),
-        "iris, 3 labels a class": iris((3, 3, 3)),
+        IRIS: iris((3, 3, 3)),
     }
-    kept = {name: context.remember(_key(name), partial(walk, *given)) for name, given in problems.items()}
+    kept = {name: context.remember(name, partial(over_lam, *given)) for name, given in problems.items()}
     counter = context.remember("counter-example", counter_example)
-    poisson = context.remember("poisson", lambda: poisson_distance(*problems["iris, 3 labels a class"], 1e3))
+    poisson = context.remember("poisson", lambda: poisson_distance(*problems[IRIS], 1e3))
     _draw_toy(context, kept["toy, both"])
     _draw_uniqueness(context, kept)
     findings = [_zero(problems, kept), _infinity(problems, kept), _tied(kept), _seldom(kept)]
-    findings += [_corollary(kept), _poisson(poisson), _silent(kept), _theorem(counter)]
-    return Outcome(
+    findings += [_corollary(kept), _poisson(poisson), _unlabelled(kept), _theorem(counter)]
+    return Result(
         findings=findings,
         tables=[*(_table(name, rows) for name, rows in kept.items()), _counter_table(counter)],
         pictures=[
             context.picture(
                 "toy",
-                "The toy example with positive and negative words: assignments of the seven letters over "
-                "lam. Left the expert alone, right the crowd alone, where all are in C1, the category with "
+                "The toy example with affinities of both signs: assignments of the seven letters over lam. "
+                "Left the expert alone, right the crowd alone, where all are in C1, the category with "
                 "the largest sum of affinities.",
                 "Seven stacked areas, one a letter: shares of four categories change with lam and are all "
                 "C1 in the end.",
@@ -48,21 +56,95 @@ def run(context: Context) -> Outcome:
             context.picture(
                 "uniqueness",
                 "How far a category can slide without any loss. Zero: the solution is the only one. With as "
-                "many labels in every class (or a tie between the two largest sums) it is not, from some "
-                "lam on.",
-                "Lines of the largest slide against lam: zero for problems without ties, and above a half "
-                "for those with.",
+                "many labels in every class (or two equal largest sums) it is not, from some lam on.",
+                "Lines of the largest slide against lam: zero for problems with one largest sum, above "
+                "a half for the others.",
             ),
         ],
         notes=[
-            "iris: 150 flowers, three classes, 10 neighbours (self-tuned weights) and weak ties (0.001) to "
+            "iris: 150 flowers, three classes, 10 neighbours (self-tuned weights) and weak edges (0.001) to "
             "60, so that the graph is connected; seed 0; it comes with scikit-learn. All solved to a "
-            "relative gap of 1e-11; lam = 0 and lam = inf are answered exactly.",
-            "At lam = 0 an item without words has no best category; it gets even shares. For every lam > 0 "
-            "it has the mean of its neighbours: the solution jumps there, and it is right that it does.",
+            "relative gap of 1e-11; lam = 0 and lam = inf are solved exactly.",
+            "At lam = 0 an unlabelled item has no best category; it gets even shares. For every lam > 0 "
+            "it has the mean of its neighbours: the solution jumps there, as it should.",
         ],
-        data={"walks": kept, "counter_example": counter, "poisson": poisson},
+        data={"steps": kept, "counter_example": counter, "poisson": poisson},
     )
+
+
+def iris(labels: tuple[int, ...]) -> tuple[sp.csr_array, Array]:
+    """150 flowers in a connected graph, some of each class labelled."""
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    G = np.zeros((len(y), 3))
+    for k, count in enumerate(labels):
+        G[rng.choice(np.flatnonzero(y == k), count, replace=False), k] = 1.0
+    # a connected graph, as the theorems require: weak edges to many more neighbours
+    W = lass.knn_graph(X, 10) + 1e-3 * lass.knn_graph(X, 60, weights="binary")
+    return sp.csr_array(W), G
+
+
+def over_lam(W: Any, G: Array) -> Steps:
+    """Solutions over all lams: how far from both limits, and whether each is the only one."""
+    first, last = lass.solve(W, G, 0.0), lass.solve(W, G, np.inf)
+    decided = (G.max(axis=1, keepdims=True) == G).sum(axis=1) == 1
+    unlabelled = np.ptp(G, axis=1) == 0
+    steps, start = [], None
+    for lam in LAMS:
+        sol = solve_quietly(W, G, lam, tol=TOLERANCE, start=start)
+        start = sol if np.isfinite(lam) and lam > 0 else None
+        free = sol.uniqueness()
+        steps.append(
+            {
+                "lam": "inf" if np.isinf(lam) else lam,
+                "Z": sol.Z,
+                "gap": sol.relative_gap,
+                "from_zero": np.abs(sol.Z - first.Z)[decided].max(),
+                "from_infinity": np.abs(sol.Z - last.Z).max(),
+                "spread": np.ptp(sol.Z, axis=0).max(),
+                "unique": free.unique,
+                "slide": np.abs(free.slack).max(),
+                "flippable": len(free.flippable),
+                "harmonic": np.abs(sol.Z - sol.crowd())[unlabelled].max(),
+                "corollary": bool(sol.Z.min(axis=0).max() <= 1e-9),
+            }
+        )
+    return steps
+
+
+def poisson_distance(W: Any, G: Array, lam: float) -> float:
+    """Largest relative difference of Z from L^+ (G - row means) / (2 lam), both with column means of zero."""
+    sol = solve_quietly(W, G, lam, tol=TOLERANCE)
+    L = np.diag(W.sum(axis=1)) - W.toarray()
+    expected = np.linalg.pinv(L) @ (G - G.mean(axis=1, keepdims=True)) / (2 * lam)
+    found = sol.Z - sol.Z.mean(axis=0)
+    return float(np.abs(found - expected + expected.mean(axis=0)).max() / np.abs(expected).max())
+
+
+def counter_example() -> dict[str, Any]:
+    """Three items in a row; no affinity to the first two categories is positive, and yet they are used."""
+    W = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], float)
+    G = np.array([[-1, 0, -5], [0, -1, -5], [0, 0, 1]], float)
+    sol = lass.solve(W, G, 0.1, tol=1e-12)
+    dropped = np.tile([0.0, 0.0, 1.0], (3, 1))
+    return {
+        "G": G, "Z": sol.Z, "objective": sol.objective, "gap": sol.gap,
+        "without": lass.Problem(W, G, 0.1).objective(dropped), "kkt": max(sol.kkt().values()),
+    }  # fmt: skip
+
+
+def largest(G: Array) -> Array:
+    """All to the largest affinity, equal ones shared."""
+    top = G.max(axis=1, keepdims=True) == G
+    return np.asarray(top / top.sum(axis=1, keepdims=True))
+
+
+def best(G: Array) -> list[int]:
+    """The categories with the largest sum of affinities."""
+    sums = G.sum(axis=0)
+    return np.flatnonzero(sums == sums.max()).tolist()
 
 
 def _zero(problems: dict[str, Any], kept: dict[str, Any]) -> Finding:
@@ -70,8 +152,8 @@ def _zero(problems: dict[str, Any], kept: dict[str, Any]) -> Finding:
     near = max(_at(rows, 1e-4)["from_zero"] for rows in kept.values())
     return Finding(
         "At lam = 0 each item is given to its most similar category.",
-        "True on all four problems, ties shared equally. At lam = 0.0001 items with words are within "
-        f"{near:.1e} of it (those without are the mean of their neighbours).",
+        "True on all four problems, equal affinities shared. At lam = 0.0001 labelled items are within "
+        f"{near:.1e} of it (the others are the mean of their neighbours).",
         exact and near < 1e-2,
     )
 
@@ -92,7 +174,7 @@ def _infinity(problems: dict[str, Any], kept: dict[str, Any]) -> Finding:
 
 
 def _tied(kept: dict[str, Any]) -> Finding:
-    names = ["toy, positive words", "iris, 3 labels a class"]
+    names = [TOY, IRIS]
     spread = max(_at(kept[name], 1e6)["spread"] for name in names)
     slides = [_at(kept[name], 1e6)["slide"] for name in names]
     return Finding(
@@ -105,10 +187,10 @@ def _tied(kept: dict[str, Any]) -> Finding:
 
 
 def _seldom(kept: dict[str, Any]) -> Finding:
-    balanced = kept["iris, 3 labels a class"]
-    finite = [row for row in balanced if row["lam"] not in (0.0, "inf")]
+    balanced = kept[IRIS]
+    finite = _finite(balanced)
     first = next((row for row in finite if not row["unique"]), None)
-    told = "it is unique at every lam" if first is None else (
+    text = "it is unique at every lam" if first is None else (
         f"from lam = {first['lam']:.2g} on it is not unique; at lam = 1 {_at(balanced, 1.0)['flippable']}, "
         f"at lam = 10 {_at(balanced, 10.0)['flippable']} of 150 items could have another top category at no "
         "loss"
@@ -116,13 +198,13 @@ def _seldom(kept: dict[str, Any]) -> Finding:
     return Finding(
         "Solutions that are not unique were never observed in practice.",
         "They are the rule where every class has as many labels and lam is not small. On iris with three "
-        f"labels a class {told}.",
+        f"labels a class {text}.",
         first is None,
     )
 
 
 def _corollary(kept: dict[str, Any]) -> Finding:
-    rows = [row for rows in kept.values() for row in rows if row["lam"] not in (0.0, "inf")]
+    rows = [row for rows in kept.values() for row in _finite(rows)]
     covered = [row for row in rows if row["corollary"]]
     return Finding(
         "If every category has an item with assignment zero, the solution is unique.",
@@ -142,10 +224,10 @@ def _poisson(distance: float) -> Finding:
     )
 
 
-def _silent(kept: dict[str, Any]) -> Finding:
+def _unlabelled(kept: dict[str, Any]) -> Finding:
     worst = max(row["harmonic"] for rows in kept.values() for row in rows if row["lam"] != 0.0)
     return Finding(
-        "An item without words receives the mean of its neighbours (theorem on particular cases, part 1).",
+        "An unlabelled item receives the mean of its neighbours (theorem on particular cases, part 1).",
         f"True at every lam > 0, to {worst:.0e}.",
         worst < 1e-6,
     )
@@ -163,10 +245,10 @@ def _theorem(counter: dict[str, Any]) -> Finding:
     )
 
 
-def _table(name: str, rows: list[dict[str, Any]]) -> Table:
+def _table(name: str, rows: Steps) -> Table:
     return Table(
         f"{name}: over lam",
-        ["lam", "from lam = 0 (one largest word)", "from lam = inf", "spread over items", "unique",
+        ["lam", "from lam = 0 (one largest affinity)", "from lam = inf", "spread over items", "unique",
          "can slide by", "could flip"],
         [
             [f"{row['lam']:g}" if row["lam"] != "inf" else "inf", *(
@@ -180,7 +262,7 @@ def _table(name: str, rows: list[dict[str, Any]]) -> Table:
 
 def _counter_table(counter: dict[str, Any]) -> Table:
     G, Z = np.asarray(counter["G"]), np.asarray(counter["Z"])
-    rows: list[list[str | float]] = [
+    rows: Cells = [
         [str(n + 1), *(f"{G[n, k]:+.0f}" if G[n, k] else "0" for k in range(3)), *Z[n].round(4).tolist()]
         for n in range(3)
     ]
@@ -188,13 +270,13 @@ def _counter_table(counter: dict[str, Any]) -> Table:
         "The counter-example: a path of three items, unit weights, lam = 0.1",
         ["item", "g1", "g2", "g3", "z1", "z2", "z3"],
         rows,
-        "No item likes categories 1 and 2 (g <= 0 throughout), and yet the only good places for items 1 and "
-        "2 are there: category 3 they like even less.",
+        "No item has a positive affinity to categories 1 and 2, and yet items 1 and 2 are best placed there: "
+        "their affinity to category 3 is lower still.",
     )
 
 
-def _draw_toy(context: Context, rows: list[dict[str, Any]]) -> None:
-    finite = [row for row in rows if row["lam"] not in (0.0, "inf")]
+def _draw_toy(context: Context, rows: Steps) -> None:
+    finite = _finite(rows)
     lams = [row["lam"] for row in finite]
     with context.figure("toy", (9.6, 5.4), rows=2, columns=4, sharex=True, sharey=True) as (_, axes):
         for n, (axis, letter) in enumerate(zip(axes, LETTERS, strict=False)):
@@ -217,7 +299,7 @@ def _draw_toy(context: Context, rows: list[dict[str, Any]]) -> None:
 def _draw_uniqueness(context: Context, kept: dict[str, Any]) -> None:
     with context.figure("uniqueness", (7.6, 4.2)) as (_, (axis,)):
         for n, (name, rows) in enumerate(kept.items()):
-            finite = [row for row in rows if row["lam"] not in (0.0, "inf")]
+            finite = _finite(rows)
             axis.plot(
                 [row["lam"] for row in finite], [row["slide"] for row in finite], color=COLOURS[n],
                 marker="os^D"[n], markevery=4, label=name, linestyle=["-", "--", ":", "-."][n],
@@ -228,13 +310,12 @@ def _draw_uniqueness(context: Context, kept: dict[str, Any]) -> None:
         axis.legend()
 
 
-def _key(name: str) -> str:
-    return "".join(letter if letter.isalnum() else "-" for letter in name)
+def _finite(rows: Steps) -> Steps:
+    return [row for row in rows if row["lam"] not in (0.0, "inf")]
 
 
-def _at(rows: list[dict[str, Any]], lam: float | str) -> dict[str, Any]:
-    """The step at a lam of the walk, or the nearest to it."""
+def _at(rows: Steps, lam: float | str) -> dict[str, Any]:
+    """The step at a lam, or the nearest to it."""
     if lam in ("inf", 0.0):
         return next(row for row in rows if row["lam"] == lam)
-    finite = [row for row in rows if row["lam"] not in ("inf", 0.0)]
-    return min(finite, key=lambda row: abs(np.log(row["lam"] / float(lam))))
+    return min(_finite(rows), key=lambda row: abs(np.log(row["lam"] / float(lam))))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,21 +10,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lass
-from evidence import lines
-from evidence.contest import Contest, hold
-from evidence.frame import Context, Finding, Outcome, Table
-from evidence.grids import Sheet, best
-from evidence.partitions import of_labels
-from evidence.peers import (
-    PENALTIES,
-    STRENGTHS,
-    affinities,
-    assignments,
-    class_mass,
-    kernel_svm,
-    semi_supervised,
-)
-from evidence.sources import Digits, digits
+from benchmarks.common import draws
+from benchmarks.common.pictures import curves, ticks
+from benchmarks.common.statistics import Sheet, best, error_rate
+from evidence.comparison import Comparison, compare
+from evidence.datasets import Digits, digits
+from evidence.experiment import Context, Finding, Result, Table
+from evidence.peers import PENALTIES, STRENGTHS, as_labelled, assignments, kernel_svm, semi_supervised
 from lass.baselines import nearest, poisson
 from lass.graph.contrast import steepened
 from lass.learning.priors import slide
@@ -37,38 +28,38 @@ NEIGHBOURS = 10
 TOLERANCE = 1e-4
 PEERS = ("SSL", "SSL1", "SSL2")
 METHODS = ("LASS", "LASS + prior", "LASS, defaults", "Poisson", *PEERS, "NN", "KSVM")
-RIVALS = (*PEERS, "NN", "KSVM")
+ALL_PEERS = (*PEERS, "NN", "KSVM")
 #: runs with other weights of the graph, and labels a class there
 WEIGHT_RUNS, WEIGHT_COUNT = 5, 10
 
 Labels = NDArray[np.int64]
 
 
-def run(context: Context) -> Outcome:
+def run(context: Context) -> Result:
     """Errors of all methods over random partitions, at several numbers of labels."""
 
     @cache
     def given() -> tuple[Digits, sp.csr_array]:
-        found = digits(context)
-        context.tell(f"{found.words}; building the graph")
-        return found, lass.knn_graph(found.X, NEIGHBOURS)
+        images = digits(context)
+        context.progress(f"{images.description}; building the graph")
+        return images, lass.knn_graph(images.X, NEIGHBOURS)
 
     facts = context.remember("facts", lambda: _facts(*given()))
     counts = QUICK_COUNTS if context.quick else COUNTS
-    contest = hold(context, METHODS, counts, lambda count, seed: _measure(*given(), count, seed))
+    found = compare(context, METHODS, counts, lambda count, seed: _measure(*given(), count, seed))
     runs = 1 if context.quick else min(WEIGHT_RUNS, context.runs)
     weights = context.remember(f"weights-{WEIGHT_COUNT}-runs-{runs}", lambda: _weights(given()[0], runs))
-    _draw(context, contest)
+    _draw(context, found)
     grids = ("LASS", "LASS + prior", "KSVM")
-    note = "2 lam d for LASS (d: median degree), and how it meets the prior; C for KSVM."
-    return Outcome(
-        findings=_findings(contest),
-        tables=[*contest.tables("class", grids, note), _weight_table(weights, runs)],
+    note = "2 lam d for LASS (d: median degree), and how the prior is met; C for KSVM."
+    return Result(
+        findings=_findings(found),
+        tables=[*found.tables("class", grids, note), _weight_table(weights, runs)],
         pictures=[
             context.picture(
                 "error",
                 f"Mean error in % on the unlabelled against labels a class, {context.runs} partitions, with "
-                "standard errors. Left: the paper's methods. Right: LASS in three forms and its neighbours.",
+                "standard errors. Left: the paper's methods. Right: LASS in three forms and related methods.",
                 "Two panels of lines that fall as labels become more, on logarithmic axes.",
             ),
             context.picture(
@@ -78,30 +69,30 @@ def run(context: Context) -> Outcome:
             ),
         ],
         notes=_notes(context, facts),
-        data={"facts": facts, "runs": context.runs, "figures": dict(contest.sheets), "weights": weights},
+        data={"facts": facts, "runs": context.runs, "figures": dict(found.sheets), "weights": weights},
     )
 
 
 def _facts(given: Digits, W: sp.csr_array) -> dict[str, Any]:
-    return {"words": given.words, "items": len(given.truth), "degree": float(np.median(W.sum(axis=1)))}
+    return {"data": given.description, "items": len(given.truth), "degree": float(np.median(W.sum(axis=1)))}
 
 
 def _measure(given: Digits, W: sp.csr_array, count: int, seed: int) -> dict[str, Any]:
     """The errors of all methods on one partition."""
-    y = of_labels(given.truth, count, seed)
+    y = draws.labels(given.truth, count, seed)
     sheet = Sheet()
     _on_graph(sheet, W, y, given.truth)
     sheet.begin()
     fitted = lass.LASS(metric="precomputed").fit(W, y)
     sheet.clock("LASS, defaults")
-    sheet.add("LASS, defaults", "", _error(fitted.assignments_, y, given.truth))
+    sheet.add("LASS, defaults", "", error_rate(fitted.assignments_, y, given.truth))
     sheet.begin()
-    sheet.add("Poisson", "", _error(poisson(W, y), y, given.truth))
+    sheet.add("Poisson", "", error_rate(poisson(W, y), y, given.truth))
     sheet.clock("Poisson")
-    sheet.add("NN", "", _error(nearest(given.X, y), y, given.truth))
+    sheet.add("NN", "", error_rate(nearest(given.X, y), y, given.truth))
     sheet.clock("NN")
     for _, C, scores in kernel_svm(given.X, y, given.width, PENALTIES):
-        sheet.add("KSVM", f"{C:g}", _error(scores, y, given.truth))
+        sheet.add("KSVM", f"{C:g}", error_rate(scores, y, given.truth))
         sheet.clock("KSVM")
     sheet.seconds["KSVM"] /= len(PENALTIES)
     return sheet.plain()
@@ -110,19 +101,20 @@ def _measure(given: Digits, W: sp.csr_array, count: int, seed: int) -> dict[str,
 def _on_graph(sheet: Sheet, W: sp.csr_array, y: Labels, truth: Labels) -> None:
     """LASS over its grid, as it is and with the prior that SSL1 has, and SSL in its three forms."""
     size = int(truth.max()) + 1
-    G = affinities(y, size)
-    shares = np.bincount(y[y >= 0], minlength=size) / (y >= 0).sum()
-    told = y >= 0
+    G = draws.affinities(y, size)
+    labelled = y >= 0
+    shares = np.bincount(y[labelled], minlength=size) / labelled.sum()
     shift = None
     sheet.begin()
     for strength, solution in assignments(W, G, STRENGTHS, TOLERANCE):
         sheet.clock("LASS")
-        sheet.add("LASS", f"{strength:g}", _error(solution.Z, y, truth))
+        sheet.add("LASS", f"{strength:g}", error_rate(solution.Z, y, truth))
         sheet.begin()
         shift = slide(solution.Z, shares, shift)
         sheet.clock("LASS + prior")
-        sheet.add("LASS + prior", f"{strength:g} slide", _error(solution.Z + shift, y, truth))
-        sheet.add("LASS + prior", f"{strength:g} factor", _error(class_mass(solution.Z, told), y, truth))
+        sheet.add("LASS + prior", f"{strength:g} slide", error_rate(solution.Z + shift, y, truth))
+        scaled = as_labelled(solution.Z, labelled)
+        sheet.add("LASS + prior", f"{strength:g} factor", error_rate(scaled, y, truth))
         sheet.begin()
     sheet.seconds["LASS + prior"] += sheet.seconds["LASS"]
     for name in ("LASS", "LASS + prior"):
@@ -130,15 +122,9 @@ def _on_graph(sheet: Sheet, W: sp.csr_array, y: Labels, truth: Labels) -> None:
     # every item has one label and the others are known to be wrong: nothing to smooth
     for method, _, scores in semi_supervised(W, G, (0.0,)):
         sheet.clock(method)
-        sheet.add(method, "", _error(scores, y, truth))
+        sheet.add(method, "", error_rate(scores, y, truth))
         sheet.begin()
     sheet.seconds["SSL1"] += sheet.seconds["SSL"]
-
-
-def _error(scores: NDArray[Any], y: Labels, truth: Labels) -> float:
-    """Per cent of the unlabelled items whose largest score is not at their class."""
-    unknown = y < 0
-    return 100.0 * float(np.mean(scores[unknown].argmax(axis=1) != truth[unknown]))
 
 
 def _weights(given: Digits, runs: int) -> dict[str, dict[str, list[float]]]:
@@ -155,7 +141,7 @@ def _weights(given: Digits, runs: int) -> dict[str, dict[str, list[float]]]:
         sheets = []
         for seed in range(runs):
             sheet = Sheet()
-            _on_graph(sheet, W, of_labels(given.truth, WEIGHT_COUNT, seed), given.truth)
+            _on_graph(sheet, W, draws.labels(given.truth, WEIGHT_COUNT, seed), given.truth)
             sheets.append(sheet.figures)
         found[name] = {
             method: list(best([figures[method] for figures in sheets]).values)
@@ -164,28 +150,28 @@ def _weights(given: Digits, runs: int) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def _findings(contest: Contest) -> list[Finding]:
-    counts, cells = contest.counts, contest.cells
+def _findings(found: Comparison) -> list[Finding]:
+    counts, cells = found.counts, found.cells
     few = [count for count in counts if count <= 10]
     smooth = {
         name: [c for c in few if cells[c][name].mean < min(cells[c]["NN"].mean, cells[c]["KSVM"].mean)]
         for name in ("LASS", *PEERS)
     }
-    better = {name: contest.wins(name, ["SSL"]) for name in ("SSL1", "SSL2")}
-    rising = [name for name in METHODS if any(a.mean < b.mean for a, b in pairwise(contest.line(name)))]
-    slowest = max(contest.seconds("LASS", count) for count in counts)
+    better = {name: found.wins(name, ["SSL"]) for name in ("SSL1", "SSL2")}
+    rising = found.rising()
+    slowest = max(found.seconds("LASS", count) for count in counts)
     return [
         Finding(
             "LASS consistently has the best accuracy (lam by grid search).",
-            f"As it is, LASS is {contest.standing('LASS', RIVALS)}.",
-            contest.nearly(contest.wins("LASS", RIVALS)),
+            f"As it is, LASS is {found.standing('LASS', ALL_PEERS)}.",
+            found.nearly_all("LASS", ALL_PEERS),
         ),
         Finding(
-            "Not in the paper: the same where LASS, like SSL1, is told the shares of the classes.",
-            f"Then {contest.standing('LASS + prior', RIVALS)}. Less SSL1, at "
-            f"{', '.join(map(str, counts))} labels a class: {contest.gaps('LASS + prior', 'SSL1')} points. "
+            "Not in the paper: the same where LASS, like SSL1, is given the shares of the classes.",
+            f"Then {found.standing('LASS + prior', ALL_PEERS)}. Less SSL1, at "
+            f"{', '.join(map(str, counts))} labels a class: {found.gaps('LASS + prior', 'SSL1')} points. "
             "Where the two are level they are nearly one method: lam is small, and LASS is SSL.",
-            contest.nearly(contest.wins("LASS + prior", RIVALS)),
+            found.nearly_all("LASS + prior", ALL_PEERS),
         ),
         Finding(
             "With few labels, methods that smooth over the graph are far ahead of NN and KSVM.",
@@ -220,20 +206,20 @@ def _weight_table(weights: dict[str, dict[str, list[float]]], runs: int) -> Tabl
         f"Weights of the graph: error in % at {WEIGHT_COUNT} labels a class, partitions: {runs}",
         ["weights", *methods],
         [[name, *(float(np.mean(found[m])) for m in methods)] for name, found in weights.items()],
-        "Weights move everybody alike; who is ahead hardly depends on them.",
+        "Weights change all methods alike; which one is ahead hardly depends on them.",
     )
 
 
 def _notes(context: Context, facts: dict[str, Any]) -> list[str]:
     return [
-        f"{facts['words']}; {NEIGHBOURS} neighbours, self-tuning weights exp(-4 d²/d_k²), median degree "
+        f"{facts['data']}; {NEIGHBOURS} neighbours, self-tuning weights exp(-4 d²/d_k²), median degree "
         f"{facts['degree']:.3f}. Seeds 0 to {context.runs - 1}, one a partition.",
-        "Answers of LASS can be equally good: with as many labels in each class, adding one row to all rows "
-        "changes nothing in the objective as long as rows stay valid. Of such answers the most even one is "
+        "Solutions can be equally good: with as many labels in each class, adding one row to all rows "
+        "changes nothing in the objective as long as rows stay valid. Of such solutions the most even one is "
         "taken; any other, which a solver may well stop at, can have an error of 80 % and more.",
         "LASS + prior: label shares met by the factor a column that SSL1 uses, or by a slide (one row added "
         "to all until decisions follow the shares), whichever is better. At a small lam LASS is SSL, and "
-        "with the factor it is SSL1. Why SSL1 is ahead of plain LASS from a few labels on: it is told that "
+        "with the factor it is SSL1. Why SSL1 is ahead of plain LASS from a few labels on: it is given that "
         "classes are of one size, and LASS is not. LASS + prior has 14 values to choose from with hindsight, "
         "SSL1 none: a lead of a few tenths may be no more than that. The factor was added after the slide "
         "alone had lost to SSL1 at most counts of a first draw.",
@@ -243,18 +229,18 @@ def _notes(context: Context, facts: dict[str, Any]) -> list[str]:
     ]
 
 
-def _draw(context: Context, contest: Contest) -> None:
-    counts = contest.counts
+def _draw(context: Context, found: Comparison) -> None:
+    counts = found.counts
     panels = (
-        ("As in the paper", ("LASS", *RIVALS)),
+        ("As in the paper", ("LASS", *ALL_PEERS)),
         ("LASS in three forms", ("LASS", "LASS + prior", "LASS, defaults", "SSL1", "Poisson")),
     )
     with context.figure("error", (9.6, 4.6), columns=2, sharey=True) as (_, axes):
         for axis, (title, methods) in zip(axes, panels, strict=True):
-            lines.draw(axis, counts, {name: contest.line(name) for name in methods})
+            curves(axis, counts, {name: found.line(name) for name in methods})
             axis.set(xscale="log", yscale="log", xlabel="labels a class", title=title)
-            lines.at(axis, counts)
+            ticks(axis, counts)
             axis.set_yticks([5, 10, 20, 50], ["5", "10", "20", "50"])
             axis.legend()
         axes[0].set_ylabel("error, %")
-    lines.strengths(context, contest, STRENGTHS, "labels a class")
+    found.draw_strengths(context, STRENGTHS, "labels a class")

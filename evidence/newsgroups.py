@@ -1,9 +1,8 @@
-"""Document categorisation (right half of the paper's figure): several topics a document, few of them told."""
+"""Document categorisation (right half of the paper's figure): several topics a document, few known."""
 
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,21 +10,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lass
-from evidence import lines
-from evidence.contest import Contest, hold
-from evidence.frame import Context, Finding, Outcome, Table
-from evidence.grids import Sheet
-from evidence.partitions import DENIED, of_topics
+from benchmarks.common.data import WIDER_TOPICS
+from benchmarks.common.draws import DENIED, topics
+from benchmarks.common.pictures import curves, ticks
+from benchmarks.common.statistics import Sheet
+from evidence.comparison import Comparison, compare
+from evidence.datasets import WIDER_SECTIONS, Posts, posts
+from evidence.experiment import Cells, Context, Finding, Result, Table
 from evidence.peers import (
     PENALTIES,
     SMOOTHING,
     STRENGTHS,
+    as_labelled,
     assignments,
-    class_mass,
     linear_svm,
     semi_supervised,
 )
-from evidence.sources import WIDER_SECTIONS, WIDER_TOPICS, Posts, posts
 from lass.learning.priors import slide
 
 TITLE = "Document categorisation"
@@ -34,33 +34,33 @@ NEIGHBOURS = 10
 #: relative gap
 TOLERANCE = 1e-3
 PEERS = ("SSL", "SSL1", "SSL2")
-RIVALS = (*PEERS, "SVM")
-METHODS = ("LASS", "LASS + prior", *RIVALS)
+ALL_PEERS = (*PEERS, "SVM")
+METHODS = ("LASS", "LASS + prior", *ALL_PEERS)
 
 
-def run(context: Context) -> Outcome:
+def run(context: Context) -> Result:
     """Errors of all methods over random partitions, at several numbers of documents a topic."""
 
     @cache
     def given() -> tuple[Posts, sp.csr_array]:
-        found = posts(context)
-        context.tell(f"{found.words}; building the graph")
-        return found, lass.knn_graph(found.X, NEIGHBOURS, metric="cosine")
+        documents = posts(context)
+        context.progress(f"{documents.description}; building the graph")
+        return documents, lass.knn_graph(documents.X, NEIGHBOURS, metric="cosine")
 
     facts = context.remember("facts", lambda: _facts(*given()))
     counts = QUICK_COUNTS if context.quick else COUNTS
-    contest = hold(context, METHODS, counts, lambda count, seed: _measure(*given(), count, seed))
-    _draw(context, contest)
+    found = compare(context, METHODS, counts, lambda count, seed: _measure(*given(), count, seed))
+    _draw(context, found)
     note = (
-        "2 lam d for LASS (d: median degree), and how it meets the prior; eps for SSL, SSL1, SSL2; C for SVM."
+        "2 lam d for LASS (d: median degree), and how the prior is met; eps for SSL, SSL1, SSL2; C for SVM."
     )
-    return Outcome(
-        findings=_findings(contest),
-        tables=[*contest.tables("topic", METHODS, note), _mapping(context.quick)],
+    return Result(
+        findings=_findings(found),
+        tables=[*found.tables("topic", METHODS, note), _mapping(context.quick)],
         pictures=[
             context.picture(
                 "error",
-                f"Mean error in % on documents without words against documents drawn a topic, {context.runs} "
+                f"Mean error in % on unlabelled documents against documents drawn a topic, {context.runs} "
                 "partitions, with standard errors. An error: the predicted set of topics is not the true.",
                 "Six lines that fall as documents become more.",
             ),
@@ -71,26 +71,26 @@ def run(context: Context) -> Outcome:
             ),
         ],
         notes=_notes(context, facts),
-        data={"facts": facts, "runs": context.runs, "figures": dict(contest.sheets)},
+        data={"facts": facts, "runs": context.runs, "figures": dict(found.sheets)},
     )
 
 
 def _facts(given: Posts, W: sp.csr_array) -> dict[str, Any]:
     degree = float(np.median(W.sum(axis=1)))
     sizes = np.bincount(given.belongs.sum(axis=1))
-    return {"words": given.words, "degree": degree, "documents_by_number_of_topics": sizes.tolist()}
+    return {"data": given.description, "degree": degree, "documents_by_number_of_topics": sizes.tolist()}
 
 
 def _measure(given: Posts, W: sp.csr_array, count: int, seed: int) -> dict[str, Any]:
     """The errors of all methods on one partition."""
-    G = of_topics(given.belongs, count, seed)
-    told = np.diff(G.indptr) > 0
+    G = topics(given.belongs, count, seed)
+    labelled = np.diff(G.indptr) > 0
     shares = (G > 0).sum(axis=0) / (G > 0).sum()
     sheet, shift = Sheet(), None
 
     def add(method: str, parameter: str, scores: NDArray[Any]) -> None:
         sheet.clock(method)
-        sheet.add(method, parameter, error(scores[~told], given.belongs[~told]))
+        sheet.add(method, parameter, error(scores[~labelled], given.belongs[~labelled]))
         sheet.begin()
 
     sheet.begin()
@@ -98,7 +98,7 @@ def _measure(given: Posts, W: sp.csr_array, count: int, seed: int) -> dict[str, 
         add("LASS", f"{strength:g}", solution.Z)
         shift = slide(solution.Z, shares, shift)
         add("LASS + prior", f"{strength:g} slide", solution.Z + shift)
-        add("LASS + prior", f"{strength:g} factor", class_mass(solution.Z, told))
+        add("LASS + prior", f"{strength:g} factor", as_labelled(solution.Z, labelled))
     for method, eps, scores in semi_supervised(W, G, SMOOTHING):
         add(method, f"{eps:g}", scores)
     for method, C, scores in linear_svm(given.X, G, PENALTIES):
@@ -126,26 +126,26 @@ def error(scores: NDArray[Any], belongs: NDArray[np.bool_]) -> float:
     return 100.0 * float(np.mean(~right.all(axis=1)))
 
 
-def _findings(contest: Contest) -> list[Finding]:
-    counts = contest.counts
-    beaten = [count for count in counts if contest.lead("LASS + prior", ["SVM"], count) < 0]
-    rising = [name for name in METHODS if any(a.mean < b.mean for a, b in pairwise(contest.line(name)))]
+def _findings(found: Comparison) -> list[Finding]:
+    counts = found.counts
+    beaten = [count for count in counts if found.lead("LASS + prior", ["SVM"], count) < 0]
+    rising = found.rising()
     largest = counts[-1]
-    row = contest.cells[largest]
+    row = found.cells[largest]
     return [
         Finding(
             "LASS outperforms all others at nearly all numbers of labelled documents (lam by grid search).",
-            f"As it is, LASS is {contest.standing('LASS', RIVALS)}. At {largest} documents a topic: "
-            + ", ".join(f"{name} {row[name].mean:.1f}" for name in ("LASS", *RIVALS))
+            f"As it is, LASS is {found.standing('LASS', ALL_PEERS)}. At {largest} documents a topic: "
+            + ", ".join(f"{name} {row[name].mean:.1f}" for name in ("LASS", *ALL_PEERS))
             + " %.",
-            contest.nearly(contest.wins("LASS", RIVALS)),
+            found.nearly_all("LASS", ALL_PEERS),
         ),
         Finding(
-            "Not in the paper: the same against SSL, SSL1, SSL2 where LASS, like SSL1, is told topic shares.",
-            f"Then {contest.standing('LASS + prior', PEERS)}. Less SSL1, at {', '.join(map(str, counts))} "
-            f"documents a topic: {contest.gaps('LASS + prior', 'SSL1')} points. The SVM, which takes all "
+            "Not in the paper: the same against SSL, SSL1, SSL2 where LASS, as SSL1, is given topic shares.",
+            f"Then {found.standing('LASS + prior', PEERS)}. Less SSL1, at {', '.join(map(str, counts))} "
+            f"documents a topic: {found.gaps('LASS + prior', 'SSL1')} points. The SVM, which takes all "
             f"words and no graph, is ahead of it at: {', '.join(map(str, beaten)) or 'none'}.",
-            contest.nearly(contest.wins("LASS + prior", PEERS)),
+            found.nearly_all("LASS + prior", PEERS),
         ),
         Finding(
             "All methods improve with more labels.",
@@ -162,11 +162,11 @@ def _findings(contest: Contest) -> list[Finding]:
 
 
 def _mapping(quick: bool) -> Table:
-    rows: list[list[str | float]] = [
+    rows: Cells = [
         [topic, ", ".join(f"{name}*" if name.endswith(".") else name for name in beginnings)]
         for topic, beginnings in (WIDER_SECTIONS if quick else WIDER_TOPICS).items()
     ]
-    note = "The paper names these topics without saying which groups belong to them; this is our reading."
+    note = "The paper names these topics without saying which groups belong to them; we chose."
     return Table("Topics above the groups", ["topic", "groups"], rows, note)
 
 
@@ -174,25 +174,25 @@ def _notes(context: Context, facts: dict[str, Any]) -> list[str]:
     sizes = facts["documents_by_number_of_topics"]
     several = ", ".join(f"{count:,} in {number}" for number, count in enumerate(sizes) if count)
     return [
-        f"{facts['words']}; documents by their number of topics: {several}. TF-IDF, {NEIGHBOURS} neighbours "
+        f"{facts['data']}; documents by their number of topics: {several}. TF-IDF, {NEIGHBOURS} neighbours "
         f"by cosine, self-tuning weights, median degree {facts['degree']:.3f}. Seeds 0-{context.runs - 1}.",
         f"Each document drawn has one topic affirmed and {DENIED} denied. SSL takes label rows of 1, eps and "
         "0 from them. An SVM of a topic learns from the documents it is affirmed or denied of, no others.",
-        "Why LASS gains with more documents: it lets a labelled document move away from its one word towards "
-        "what its neighbours say, where SSL holds it fixed at a row that misses its other topics.",
-        "Why it needs the prior with few: denied words pull topics down unevenly, and at a large lam the "
-        "topic with the largest sum of words takes nearly all the mass. Sliding undoes this. This form, and "
+        "Why LASS gains with more documents: it lets a labelled document move from its one label towards "
+        "its neighbours, where SSL keeps it fixed at a row that misses its other topics.",
+        "Why it needs the prior with few: denied topics lower the totals unevenly, and at a large lam the "
+        "topic with the largest sum of affinities takes nearly all. Sliding undoes this. This form, and "
         "the grid of lam, were fixed after a look at first draws of these data.",
         "The best eps is often the largest of the paper's list: the more a label row is smoothed, the less "
-        "it claims.",
+        "certain it is.",
     ]
 
 
-def _draw(context: Context, contest: Contest) -> None:
-    counts = contest.counts
+def _draw(context: Context, found: Comparison) -> None:
+    counts = found.counts
     with context.figure("error", (7.2, 4.8)) as (_, (axis,)):
-        lines.draw(axis, counts, {name: contest.line(name) for name in METHODS})
+        curves(axis, counts, {name: found.line(name) for name in METHODS})
         axis.set(xscale="log", xlabel="documents a topic", ylabel="error, %")
-        lines.at(axis, counts)
+        ticks(axis, counts)
         axis.legend()
-    lines.strengths(context, contest, STRENGTHS, "documents a topic")
+    found.draw_strengths(context, STRENGTHS, "documents a topic")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from evidence.frame import Finding, Picture, Table
-from evidence.keeping import Record, duration, shown
+from evidence.experiment import Finding, Picture, Record, Table, duration, shown
+from evidence.summary import OVERVIEW
 from lass.report.markup import Markup, join, table, tag
-from lass.report.page import POLICY
+from lass.report.page import document
 
 TITLE = "LASS: the paper's evidence, reproduced"
-MARKS = {True: ("yes", "✓ holds"), False: ("no", "✗ does not hold"), None: ("open", "? cannot be said")}
+MARKS = {True: ("yes", "✓ holds"), False: ("no", "✗ does not hold"), None: ("open", "? open")}
 LEAD = (
     "What Carreira-Perpiñán and Wang state in “LASS: a simple assignment model with Laplacian "
     "smoothing” (2014), beside what came out here on real data. Every figure is also in the JSON and CSV "
@@ -22,40 +22,29 @@ LEAD = (
 )
 
 
-def page(records: Sequence[Record], out: Path, machine: str) -> str:
+def page(records: Sequence[Record], out: Path) -> str:
     """The page on these experiments; pictures are read from ``out`` and put into it."""
-    links = (tag("a", record.title, href=f"#{record.name}") for record in records)
+    links = [tag("a", record.title, href=f"#{record.name}") for record in records]
+    rows = [
+        [link, *record.counts, duration(record.seconds)] for link, record in zip(links, records, strict=True)
+    ]
+    overview = table(OVERVIEW, rows, numbers=4)
     body = join(
         [
-            tag("header", tag("h1", TITLE), tag("p", machine)),
+            tag("header", tag("h1", TITLE), *(tag("p", _machine(record.machine)) for record in records[-1:])),
             tag("nav", *links),
-            tag("section", tag("p", LEAD), _overview(records), id="overview"),
+            tag("section", tag("p", LEAD), overview, id="overview"),
             *(_section(record, out) for record in records),
             tag("footer", "Made by lass reproduce. Nothing on this page comes from elsewhere."),
         ]
     )
-    style = files("lass.report").joinpath("page.css").read_text(encoding="utf-8")
-    style += files("evidence").joinpath("page.css").read_text(encoding="utf-8")
-    head = join(
-        [
-            Markup('<meta charset="utf-8">'),
-            Markup(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
-            Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-            tag("title", TITLE),
-            tag("style", Markup(style)),
-        ]
-    )
-    whole = tag("html", tag("head", head), tag("body", tag("main", body)), lang="en")
-    return f"<!DOCTYPE html>\n{whole}\n"
+    return document(TITLE, body, Path(__file__).with_name("page.css").read_text(encoding="utf-8"))
 
 
-def _overview(records: Sequence[Record]) -> Markup:
-    rows = []
-    for record in records:
-        told = [finding.holds for finding in record.outcome.findings]
-        counts = [str(told.count(holds)) for holds in (True, False, None)]
-        rows.append([tag("a", record.title, href=f"#{record.name}"), *counts, duration(record.seconds)])
-    return table(["experiment", "claims that hold", "that do not", "open", "time"], rows, numbers=4)
+def _machine(stamp: dict[str, Any]) -> str:
+    packages = ", ".join(f"{name} {version}" for name, version in stamp["packages"].items())
+    where = f"{stamp['processor']}, {stamp['cores']} cores"
+    return f"{packages}; Python {stamp['python']}; {where}; {stamp['date']}, commit {stamp['commit'] or '-'}"
 
 
 def _section(record: Record, out: Path) -> Markup:
@@ -63,26 +52,23 @@ def _section(record: Record, out: Path) -> Markup:
     if record.failure:
         parts.append(tag("p", f"Not run: {record.failure}", class_="warning"))
     elif record.quick:
-        parts.append(
-            tag("p", "The quick form, on small data: for trying out, not as evidence.", class_="warning")
-        )
-    parts += [_finding(finding) for finding in record.outcome.findings]
-    parts += [_picture(picture, out) for picture in record.outcome.pictures]
-    parts += [_table(found) for found in record.outcome.tables]
-    if record.outcome.notes:
-        parts.append(tag("ul", *(tag("li", _bold(note)) for note in record.outcome.notes)))
+        text = "The quick form, on small data: for trying out, not as evidence."
+        parts.append(tag("p", text, class_="warning"))
+    parts += [_finding(finding) for finding in record.result.findings]
+    parts += [_picture(picture, out) for picture in record.result.pictures]
+    parts += [_table(found) for found in record.result.tables]
+    if record.result.notes:
+        parts.append(tag("ul", *(tag("li", _bold(note)) for note in record.result.notes)))
     return tag("section", *parts, id=record.name)
 
 
 def _finding(finding: Finding) -> Markup:
     kind, mark = MARKS[finding.holds]
-    return tag(
-        "div",
-        tag("p", tag("small", "the paper"), _bold(finding.claim)),
-        tag("p", tag("small", "here"), _bold(finding.found)),
-        tag("strong", mark),
-        class_=f"finding {kind}",
+    paper, here = (
+        tag("p", tag("small", head), _bold(text))
+        for head, text in (("the paper", finding.claim), ("here", finding.found))
     )
+    return tag("div", paper, here, tag("strong", mark), class_=f"finding {kind}")
 
 
 def _picture(picture: Picture, out: Path) -> Markup:
@@ -100,6 +86,6 @@ def _table(found: Table) -> Markup:
 
 
 def _bold(text: str) -> Markup:
-    """Text in which two stars on both sides of words make them bold."""
+    """Text in which two stars on both sides make bold."""
     parts = re.split(r"\*\*(.+?)\*\*", text)
     return join(tag("b", part) if n % 2 else part for n, part in enumerate(parts))

@@ -1,4 +1,4 @@
-"""How fast the paper's algorithm converges for different rho: two moons, two words."""
+"""How fast the paper's algorithm converges for different rho: two moons, two labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidence.convergence import (
+from benchmarks.common.pictures import COLOURS, legend
+from evidence.algorithm import (
     LAM,
     NOISE,
     WEIGHTINGS,
@@ -19,8 +20,7 @@ from evidence.convergence import (
     reached,
     solver_errors,
 )
-from evidence.drawing import COLOURS
-from evidence.frame import Context, Finding, Outcome, Table
+from evidence.experiment import Cells, Context, Finding, Result, Table
 from lass.solvers import ADMM
 from lass.solvers.admm import extreme_eigenvalues
 
@@ -37,7 +37,7 @@ OURS = {
 Array = NDArray[np.float64]
 
 
-def run(context: Context) -> Outcome:
+def run(context: Context) -> Result:
     """Data and assignment; error against iterations for rho / rho* from 1e-3 to 1e3, and our own solvers."""
     size, iterations = (400, 1_000) if context.quick else (4_000, 10_000)
     X, W, G = moons(size)
@@ -47,32 +47,27 @@ def run(context: Context) -> Outcome:
     powers = range(-3, 4)
     curves = {}
     for power in powers:
-        context.tell(f"{iterations:,} iterations at rho = 10^{power} rho*")
+        context.progress(f"{iterations:,} iterations at rho = 10^{power} rho*")
         curves[power] = context.remember(
             f"errors-{power}", partial(errors, W, G, star * 10.0**power, Z, iterations)
         )
-    context.tell("rho that grows once, and our own solvers")
-    ours = {
-        GROWING: context.remember(
-            "growing", partial(errors, W, G, 0.1 * star, Z, iterations, (iterations // 50, star))
-        )
-    }
-    ours |= {
-        name: context.remember(_key(name), partial(solver_errors, W, G, method, Z, iterations))
-        for name, method in OURS.items()
-    }
-    context.tell("other weights and spreads")
+    context.progress("rho that grows once, and our own solvers")
+    growing = partial(errors, W, G, 0.1 * star, Z, iterations, (iterations // 50, star))
+    ours = {GROWING: context.remember("growing", growing)}
+    for name, method in OURS.items():
+        ours[name] = context.remember(name, partial(solver_errors, W, G, method, Z, iterations))
+    context.progress("other weights and spreads")
     others = [_variant(context, *variant, size, iterations) for variant in VARIANTS]
     _draw_data(context, X, G, Z)
     _draw_errors(context, curves, ours)
     rates = {power: fitted_rate(curve) for power, curve in curves.items()}
-    return Outcome(
+    return Result(
         findings=_findings(star, curves, rates, ours, Z, iterations, context.quick),
         tables=[_table(curves, rates, ours, iterations), _variants_table(others)],
         pictures=[
             context.picture(
                 "moons",
-                f"{size:,} points of two moons, of which two have a word (left), and the assignment at lam "
+                f"{size:,} points of two moons, of which two are labelled (left), and the assignment at lam "
                 "= 1 (right).",
                 "Two half circles of points, first grey with two marked points, then each in one colour.",
             ),
@@ -86,13 +81,13 @@ def run(context: Context) -> Outcome:
             ),
         ],
         notes=[
-            f"make_moons({size}, noise={NOISE}, random_state=0), 5 neighbours, one word on a random point "
+            f"make_moons({size}, noise={NOISE}, random_state=0), 5 neighbours, one label on a random point "
             "of each moon (seed 0), lam = 1. The paper gives neither noise nor weights. Weights of one are "
             "the plainest, and this noise is our choice: the moons are as wide as they can be and still "
             "apart. The second table shows how far rho* and r follow these choices.",
-            "Z_opt is exact here (each moon is a component of its own and has one word); elsewhere it has a "
-            "relative gap of at most 1e-9. With more noise the moons touch, and points near the other word "
-            "go with it.",
+            "Z_opt is exact here (each moon is a component of its own and has one label); elsewhere it has a "
+            "relative gap of at most 1e-9. With more noise the moons touch, and points near the other label "
+            "get its category.",
         ],
         data={"rho_star": star, "sigma": [smallest, largest], "rates": rates, "others": others},
     )
@@ -111,7 +106,7 @@ def _variant(context: Context, weighting: str, noise: float, size: int, iteratio
             "rate": fitted_rate(curve), "last": curve["errors"][-1],
         }  # fmt: skip
 
-    return dict(context.remember(_key(f"variant-{weighting}-{noise}"), make))
+    return dict(context.remember(f"variant-{weighting}-{noise}", make))
 
 
 def _findings(
@@ -124,7 +119,7 @@ def _findings(
     sure = float(Z.max(axis=1).min())
     return [
         Finding(
-            "With one word on each moon, each moon is assigned to another category.",
+            "With one label on each moon, each moon is assigned to another category.",
             f"So it is: the least certain point has {sure:.3f} in its category.",
             sure > 0.99,
         ),
@@ -159,7 +154,7 @@ def _findings(
             f"{_count(reached(ours[GROWING], 1e-6))} with 0.1 rho* first and rho* from iteration "
             f"{iterations // 50:,} on; {_count(reached(ours['ADMM, adaptive rho, relaxed'], 1e-6))} when "
             f"residuals are balanced (over-relaxed); {_count(reached(ours['LASS, face'], 1e-6))} with our "
-            "solver for general graphs; eliminating the points without words takes "
+            "solver for general graphs; eliminating the unlabelled points takes "
             f"{ours['LASS, eliminated']['seconds']:.3f} s.",
             _sooner(reached(ours[GROWING], 1e-6), reached(curves[0], 1e-6)),
         ),
@@ -172,10 +167,10 @@ def _findings(
 
 
 def _first(curves: Any, error: float) -> str:
-    """Who is the first to stay below an error, beside rho*."""
+    """Which rho is the first to stay below an error, beside rho*."""
     when = {power: found for power, curve in curves.items() if (found := reached(curve, error)) is not None}
     if not when:
-        return f"Nobody stays below {error:g}."
+        return f"None stays below {error:g}."
     first = min(when, key=when.__getitem__)
     return (
         f"The first to stay below {error:g} is rho = {10.0**first:g} rho*, after {when[first]:,} iterations "
@@ -194,7 +189,7 @@ def _count(iterations: int | None) -> str:
 
 
 def _table(curves: Any, rates: Any, ours: Any, iterations: int) -> Table:
-    rows: list[list[str | float]] = []
+    rows: Cells = []
     for name, curve, rate in [
         *((f"paper's, rho = {10.0**power:g} rho*", curve, rates[power]) for power, curve in curves.items()),
         *((name, curve, None) for name, curve in ours.items()),
@@ -217,26 +212,26 @@ def _table(curves: Any, rates: Any, ours: Any, iterations: int) -> Table:
 
 
 def _variants_table(others: Any) -> Table:
-    rows: list[list[str | float]] = [
+    rows: Cells = [
         [found["weighting"], found["noise"], f"{found['sigma'][0]:.2e}", f"{found['sigma'][1]:.2f}",
          f"{found['rho_star']:.3f}",
          "-" if found["rate"] is None else f"{found['rate']:.4f}", f"{found['last']:.1e}"]
         for found in others
     ]  # fmt: skip
     return Table(
-        "The paper's rho* of 0.2 and r of 0.9977 for several weights of the ties and spreads of the moons",
-        ["weight of a tie", "noise", "sigma_min", "sigma_max", "rho*", "r at rho*", "last error"],
+        "The paper's rho* of 0.2 and r of 0.9977 for several weights of the edges and spreads of the moons",
+        ["weight of an edge", "noise", "sigma_min", "sigma_max", "rho*", "r at rho*", "last error"],
         rows,
     )
 
 
 def _draw_data(context: Context, X: Array, G: Array, Z: Array) -> None:
-    words = np.flatnonzero(G.any(axis=1))
+    labelled = np.flatnonzero(G.any(axis=1))
     with context.figure("moons", (9.0, 3.6), columns=2, sharex=True, sharey=True) as (_, (left, right)):
         left.scatter(*X.T, s=4, color="#A7ADB5", linewidths=0)
-        for n in words:
+        for n in labelled:
             left.plot(*X[n], "o", markersize=11, color=COLOURS[int(G[n].argmax())], markeredgecolor="black")
-        left.set_title("Data, and the two words")
+        left.set_title("Data, and the two labels")
         right.scatter(*X.T, s=4, c=[COLOURS[k] for k in Z.argmax(axis=1)], linewidths=0)
         right.set_title("Predicted assignment")
         for axis in (left, right):
@@ -261,8 +256,4 @@ def _draw_errors(context: Context, curves: Any, ours: Any) -> None:
             panel.set(yscale="log", xlabel="iterations", ylim=(3e-14, 2))
         axis.set(ylabel="relative error", title="As in the paper")
         wide.set(xscale="log", title="The first iterations")
-        figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9.5)
-
-
-def _key(name: str) -> str:
-    return "".join(letter if letter.isalnum() else "-" for letter in name)
+        legend(figure, [axis], "lower", columns=3, fontsize=9.5)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import shutil
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from evidence import NAMES, load
-from evidence.frame import Context, Outcome
-from evidence.keeping import Record, duration, save
-from evidence.keeping import load as kept
+from evidence.experiment import Context, Record, Result, duration, save, saved
 from evidence.page import page
 from evidence.summary import summary
 
@@ -28,12 +23,12 @@ def reproduce(
     quick: bool = False,
     runs: int = 20,
     fresh: bool = False,
-    tell: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> list[Record]:
     """Run experiments and write their results, ``report.html`` and ``evidence.md`` into ``out``.
 
     A run that was stopped goes on where it was; ``fresh`` starts anew. With several names, one whose data
-    are missing is told as such and the others go on. The pages tell all that ``out`` holds.
+    are missing is reported as such and the others go on. The pages show all that ``out`` holds.
 
     Returns
     -------
@@ -46,30 +41,21 @@ def reproduce(
         if fresh:
             shutil.rmtree(out / name, ignore_errors=True)
         module = load(name)
-        context = Context(name, data, out, quick, QUICK_RUNS if quick else runs, tell)
-        context.tell(module.TITLE)
+        context = Context(name, data, out, quick, QUICK_RUNS if quick else runs, progress)
+        context.progress(module.TITLE)
         try:
-            outcome, failure = module.run(context), ""
+            result, failure = module.run(context), ""
         except ValueError as error:
             if len(asked) == 1:
                 raise
-            outcome, failure = Outcome(), str(error)
-            context.tell(f"not run: {failure}")
+            result, failure = Result(), str(error)
+            context.progress(f"not run: {failure}")
         small = quick and not getattr(module, "ALWAYS_WHOLE", False)
-        record = Record(name, module.TITLE, outcome, small, context.runs, context.seconds, failure)
+        record = Record(name, module.TITLE, result, small, context.runs, context.seconds, failure)
         save(record, out)
-        context.tell(f"done, {duration(record.seconds)} of work")
+        context.progress(f"done, {duration(record.seconds)} of work")
         done.append(record)
-        _pages(out)
+        records = [found for name in NAMES if (found := saved(name, out)) is not None]
+        (out / "report.html").write_text(page(records, out), encoding="utf-8")
+        (out / "evidence.md").write_text(summary(records), encoding="utf-8")
     return done
-
-
-def _pages(out: Path) -> None:
-    records = [record for name in NAMES if (record := kept(name, out)) is not None]
-    (out / "report.html").write_text(page(records, out, _machine()), encoding="utf-8")
-    (out / "evidence.md").write_text(summary(records), encoding="utf-8")
-
-
-def _machine() -> str:
-    packages = ", ".join(f"{name} {version(name)}" for name in ("lass", "numpy", "scipy", "scikit-learn"))
-    return f"{packages}; Python {platform.python_version()}; {os.cpu_count()} cores ({platform.machine()})"

@@ -98,7 +98,8 @@ def _toy_alone(output: Output, asked: tuple[str, ...]) -> None:
     found, _ = toy_assignments()
     largest = max(float(difference.max()) for difference in toy_differences(found).values())
     holds = largest <= ALLOWED
-    text = f"largest difference from print {largest:.4f}, allowed {ALLOWED}: {'holds' if holds else 'does not hold'}"
+    verdict = "holds" if holds else "does not hold"
+    text = f"largest difference from print {largest:.4f}, allowed {ALLOWED}: {verdict}"
     output.result(
         f"{toy_text(found)}\n{text}",
         tables={name: Z[7:].round(6).tolist() for name, Z in found.items()},

@@ -1,7 +1,7 @@
 """Run one solver on one problem in a process of its own, with limits that hold.
 
-Not every solver has a time limit, and none looks at the clock while it factorises;
-some would take all memory. So a trial is a process that is ended from outside.
+Not every solver has a time limit, none checks it while it factorises, and some would take all
+memory. So a trial is a process that is ended from outside.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from peers import NOT_INSTALLED
-from sets import BenchmarkSet, save_arrays
+from benchmarks.common.data import save_arrays
+from benchmarks.problems import BenchmarkSet
+from benchmarks.solvers_peers import NOT_INSTALLED
 
 #: seconds a trial may take to read its problem and get ready, which nobody counts
 GET_READY = 300.0
@@ -29,7 +30,7 @@ MEMORY = 0.75
 
 
 @dataclass
-class Outcome:
+class TrialResult:
     """How a trial ended: "done", "timeout", "memory", "failed" or "not installed"."""
 
     status: str
@@ -40,7 +41,7 @@ class Outcome:
     history: list[tuple[float, float]] = field(default_factory=list)
 
 
-class Bench:
+class Trials:
     """A problem on disk, for trials to read."""
 
     def __init__(self, problem: BenchmarkSet) -> None:
@@ -49,20 +50,19 @@ class Bench:
         self.source = self.folder / "problem.npz"
         save_arrays(self.source, {"W": problem.W, "G": problem.G}, lam=problem.lam)
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> Trials:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
-    def run(self, method: str, options: dict[str, Any], limit: float, grace: float = 5.0) -> Outcome:
-        """One trial; ``grace`` is how long after its limit a solver may still bring an answer."""
-        target = self.folder / "answer.npz"
+    def run(self, method: str, options: dict[str, Any], limit: float, grace: float = 5.0) -> TrialResult:
+        """One trial; ``grace`` is how long after its limit a solver may still return a solution."""
+        target = self.folder / "found.npz"
         ready = target.with_suffix(".ready")
         target.unlink(missing_ok=True)
         ready.unlink(missing_ok=True)
-        script = Path(__file__).with_name("peers.py")
-        command = [sys.executable, str(script), method, str(self.source), str(target)]
+        command = [sys.executable, "-m", "benchmarks.solvers_peers", method, str(self.source), str(target)]
         with (self.folder / "errors.txt").open("w+") as errors:
             process = subprocess.Popen(
                 [*command, json.dumps(options), str(limit)], stdout=subprocess.DEVNULL, stderr=errors
@@ -75,15 +75,15 @@ class Bench:
             errors.seek(0)
             lines = errors.read().strip().splitlines()
         if stopped:
-            return Outcome(stopped, seconds=limit)
+            return TrialResult(stopped, seconds=limit)
         note = lines[-1] if lines else ""
         if process.returncode == NOT_INSTALLED:
-            return Outcome("not installed", note)
+            return TrialResult("not installed", note)
         if process.returncode != 0 or not target.exists():
-            return Outcome("failed", note or f"ended with code {process.returncode}")
+            return TrialResult("failed", note or f"ended with code {process.returncode}")
         with np.load(target) as file:
-            return Outcome(
-                "done", str(file["said"]), float(file["seconds"]), int(file["iterations"]),
+            return TrialResult(
+                "done", str(file["status"]), float(file["seconds"]), int(file["iterations"]),
                 file["Z"], [(float(s), float(g)) for s, g in file["history"]],
             )  # fmt: skip
 

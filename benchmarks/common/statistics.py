@@ -1,4 +1,4 @@
-"""Figures of many runs: the best value of a parameter, its mean, and what can be said against others."""
+"""Figures of many runs: means with standard errors, and the best value of a parameter."""
 
 from __future__ import annotations
 
@@ -8,6 +8,48 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+
+def error_rate(found: NDArray[Any], y: NDArray[np.int64], truth: NDArray[np.int64]) -> float:
+    """Per cent of the items without a label (-1 in ``y``) that are not given their class.
+
+    ``found`` holds classes, or one row of scores an item.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.common.statistics import error_rate
+    >>> error_rate(np.array([0, 1, 1]), np.array([0, -1, -1]), np.array([0, 1, 0]))
+    50.0
+    """
+    classes = found if found.ndim == 1 else found.argmax(axis=1)
+    return 100.0 * float(np.mean(classes[y < 0] != truth[y < 0]))
+
+
+def standard_error(values: Sequence[float] | NDArray[Any], single: float = 0.0) -> float:
+    """Standard error of a mean; ``single`` for one value.
+
+    Examples
+    --------
+    >>> from benchmarks.common.statistics import standard_error
+    >>> standard_error([1.0, 3.0])
+    1.0
+    """
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else single
+
+
+def with_error(values: Sequence[float], digits: int = 1, scale: float = 1.0, sign: str = "") -> str:
+    """Mean and, of several values, standard error, as people read it.
+
+    Examples
+    --------
+    >>> from benchmarks.common.statistics import with_error
+    >>> with_error([12.0, 13.0]), with_error([0.12], scale=100, sign="+")
+    ('12.5 ± 0.5', '+12.0')
+    """
+    error = f" ± {scale * standard_error(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{scale * float(np.mean(values)):{sign}.{digits}f}{error}"
 
 
 @dataclass
@@ -16,7 +58,7 @@ class Sheet:
 
     Examples
     --------
-    >>> from evidence.grids import Sheet
+    >>> from benchmarks.common.statistics import Sheet
     >>> sheet = Sheet()
     >>> sheet.add("SVM", "10", 0.25)
     >>> sheet.figures
@@ -63,17 +105,9 @@ class Best:
         """Standard error of the mean; zero for a single run."""
         return standard_error(self.values)
 
-
-def standard_error(values: Sequence[float]) -> float:
-    """Standard error of a mean; zero for a single value.
-
-    Examples
-    --------
-    >>> from evidence.grids import standard_error
-    >>> standard_error([1.0, 3.0])
-    1.0
-    """
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+    def __str__(self) -> str:
+        """Mean and standard error without spaces, so that no cell of a table breaks."""
+        return with_error(self.values).replace(" ", "")
 
 
 def best(figures: Sequence[Mapping[str, float]], largest: bool = False) -> Best:
@@ -81,7 +115,7 @@ def best(figures: Sequence[Mapping[str, float]], largest: bool = False) -> Best:
 
     Examples
     --------
-    >>> from evidence.grids import best
+    >>> from benchmarks.common.statistics import best
     >>> best([{"1": 0.5, "10": 0.25}, {"1": 0.25, "10": 0.0}])
     Best(parameter='10', values=(0.25, 0.0))
     """
@@ -92,17 +126,5 @@ def best(figures: Sequence[Mapping[str, float]], largest: bool = False) -> Best:
 
 def difference(ours: Best, theirs: Best) -> tuple[float, float]:
     """Mean difference, ours less theirs, and its standard error over the same runs."""
-    gaps = [a - b for a, b in zip(ours.values, theirs.values, strict=True)]
+    gaps = np.subtract(ours.values, theirs.values)
     return float(np.mean(gaps)), standard_error(gaps)
-
-
-def shown(found: Best) -> str:
-    """Mean and, of several runs, standard error; without spaces, so that no cell of a table breaks.
-
-    Examples
-    --------
-    >>> from evidence.grids import Best, shown
-    >>> shown(Best("", (12.0, 13.0))), shown(Best("", (12.0,)))
-    ('12.5±0.5', '12.0')
-    """
-    return f"{found.mean:.1f}±{found.error:.1f}" if len(found.values) > 1 else f"{found.mean:.1f}"

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.common.pictures import drawn
+
 Cell = dict[str, Any]
 OURS = "auto"
-#: the two sets that ours is held against the best general solver on
+#: the two sets on which the best general solver is compared
 SMALL_SETS = ("mnist-2k", "mnist-5k")
 
 #: how a method is called and drawn: label, colour, marker
@@ -30,12 +32,7 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "piqp": ("PIQP", "#b0b0b0", "h"),
 }
 GENERAL = ("osqp", "osqp-cg", "scs", "scs-cg", "clarabel", "proxqp", "piqp")
-SHORT_WORDS = {
-    "not installed": "absent",
-    "memory": "memory",
-    "failed": "failed",
-    "inaccurate": "no gap",
-}
+REASONS = {"not installed": "absent", "inaccurate": "no gap"}
 
 
 def _number(value: float) -> str:
@@ -45,14 +42,14 @@ def _number(value: float) -> str:
 
 
 def seconds(cell: Cell | None) -> str:
-    """Seconds of a cell, or in a word why there are none."""
+    """Seconds of a cell, or why there are none."""
     if cell is None:
         return ""
     if cell["status"] == "solved":
         return _number(cell["seconds"])
     if cell["status"] == "timeout":
         return f">{_number(cell.get('limit', cell['seconds']))}"
-    return SHORT_WORDS[cell["status"]]
+    return REASONS.get(cell["status"], cell["status"])
 
 
 def _ratio(cell: Cell | None, ours: Cell | None) -> tuple[float, bool]:
@@ -88,10 +85,10 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join([*lines, "", *_summary(cells)])
 
 
-def _mean(cells: dict[str, dict[str, Cell]], rival: str) -> str:
-    """Average the ratios to ours geometrically; the two small sets have a bar of their own."""
-    rows = [row for name, row in cells.items() if name not in SMALL_SETS and rival in row]
-    ratios = [_ratio(row[rival], row.get(OURS)) for row in rows]
+def _mean(cells: dict[str, dict[str, Cell]], peer: str) -> str:
+    """Average the ratios to ours geometrically; the two small sets are compared apart."""
+    rows = [row for name, row in cells.items() if name not in SMALL_SETS and peer in row]
+    ratios = [_ratio(row[peer], row.get(OURS)) for row in rows]
     known = [(ratio, bound) for ratio, bound in ratios if not math.isnan(ratio)]
     if not known:
         return "not measured"
@@ -99,12 +96,12 @@ def _mean(cells: dict[str, dict[str, Cell]], rival: str) -> str:
     return f"{_times(mean, any(bound for _, bound in known))} over {len(known)} sets"
 
 
-def _best(row: dict[str, Cell], rivals: tuple[str, ...]) -> str:
-    """Name the fastest rival, with its ratio to ours."""
-    solved = [rival for rival in rivals if row.get(rival, {}).get("status") == "solved"]
+def _best(row: dict[str, Cell], peers: tuple[str, ...]) -> str:
+    """Name the fastest peer, with its ratio to ours."""
+    solved = [peer for peer in peers if row.get(peer, {}).get("status") == "solved"]
     if not solved:
         return "none solved it"
-    best = min(solved, key=lambda rival: row[rival]["seconds"])
+    best = min(solved, key=lambda peer: row[peer]["seconds"])
     return f"{best}, {_times(*_ratio(row[best], row.get(OURS)))}"
 
 
@@ -116,8 +113,8 @@ def _summary(cells: dict[str, dict[str, Cell]]) -> list[str]:
     for name in SMALL_SETS:
         if name in cells:
             lines.append(f"Best general solver at {name}, lam=1: {_best(cells[name], GENERAL)}")
-    rivals = ("admm-star", "admm-grid", *GENERAL)
-    lines += [f"Fastest rival at {name}: {_best(row, rivals)}" for name, row in cells.items()]
+    peers = ("admm-star", "admm-grid", *GENERAL)
+    lines += [f"Fastest peer at {name}: {_best(row, peers)}" for name, row in cells.items()]
     return lines
 
 
@@ -125,7 +122,7 @@ LOWEST = 1e-9  # gaps below are drawn here: the picture is about the way to 1e-6
 
 
 def _panel(axes: Any, name: str, facts: dict[str, Any], row: dict[str, Cell], tolerance: float) -> None:
-    """One set: the way down of every method that reports one, a mark for every answer."""
+    """One set: a line for every method that reports its gaps, a mark for every solution."""
     axes.axhspan(LOWEST / 10, tolerance, color="#2e8b57", alpha=0.07, lw=0)
     axes.axhline(tolerance, color="#2e8b57", lw=0.8, ls=(0, (4, 3)))
     for method, (_, colour, marker) in reversed(LOOKS.items()):
@@ -145,14 +142,14 @@ def _panel(axes: Any, name: str, facts: dict[str, Any], row: dict[str, Cell], to
             size = 9 if method == OURS else 6
             at = max(cell["relative_gap"], LOWEST)
             axes.plot([cell["seconds"]], [at], ls="", marker=marker, ms=size, mec="white", mew=0.8, **style)
-    axes.set_title(name, loc="left", fontsize=11, fontweight="bold", pad=16)
-    size = f"{facts['N']:,} x {facts['K']},  {facts['informed']:,} informed"
+    axes.set_title(name, fontsize=11, pad=16)
+    size = f"{facts['N']:,} x {facts['K']},  {facts['labelled']:,} labelled"
     axes.text(0, 1.015, size, transform=axes.transAxes, fontsize=8.5, color="#666666", va="bottom")
     absent = [LOOKS[m][0] for m, c in row.items() if c["status"] in ("timeout", "memory", "failed")]
     if absent:
-        told = "not within limits:\n" + "\n".join(absent)
+        text = "not within limits:\n" + "\n".join(absent)
         axes.text(
-            0.985, 0.98, told, transform=axes.transAxes, ha="right", va="top", fontsize=6.5, color="#777777"
+            0.985, 0.98, text, transform=axes.transAxes, ha="right", va="top", fontsize=6.5, color="#777777"
         )
 
 
@@ -162,54 +159,34 @@ def _legend(axes: Any, methods: list[str]) -> None:
     axes.axis("off")
     handles = []
     for method in methods:
-        label, colour, marker = LOOKS[method]
-        lined = method not in GENERAL
-        handles.append(
-            Line2D(
-                [], [], color=colour, marker=marker, label=label, mec="white", ms=9 if method == OURS else 7,
-                lw=(2.6 if method == OURS else 1.3) if lined else 0,
-            )
-        )  # fmt: skip
-    axes.legend(handles=handles, loc="center", frameon=False, fontsize=10, ncol=1, labelspacing=0.5)
+        (label, colour, marker), ours = LOOKS[method], method == OURS
+        width = 0.0 if method in GENERAL else 2.6 if ours else 1.3
+        style = {"color": colour, "marker": marker, "mec": "white", "ms": 9 if ours else 7, "lw": width}
+        handles.append(Line2D([], [], label=label, **style))
+    axes.legend(handles=handles, loc="center", fontsize=10, labelspacing=0.5)
 
 
 def draw(results: dict[str, Any], path: Path) -> None:
     """Gap against seconds, one panel a set, on common axes."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    cells = results["cells"]
+    cells, machine = results["cells"], results["machine"]
     methods = [method for method in LOOKS if any(method in row for row in cells.values())]
     columns = min(4, len(cells) + 1)
     lines = -(-(len(cells) + 1) // columns)
-    figure, grid = plt.subplots(
-        lines, columns, figsize=(3.7 * columns, 3.5 * lines + 0.7), sharex=True, sharey=True, squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
-    panels = list(grid.flat)
-    for axes, (name, row) in zip(panels, cells.items(), strict=False):
-        _panel(axes, name, results["sets"][name], row, results["tolerance"])
-        axes.set(xscale="log", yscale="log", ylim=(LOWEST / 2, 30.0))
-        axes.grid(which="major", color="#e6e6e6", lw=0.7)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.xaxis.set_major_locator(LogLocator(numticks=12))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.yaxis.set_major_locator(LogLocator(base=1000.0, numticks=8))
-        axes.tick_params(labelsize=9, labelbottom=True)
-    for axes in panels[len(cells) : -1]:
-        axes.axis("off")
-    _legend(panels[-1], methods)
-    machine = results["machine"]
-    figure.supxlabel("seconds, set-up included", fontsize=11)
-    figure.supylabel("certified relative gap", fontsize=11)
-    figure.suptitle(
-        f"To a certified gap of {results['tolerance']:g}: {machine['processor']}, {machine['cores']} cores",
-        fontsize=13,
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    size = (3.7 * columns, 3.5 * lines + 0.7)
+    with drawn(path, size, lines, columns, sharex=True, sharey=True) as (figure, panels):
+        for axes, (name, row) in zip(panels, cells.items(), strict=False):
+            _panel(axes, name, results["sets"][name], row, results["tolerance"])
+            axes.set(xscale="log", yscale="log", ylim=(LOWEST / 2, 30.0))
+            axes.xaxis.set_major_locator(LogLocator(numticks=12))
+            axes.xaxis.set_minor_formatter(NullFormatter())
+            axes.yaxis.set_major_locator(LogLocator(base=1000.0, numticks=8))
+            axes.tick_params(labelsize=9, labelbottom=True)
+        for axes in panels[len(cells) : -1]:
+            axes.axis("off")
+        _legend(panels[-1], methods)
+        figure.supxlabel("seconds, set-up included")
+        figure.supylabel("certified relative gap")
+        where = f"{machine['processor']}, {machine['cores']} cores"
+        figure.suptitle(f"To a certified gap of {results['tolerance']:g}: {where}", fontsize=13)

@@ -8,7 +8,7 @@ with P = K copies of 2 lam L along the diagonal and E x the row sums of Z. A fun
 takes a problem, prepares whatever may be prepared outside the clock, and returns a function
 without arguments that is then timed: set-up and solve.
 
-Run as a script it is one trial in a process of its own (see ``trial.py``).
+Run as a program it is one trial in a process of its own (see ``solvers_trial``).
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lass
+from benchmarks.common.data import load_matrix
+from benchmarks.problems import BenchmarkSet
 from lass.solvers import ADMM
-from sets import BenchmarkSet, load_matrix
 
 Array = NDArray[np.float64]
 NOT_INSTALLED = 3  # exit code of a trial whose solver is not there
 
 
 @dataclass
-class Answer:
+class Found:
     """What a solver found; the gap is computed elsewhere, from Z alone."""
 
     Z: Array
-    said: str
+    status: str
     iterations: int = 0
     seconds: float | None = None  # where the solver's function takes the time itself
     history: list[tuple[float, float]] = field(default_factory=list)  # seconds, gap
@@ -94,7 +95,7 @@ class Program:
         return np.ascontiguousarray(np.asarray(x, dtype=float).reshape(K, N).T)
 
 
-Run = Callable[[], Answer]
+Run = Callable[[], Found]
 Prepare = Callable[[BenchmarkSet, dict[str, Any], float], Run]
 
 
@@ -118,14 +119,14 @@ def _osqp(algebra: str, kind: str) -> Prepare:
         A, low, high = program.stacked(1.0), program.bounds(0.0), program.bounds(np.inf)
         P, q, eps = program.P, program.q, options["eps"]
 
-        def run() -> Answer:
+        def run() -> Found:
             model = osqp.OSQP(algebra=algebra)
             model.setup(
                 P, q, A, low, high, eps_abs=eps, eps_rel=eps, max_iter=10**7, time_limit=limit,
                 solver_type=kind, verbose=False,
             )  # fmt: skip
             found = model.solve(raise_error=False)
-            return Answer(program.assignments(found.x), found.info.status, found.info.iter)
+            return Found(program.assignments(found.x), found.info.status, found.info.iter)
 
         return run
 
@@ -141,15 +142,15 @@ def _scs(linear_solver: str) -> Prepare:
         cone = {"z": program.shape[0], "l": program.size}
         eps = options["eps"]
 
-        def run() -> Answer:
+        def run() -> Found:
             solver = scs.SCS(
                 data, cone, linear_solver=scs.LinearSolver(linear_solver), eps_abs=eps, eps_rel=eps,
                 max_iters=10**8, time_limit_secs=limit, verbose=False,
             )  # fmt: skip
             found = solver.solve()
             info = found["info"]
-            said = f"{info['status']}, {info['lin_sys_solver']}"
-            return Answer(program.assignments(found["x"]), said, info["iter"])
+            status = f"{info['status']}, {info['lin_sys_solver']}"
+            return Found(program.assignments(found["x"]), status, info["iter"])
 
         return run
 
@@ -166,9 +167,9 @@ def _clarabel(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> R
     settings.verbose, settings.time_limit = False, limit
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = options["eps"]
 
-    def run() -> Answer:
+    def run() -> Found:
         found = clarabel.DefaultSolver(P, program.q, A, b, cones, settings).solve()
-        return Answer(program.assignments(found.x), str(found.status), found.iterations)
+        return Found(program.assignments(found.x), str(found.status), found.iterations)
 
     return run
 
@@ -180,13 +181,13 @@ def _proxqp(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run
     P, q, E, eye = program.P, program.q, program.E, sp.eye(program.size, format="csc")
     ones, low, high = np.ones(program.shape[0]), np.zeros(program.size), np.full(program.size, 1e20)
 
-    def run() -> Answer:
+    def run() -> Found:
         solver = proxqp.sparse.QP(program.size, program.shape[0], program.size)
         solver.settings.eps_abs = solver.settings.eps_rel = options["eps"]
         solver.init(P, q, E, ones, eye, low, high)
         solver.solve()
         info = solver.results.info
-        return Answer(program.assignments(solver.results.x), str(info.status), info.iter)
+        return Found(program.assignments(solver.results.x), str(info.status), info.iter)
 
     return run
 
@@ -198,14 +199,14 @@ def _piqp(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
     P, q, E = program.P, program.q, program.E
     ones, low = np.ones(program.shape[0]), np.zeros(program.size)
 
-    def run() -> Answer:
+    def run() -> Found:
         solver = piqp.SparseSolver()
         settings = solver.settings
         settings.eps_abs = settings.eps_rel = options["eps"]
         settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = options["eps"]
         solver.setup(P, q, E, ones, x_l=low)
         status = solver.solve()
-        return Answer(program.assignments(solver.result.x), str(status), solver.result.info.iter)
+        return Found(program.assignments(solver.result.x), str(status), solver.result.info.iter)
 
     return run
 
@@ -223,7 +224,7 @@ def _lass(method: str) -> Prepare:
             how = ADMM(rho=options["rho"], linear=options["linear"])
         repeat = int(options.get("repeat", 0))
 
-        def once() -> Answer:
+        def once() -> Found:
             began = time.perf_counter()
             found = lass.solve(
                 problem.W, problem.G, problem.lam, method=how, tol=options["tol"],
@@ -231,9 +232,9 @@ def _lass(method: str) -> Prepare:
             )  # fmt: skip
             seconds = time.perf_counter() - began
             history = [(step.seconds, step.gap) for step in found.history]
-            return Answer(found.Z, found.method, found.n_iter, seconds, [*history, (seconds, found.gap)])
+            return Found(found.Z, found.method, found.n_iter, seconds, [*history, (seconds, found.gap)])
 
-        def run() -> Answer:
+        def run() -> Found:
             began = time.perf_counter()
             best = once()
             for i in range(repeat):
@@ -271,7 +272,7 @@ def _tiny() -> BenchmarkSet:
 
 
 def main() -> None:
-    """One trial: read the problem, get ready, say so, solve against the clock, write the answer."""
+    """One trial: read the problem, prepare, mark that, solve against the clock, write the solution."""
     method, source, target = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     options, limit = json.loads(sys.argv[4]), float(sys.argv[5])
     with np.load(source) as file:
@@ -285,12 +286,12 @@ def main() -> None:
         raise SystemExit(NOT_INSTALLED) from None
     target.with_suffix(".ready").touch()
     began = time.perf_counter()
-    answer = run()
+    found = run()
     seconds = time.perf_counter() - began
     np.savez(
-        target, Z=answer.Z, said=answer.said, iterations=answer.iterations,
-        seconds=seconds if answer.seconds is None else answer.seconds,
-        history=np.array(answer.history, float).reshape(-1, 2),
+        target, Z=found.Z, status=found.status, iterations=found.iterations,
+        seconds=seconds if found.seconds is None else found.seconds,
+        history=np.array(found.history, float).reshape(-1, 2),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Methods against each other over random partitions: gathering, choosing, tables and pictures."""
+"""Methods compared over random partitions: gathering, choosing, tables and pictures."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from evidence.frame import Context, Table
-from evidence.grids import Best, best, difference, shown
+from benchmarks.common.pictures import curves, legend, ticks
+from benchmarks.common.statistics import Best, best, difference
+from evidence.experiment import Context, Table
 
 #: two methods are level within so many points of error, or one standard error of their difference
 LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Contest:
+class Comparison:
     """Errors in per cent of ``methods``, by the number of labels: one sheet a run.
 
     Every method has at each number of labels the value of its parameter with the least mean error.
@@ -55,40 +56,41 @@ class Contest:
         """Median time of one fit: other work on the machine makes some runs slow."""
         return float(np.median([sheet["seconds"][name] for sheet in self.sheets[count]]))
 
-    def lead(self, name: str, rivals: Sequence[str], count: int) -> int:
-        """1 where a method is ahead of its best rival, 0 where they are level, -1 where it is behind."""
+    def lead(self, name: str, peers: Sequence[str], count: int) -> int:
+        """1 where a method is ahead of its best peer, 0 where they are level, -1 where it is behind."""
         row = self.cells[count]
-        gap, error = difference(row[name], min((row[other] for other in rivals), key=lambda one: one.mean))
+        gap, error = difference(row[name], min((row[other] for other in peers), key=lambda one: one.mean))
         return int(abs(gap) > max(LEVEL, error)) * (1 if gap < 0 else -1)
 
-    def wins(self, name: str, rivals: Sequence[str]) -> list[int]:
-        """Numbers of labels at which a method is level with the best rival, or better."""
-        return [count for count in self.counts if self.lead(name, rivals, count) >= 0]
+    def wins(self, name: str, peers: Sequence[str]) -> list[int]:
+        """Numbers of labels at which a method is level with the best peer, or better."""
+        return [count for count in self.counts if self.lead(name, peers, count) >= 0]
 
-    def standing(self, name: str, rivals: Sequence[str]) -> str:
-        """How often a method is ahead of all rivals, and how often level with the best, in words."""
-        leads = [self.lead(name, rivals, count) for count in self.counts]
-        counts = f"{leads.count(1)} of {len(leads)} numbers of labels, level at {leads.count(0)}"
-        return f"ahead of {', '.join(rivals)} at {counts}{self.losses(name, rivals)}"
+    def nearly_all(self, name: str, peers: Sequence[str]) -> bool:
+        """Whether a method wins at four in five numbers of labels."""
+        return len(self.wins(name, peers)) >= 0.8 * len(self.counts)
 
-    def nearly(self, counts: Sequence[int]) -> bool:
-        """Whether these are nearly all numbers of labels: four in five."""
-        return len(counts) >= 0.8 * len(self.counts)
-
-    def losses(self, name: str, rivals: Sequence[str]) -> str:
-        """Where a method is behind, and whom, in words."""
+    def standing(self, name: str, peers: Sequence[str]) -> str:
+        """How often a method is ahead of all peers, how often level, and where behind whom."""
+        leads = {count: self.lead(name, peers, count) for count in self.counts}
         behind = []
-        for count in self.counts:
+        for count in (count for count, lead in leads.items() if lead < 0):
             row = self.cells[count]
-            first = min(rivals, key=lambda other: row[other].mean)
-            if count not in self.wins(name, rivals):
-                behind.append(f"{count}: {row[name].mean:.1f} against {row[first].mean:.1f} of {first}")
-        return f", behind at {', '.join(behind)}" if behind else ""
+            first = min(peers, key=lambda other: row[other].mean)
+            behind.append(f"{count}: {row[name].mean:.1f} against {row[first].mean:.1f} of {first}")
+        found = list(leads.values())
+        counts = f"{found.count(1)} of {len(found)} numbers of labels, level at {found.count(0)}"
+        losses = f", behind at {', '.join(behind)}" if behind else ""
+        return f"ahead of {', '.join(peers)} at {counts}{losses}"
 
     def gaps(self, name: str, other: str) -> str:
         """Differences in points at all numbers of labels, with standard errors over the same runs."""
         pairs = [difference(row[name], row[other]) for row in self.cells.values()]
         return ", ".join(f"{mean:+.1f} ± {error:.1f}" for mean, error in pairs)
+
+    def rising(self) -> list[str]:
+        """Methods whose error grows somewhere with the number of labels."""
+        return [name for name in self.methods if (np.diff([one.mean for one in self.line(name)]) > 0).any()]
 
     def tables(self, what: str, grids: Sequence[str], note: str) -> list[Table]:
         """Errors, the values chosen by the methods that have a grid, and seconds."""
@@ -97,7 +99,7 @@ class Contest:
             Table(
                 "Error in %",
                 heads,
-                [[name, *map(shown, self.line(name))] for name in self.methods],
+                [[name, *map(str, self.line(name))] for name in self.methods],
                 "Mean and standard error; with a grid, the value of the best mean at each number of labels.",
             ),
             Table(
@@ -110,19 +112,31 @@ class Contest:
                 "Seconds",
                 heads,
                 [[name, *(round(self.seconds(name, c), 3) for c in self.counts)] for name in self.methods],
-                "Median of one fit, at one value of the grid; building the graph counts for nobody.",
+                "Median of one fit, at one value of the grid; building the graph is not timed.",
             ),
         ]
 
+    def draw_strengths(self, context: Context, grid: Sequence[float], unit: str) -> None:
+        """LASS with and without a prior along its grid, at a few, some and many labels."""
+        counts, names = self.counts, ("LASS", "LASS + prior")
+        picked = sorted({counts[1], counts[len(counts) // 2], counts[-1]})
+        with context.figure("strength", (9.6, 3.9), columns=len(picked)) as (figure, axes):
+            for axis, count in zip(axes, picked, strict=True):
+                curves(axis, grid, {name: self.along(name, grid, count) for name in names})
+                axis.set(xscale="log", xlabel="2 lam d", title=f"{count} {unit}")
+                ticks(axis, grid[::2])
+            axes[0].set_ylabel("error, %")
+            legend(figure, axes[:1])
 
-def hold(
+
+def compare(
     context: Context, methods: Sequence[str], counts: Sequence[int], measure: Callable[[int, int], Any]
-) -> Contest:
+) -> Comparison:
     """Gather ``measure(count, seed)`` for all runs; what was measured before is read."""
     sheets: dict[int, list[dict[str, Any]]] = {count: [] for count in counts}
     for number in range(context.runs):
         for count in counts:
             make = partial(measure, count, number)
             sheets[count].append(context.remember(f"labels-{count}-run-{number}", make))
-        context.tell(f"run {number + 1} of {context.runs}")
-    return Contest(methods, sheets)
+        context.progress(f"run {number + 1} of {context.runs}")
+    return Comparison(methods, sheets)

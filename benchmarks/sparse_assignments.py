@@ -1,22 +1,18 @@
-"""Very many categories: sparse assignments against dense ones, and where only sparse ones fit.
+"""A hundred thousand categories: sparse assignments against dense ones, and where only sparse ones fit.
 
-    python benchmarks/many.py                        # all cases, dense as the peer where it fits
-    python benchmarks/many.py --cases large --repeat 1
+    python -m benchmarks.sparse_assignments                   all cases, dense as the peer where it fits
+    python -m benchmarks.sparse_assignments --cases large --repeat 1
 
 Every solve has a process of its own, so that peak memory is its own too; the least time of some repeats
 counts. Both forms get the same problem, the same tolerance, and are certified by the same dense formula
 where that fits. Synthetic items: topics of about 100 items, 50 tags a topic drawn by Zipf's law from all
-K, 5 stated tags an item; ties within the topic, and one in five to anybody.
+K, 5 tags an item; edges within the topic, and one in five to any item.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -26,8 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import lass
-from machine import facts, write_json
-from sets import DATA, ROOT, load_matrix
+from benchmarks.common import data as files
+from benchmarks.common import results
+from benchmarks.common.measuring import apart, peak, timed
+from benchmarks.common.options import parser, run
 
 
 class Case(NamedTuple):
@@ -40,7 +38,7 @@ class Case(NamedTuple):
 
 
 def synthetic(N: int, K: int, seed: int = 0) -> tuple[sp.csr_array, sp.csr_array]:
-    """Graph and words of N items in topics, with K tags."""
+    """Graph and affinities of N items in topics, with K tags."""
     rng = np.random.default_rng(seed)
     topics, pool, tags, inside, outside = max(1, N // 100), 50, 5, 8, 2
     frequency = 1.0 / np.arange(1, K + 1)
@@ -54,8 +52,8 @@ def synthetic(N: int, K: int, seed: int = 0) -> tuple[sp.csr_array, sp.csr_array
     near = order[starts[topic[rows]] + (rng.random(len(rows)) * sizes).astype(int)]
     strangers = np.repeat(np.arange(N), outside)
     rows, columns = np.append(rows, strangers), np.append(near, rng.integers(N, size=len(strangers)))
-    ties = sp.csr_array((rng.uniform(0.2, 1.0, len(rows)), (rows, columns)), shape=(N, N))
-    W = sp.csr_array((ties + ties.T) / 2)
+    directed = sp.csr_array((rng.uniform(0.2, 1.0, len(rows)), (rows, columns)), shape=(N, N))
+    W = sp.csr_array((directed + directed.T) / 2)
     W.setdiag(0)
     W.eliminate_zeros()
     items = np.repeat(np.arange(N), tags)
@@ -67,29 +65,17 @@ def synthetic(N: int, K: int, seed: int = 0) -> tuple[sp.csr_array, sp.csr_array
 
 def delicious(data: Path) -> tuple[sp.csr_array, sp.csr_array]:
     """16,105 web pages, 983 tags."""
-    with np.load(data / "delicious" / "delicious.npz", allow_pickle=False) as file:
-        X, Y = (load_matrix(file, part) for part in "XY")
-    return lass.knn_graph(X.astype(float), 15, metric="cosine"), Y.astype(float)
+    X, Y, _ = files.delicious(data)
+    return lass.knn_graph(X, 15, metric="cosine"), Y
 
 
 def lastfm(data: Path) -> tuple[sp.csr_array, sp.csr_array]:
-    """Every artist with three listeners, and all 11,946 tags, as often as anybody used them."""
-    import pandas as pd
-
-    tags, tagged, listens = (
-        pd.read_parquet(data / "lastfm" / f"{name}.parquet") for name in ("tags", "tagged", "listens")
-    )
-    heard = listens.groupby("artist").user.nunique()
-    place = pd.Series(range(int((heard >= 3).sum())), heard.index[heard >= 3])
-    listens = listens[listens.artist.isin(place.index)]
-    plays = np.log1p(listens.weight.to_numpy(float))
-    X = sp.csr_array((plays, (place[listens.artist].to_numpy(), listens.user.to_numpy())))
-    W = lass.knn_graph(X, 15, metric="cosine")
-    column = pd.Series(range(len(tags)), tags.id)
-    said = tagged[tagged.artist.isin(place.index) & tagged.tag.isin(column.index)]
-    said = said[["artist", "tag"]].drop_duplicates()
-    where = (place[said.artist].to_numpy(), column[said.tag].to_numpy())
-    return W, sp.csr_array((np.ones(len(said)), where), shape=(len(place), len(tags)))
+    """Every artist with three listeners, and all 11,946 tags that anybody gave them."""
+    found = files.lastfm(data)
+    rows, columns = np.array(list(found.given)).T
+    shape = len(found.names), len(found.tags)
+    G = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    return lass.knn_graph(found.plays, 15, metric="cosine"), G
 
 
 CASES: dict[str, Case] = {
@@ -104,25 +90,19 @@ CASES: dict[str, Case] = {
 }
 
 
-def peak() -> float:
-    """GiB that this process has held at most, the data and the building of the problem included."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
 def one(name: str, output: str, data: Path) -> dict[str, Any]:
     """Solve once, in this process."""
     case = CASES[name]
     lass.solve(*synthetic(200, 20), 1.0, output=output)  # what is compiled or loaded once does not count
     problem = lass.Problem(*case.build(data), case.lam)
     tracemalloc.start()  # sees the arrays, few and large: what the solve itself holds, and no slower for it
-    cpu = time.process_time()
-    solution = lass.solve(problem, tol=case.tol, output=output)
+    solution, _, processor = timed(lambda: lass.solve(problem, tol=case.tol, output=output))
     found = {
         "items": problem.N, "categories": problem.K, "lam": case.lam, "tol": case.tol,
-        "seconds": round(solution.seconds, 2), "processor_seconds": round(time.process_time() - cpu, 2),
+        "seconds": round(solution.seconds, 2), "processor_seconds": round(processor, 2),
         "iterations": solution.n_iter, "relative_gap": solution.relative_gap,
         "objective": solution.objective, "stake": problem.stake, "converged": solution.converged,
-        "peak_gib": round(peak(), 3), "solve_gib": tracemalloc.get_traced_memory()[1] / 2**30,
+        "peak_gib": round(peak() / 2**30, 3), "solve_gib": tracemalloc.get_traced_memory()[1] / 2**30,
     }  # fmt: skip
     if output == "sparse":
         found["entries_a_row"] = round(solution.Z.stored / problem.N, 1)
@@ -131,11 +111,8 @@ def one(name: str, output: str, data: Path) -> dict[str, Any]:
 
 def measure(name: str, output: str, data: Path, repeat: int) -> dict[str, Any]:
     """The fastest of some processes."""
-    command = [sys.executable, __file__, "--one", name, output, "--data", str(data)]
-    runs = [
-        json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        for _ in range(repeat)
-    ]
+    asked = ("--one", name, output, "--data", data)
+    runs = [apart("benchmarks.sparse_assignments", *asked) for _ in range(repeat)]
     return min(runs, key=lambda run: run["seconds"])
 
 
@@ -155,22 +132,20 @@ def compared(name: str, data: Path, repeat: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "many.json")
-    parser.add_argument("--one", nargs=2, metavar=("CASE", "OUTPUT"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    """Measure case by case and write the numbers."""
+    options = parser(__doc__)
+    options.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    options.add_argument("--repeat", type=int, default=3)
+    options.add_argument("--one", nargs=2, metavar=("CASE", "OUTPUT"), help=argparse.SUPPRESS)
+    arguments = options.parse_args()
     if arguments.one:
         print(json.dumps(one(*arguments.one, arguments.data)))
         return
-    kept = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"cases": {}}
     for name in arguments.cases:
-        kept["cases"][name] = compared(name, arguments.data, arguments.repeat)
-        print(name, json.dumps(kept["cases"][name], indent=1), flush=True)
-        write_json(arguments.out, {"machine": facts(), "cases": kept["cases"]})
+        found = compared(name, arguments.data, arguments.repeat)
+        print(name, json.dumps(found, indent=1), flush=True)
+        results.add(arguments.out / "many.json", {"cases": {name: found}}, levels=2)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,0 +1,1 @@
+"""What LASS costs and how good it is beside others; one module a benchmark, ``python -m benchmarks.NAME``."""

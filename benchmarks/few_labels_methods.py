@@ -1,0 +1,208 @@
+"""Everything that can classify items from a few labels, each behind the same small function.
+
+    predict(W, X, y, sizes, seed) -> labels (N,)
+
+``W`` is the graph that all share, ``X`` the features, ``y`` the labels with -1 for unknown, ``sizes``
+the number of items in each class for those that are given it, else None. A label of -1 is no decision,
+and counts as wrong.
+
+A method with a setting to choose is listed once for each value, under a common ``family``: tables then show
+the value with the best mean error at each number of labels. That is hindsight, and in its favour.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+import lass
+from lass import baselines
+
+Labels = NDArray[np.int64]
+Predict = Callable[[sp.csr_array, NDArray[Any], Labels, NDArray[Any] | None, int], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the benchmark."""
+
+    name: str
+    given: Literal["labels", "class sizes"]
+    predict: Predict
+    #: rows of which the best is shown, chosen in hindsight
+    family: str = ""
+    #: threshold dynamics: diffuse, decide, and again
+    mbo: bool = False
+    ours: bool = False
+
+
+def _argmax(Z: NDArray[Any]) -> NDArray[np.intp]:
+    return np.asarray(Z).argmax(axis=1)
+
+
+# Ours
+
+
+def ours(sharpen: str | None = None) -> Predict:
+    """The estimator with its defaults; sizes are its prior where they are given."""
+
+    def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+        return lass.LASS(metric="precomputed", prior=sizes, sharpen=sharpen).fit(W, y).transduction_
+
+    return predict
+
+
+# Peers: plain methods of the package
+
+
+def harmonic(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+    return _argmax(baselines.harmonic(W, y))
+
+
+def class_mass(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+    return _argmax(baselines.class_mass(W, y, None if sizes is None else sizes / sizes.sum()))
+
+
+def nearest(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+    return _argmax(baselines.nearest(X, y))
+
+
+# Peers: scikit-learn
+
+
+def sklearn_graph(kind: str, **settings: Any) -> Predict:
+    """LabelPropagation or LabelSpreading on our graph: a callable kernel may return a sparse matrix."""
+
+    def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+        from sklearn import semi_supervised
+
+        model = getattr(semi_supervised, kind)(kernel=lambda *_: W.copy(), **settings)
+        return _transduction(model, np.zeros((len(y), 1)), y)
+
+    return predict
+
+
+def sklearn_own(kind: str) -> Predict:
+    """The same on the graph of their kernel="knn": directed, weights one, with self-loops."""
+
+    def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+        return sklearn_graph(kind)(_own_graph(X), X, y, sizes, seed)
+
+    return predict
+
+
+_kept: dict[int, Any] = {}
+
+
+def _own_graph(X: Any) -> Any:
+    """Seven neighbours, their default. Built once, as our graph is: building is not timed."""
+    from sklearn.neighbors import NearestNeighbors
+
+    if id(X) not in _kept:
+        _kept.clear()
+        _kept[id(X)] = NearestNeighbors(n_neighbors=7).fit(X).kneighbors_graph(X, mode="connectivity")
+    return _kept[id(X)]
+
+
+def _transduction(model: Any, X: Any, y: Any) -> Any:
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y).transduction_
+
+
+def support_vectors(C: float) -> Predict:
+    def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+        from sklearn.svm import SVC
+
+        known = y >= 0
+        return SVC(C=C, gamma="scale").fit(X[known], y[known]).predict(X)
+
+    return predict
+
+
+# Peers: graphlearning
+
+
+def calder(kind: str, **settings: Any) -> Predict:
+    """Fit a model of ``graphlearning.ssl``, with its own defaults but for the settings."""
+
+    def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+        import graphlearning
+
+        np.random.seed(seed)  # noqa: NPY002 - graphlearning has no other random generator, but for
+        ctypes.CDLL(None).srand(seed)  # rand() of C, in volume MBO
+        known = np.flatnonzero(y >= 0)
+        priors = None if sizes is None else sizes / sizes.sum()
+        model = getattr(graphlearning.ssl, kind)(sp.csr_matrix(W), class_priors=priors, **settings)
+        return model.fit_predict(known, y[known])
+
+    return predict
+
+
+# Peers: scikit-network
+
+
+def sknetwork(kind: str, **settings: Any) -> Predict:
+    def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+        from sknetwork import classification
+
+        return getattr(classification, kind)(**settings).fit_predict(sp.csr_matrix(W), y)
+
+    return predict
+
+
+ALPHAS = (0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+
+METHODS: tuple[Method, ...] = (
+    Method("LASS", "labels", ours(), ours=True),
+    Method("LASS, sizes", "class sizes", ours(), ours=True),
+    Method("LASS, sizes, sharpened", "class sizes", ours("auto"), mbo=True, ours=True),
+    # given the labels alone
+    Method("harmonic", "labels", harmonic),
+    Method("class-mass", "labels", class_mass),
+    Method("LabelPropagation", "labels", sklearn_graph("LabelPropagation")),
+    Method("LabelSpreading", "labels", sklearn_graph("LabelSpreading")),
+    *(
+        Method(
+            f"LabelSpreading alpha={alpha:g}", "labels",
+            sklearn_graph("LabelSpreading", alpha=alpha, max_iter=1000), family="LabelSpreading, best alpha",
+        )
+        for alpha in ALPHAS
+    ),
+    Method("Laplace", "labels", calder("laplace")),
+    Method("Poisson", "labels", calder("poisson")),
+    Method("Laplace WNLL", "labels", calder("laplace", reweighting="wnll")),
+    Method("Laplace re-weighted", "labels", calder("laplace", reweighting="poisson")),
+    Method("lazy random walk", "labels", calder("randomwalk")),
+    Method("p-eikonal", "labels", calder("peikonal")),
+    Method("network propagation", "labels", sknetwork("Propagation")),
+    Method("network diffusion", "labels", sknetwork("DiffusionClassifier")),
+    Method("network nearest", "labels", sknetwork("NNClassifier", n_neighbors=1)),
+    Method("network PageRank", "labels", sknetwork("PageRankClassifier")),
+    Method("1-NN", "labels", nearest),
+    *(
+        Method(f"RBF-SVM C={C:g}", "labels", support_vectors(C), family="RBF-SVM, best C")
+        for C in (1.0, 10.0, 100.0)
+    ),
+    Method("LabelPropagation, own graph", "labels", sklearn_own("LabelPropagation")),
+    Method("LabelSpreading, own graph", "labels", sklearn_own("LabelSpreading")),
+    # given the class sizes too
+    Method("class-mass, sizes", "class sizes", class_mass),
+    Method("Laplace, sizes", "class sizes", calder("laplace")),
+    Method("Laplace WNLL, sizes", "class sizes", calder("laplace", reweighting="wnll")),
+    Method("Laplace re-weighted, sizes", "class sizes", calder("laplace", reweighting="poisson")),
+    Method("Poisson, sizes", "class sizes", calder("poisson")),
+    Method("lazy random walk, sizes", "class sizes", calder("randomwalk")),
+    Method("p-eikonal, sizes", "class sizes", calder("peikonal")),
+    Method("volume MBO", "class sizes", calder("volume_mbo"), mbo=True),
+    Method("Poisson MBO", "class sizes", calder("poisson_mbo"), mbo=True),
+)  # fmt: skip
