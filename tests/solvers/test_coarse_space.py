@@ -15,7 +15,7 @@ def test_face_with_and_without_coarser_graphs_agree(lam, monkeypatch):
     codes = np.where(np.arange(2000) % 40 == 0, truth, -1)
     G = balanced_labels(codes, 8, W)
     quick = lass.solve(W, G, lam, tol=1e-9, method="face")
-    monkeypatch.setattr(coarse_space, "LARGE", 10**9)
+    monkeypatch.setattr(coarse_space, "MIN_ROWS", 10**9)
     plain = lass.solve(W, G, lam, tol=1e-9, method="face")
     for solution in (quick, plain):
         assert solution.converged

@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 #: pointers, columns and weights of a graph, and a diagonal
 Graph = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any], Array]
 
+#: rows from which on a hierarchy pays: below, the diagonal alone is a good preconditioner
+MIN_ROWS = 1000
 #: rows of the coarsest graph, which is inverted
 COARSEST = 100
 #: factor of the corrections of levels in between, which overlap with those of their neighbours

@@ -11,21 +11,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.hierarchy import Hierarchy
+from lass.graph.hierarchy import MIN_ROWS, Hierarchy
 from lass.graph.laplacian import as_sparse, components, depth
 from lass.model.linear_systems import (
     FACTOR_LIMIT,
-    SMALL,
     ConjugateGradients,
     Factor,
     Preconditioner,
     fill,
     iterative,
 )
-from lass.model.quadratic_program import Array, GraphOperator
-
-#: numbers that a block of rows may hold
-BLOCK = 2**22
+from lass.model.quadratic_program import BLOCK, Array, GraphOperator
 
 
 class FormerFactor:
@@ -158,7 +154,7 @@ def _factor_pays(inner: sp.csr_array, columns: int | None, limit: float) -> bool
     # shallow graphs fill up a factor, and iterate fast
     if columns is not None and size * (size / levels) ** 2 >= 20.0 * levels * inner.nnz * columns:
         return False
-    return size < SMALL or (levels**3 >= size and fill(size, levels) <= limit)
+    return size < MIN_ROWS or (levels**3 >= size and fill(size, levels) <= limit)
 
 
 def reachable(W: sp.csr_array, labelled: NDArray[np.bool_]) -> NDArray[np.intp]:

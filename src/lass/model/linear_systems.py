@@ -10,14 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
-from lass.graph.hierarchy import Hierarchy
+from lass.graph.hierarchy import MIN_ROWS, Hierarchy
 from lass.kernels.threads import kernels, one_blas_thread, over_rows
 from lass.model.quadratic_program import Array, GraphOperator
 
 #: numbers a sparse factor may hold before conjugate gradients take over
 FACTOR_LIMIT = 60_000_000
-#: rows below which the diagonal alone is a good preconditioner
-SMALL = 1000
 NO_GROUP = np.zeros(0, np.int32)
 
 
@@ -151,6 +149,6 @@ def fill(size: int, levels: int) -> float:
 def iterative(W: sp.csr_array, diagonal: Array, tol: float) -> ConjugateGradients:
     """Conjugate gradients for (diag(a) - W) X = B, with a hierarchy of coarser graphs where that pays."""
     positive = diagonal + (diagonal == 0)
-    levels = Hierarchy(W, positive) if len(positive) >= SMALL else None
+    levels = Hierarchy(W, positive) if len(positive) >= MIN_ROWS else None
     operator = GraphOperator(W, diagonal)
     return ConjugateGradients(operator.apply, positive, tol=tol, levels=levels, alike=True)

@@ -23,6 +23,9 @@ from lass.kernels.threads import kernels, over_rows
 
 Array = NDArray[np.float64]
 
+#: numbers of rows that are made dense or written together
+BLOCK = 2**22
+
 
 class Operator(Protocol):
     """A symmetric matrix that acts on the rows of Z."""
@@ -242,8 +245,8 @@ def row_ranges(H: sp.csr_array) -> Array:
     return most - least
 
 
-def labelled_blocks(H: sp.csr_array, numbers: int = 2**22) -> list[NDArray[np.intp]]:
+def labelled_blocks(H: sp.csr_array) -> list[NDArray[np.intp]]:
     """Rows of H with entries, in blocks that are small when made dense."""
     rows = np.flatnonzero(np.diff(H.indptr))
-    step = max(1, numbers // H.shape[1])
+    step = max(1, BLOCK // H.shape[1])
     return [rows[i : i + step] for i in range(0, len(rows), step)]

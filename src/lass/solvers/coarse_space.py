@@ -11,14 +11,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.graph.hierarchy import Hierarchy
+from lass.graph.hierarchy import MIN_ROWS, Hierarchy
 from lass.kernels.threads import kernels
+from lass.model.linear_systems import NO_GROUP
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, RankOneOperator
 
 NONE = np.zeros(0)
-NO_GROUP, NO_CORRECTION = np.zeros(0, np.int32), np.zeros((0, 0))
-#: rows from which on coarser graphs pay, and the share of the rows that may be at bounds
-LARGE, BOUND = 1000, 0.1
+NO_CORRECTION = np.zeros((0, 0))
+#: share of the rows that may be at bounds for coarser graphs to pay
+BOUND = 0.1
 
 
 class CoarseSpace:
@@ -34,7 +35,7 @@ class CoarseSpace:
         self._correction: Array | None = None
         self.graph: GraphOperator | None = None  # of which coarser ones may help
         graph = qp.operator.inner if isinstance(qp.operator, RankOneOperator) else qp.operator
-        if len(Z) < LARGE or qp.C is not None or not isinstance(graph, GraphOperator):
+        if len(Z) < MIN_ROWS or qp.C is not None or not isinstance(graph, GraphOperator):
             return
         labelled = np.flatnonzero(~qp.harmonic)
         count = np.count_nonzero(Z[labelled], axis=1)

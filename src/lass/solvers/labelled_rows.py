@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from lass.model.quadratic_program import Array, Certificate, GraphOperator, QuadraticProgram
 from lass.solvers.face import Face
 from lass.solvers.monitor import Monitor
-from lass.solvers.response_basis import STEPS, ResponseBasis, ResponseCache
+from lass.solvers.response_basis import MIN_ROWS, STEPS, ResponseBasis, ResponseCache
 from lass.solvers.warm_state import WarmState
 
-#: rows from which on it pays, the share and the number of them that may be labelled
-LARGE, SHARE, MOST = 1000, 0.1, 400
+#: share and number of the rows that may be labelled
+SHARE, MOST = 0.1, 400
 #: numbers that a basis may hold: the update that makes it takes the longer, half a second for so many
 NUMBERS = 2_000_000
 #: share of what a basis costs that is spent without it first: after some updates more are to be expected
@@ -26,7 +26,7 @@ KEPT = 0.3
 def labelled_rows(qp: QuadraticProgram) -> NDArray[np.intp] | None:
     """The labelled rows where they are few and all others are harmonic between them, else None."""
     N = qp.shape[0]
-    if N < LARGE or qp.slides is None:
+    if N < MIN_ROWS or qp.slides is None:
         return None
     labelled = np.flatnonzero(~qp.harmonic)
     return labelled if 0 < len(labelled) <= min(SHARE * N, MOST, NUMBERS / N) else None

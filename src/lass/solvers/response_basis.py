@@ -13,6 +13,8 @@ from lass.graph.laplacian import as_sparse
 from lass.kernels.threads import kernels, over_rows
 from lass.model.quadratic_program import Array, GraphOperator
 
+#: rows from which on updates by columns pay
+MIN_ROWS = 1000
 #: relative residual of a column
 CLOSE = 1e-7
 #: steps that one column takes, about

@@ -8,10 +8,8 @@ from lass.kernels.threads import kernels
 from lass.model.quadratic_program import Array, Certificate, GraphOperator, QuadraticProgram
 from lass.model.simplex import project_simplex
 from lass.solvers.monitor import Monitor
-from lass.solvers.response_basis import responses
+from lass.solvers.response_basis import MIN_ROWS, responses
 
-#: rows from which on it pays to ask
-LARGE = 1000
 #: the share of the gap that must lie in one row
 ALONE = 0.5
 #: the share of rows at a vertex beyond which a change has no effect far away anyway
@@ -32,7 +30,7 @@ def update_single_row(
     """
     state = qp.certify(Z, AZ)
     n = int(state.rows.argmax())
-    if len(Z) < LARGE or state.gap <= monitor.target or state.rows[n] < ALONE * state.gap:
+    if len(Z) < MIN_ROWS or state.gap <= monitor.target or state.rows[n] < ALONE * state.gap:
         return state
     labelled = np.flatnonzero(~qp.harmonic)
     labelled = labelled[labelled != n]

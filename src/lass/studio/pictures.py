@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lass.collection.reading.folders import IMAGES
 from lass.studio.item_rows import has_picture
 from lass.studio.session import NotFound, Session
-
-ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 
 
 def picture_of(session: Session, row: int) -> Path:
@@ -17,6 +16,6 @@ def picture_of(session: Session, row: int) -> Path:
         raise NotFound("Items of this collection are not pictures.")
     folder = Path(str(session.collection.settings.features.get("folder", ""))).resolve()
     path = (folder / item.id).resolve()
-    if not path.is_relative_to(folder) or path.suffix.lower() not in ENDINGS or not path.is_file():
+    if not path.is_relative_to(folder) or path.suffix.lower() not in IMAGES or not path.is_file():
         raise NotFound(f"The picture of {item.id!r} is not there.")
     return path

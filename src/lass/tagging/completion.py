@@ -24,8 +24,9 @@ from lass.tagging.sampling import SIZE, sample_items
 
 #: with more items lam is chosen on a sample of them, which holds no fewer than the second number
 MANY, LEAST = 10_000, 100
-#: a sparse solve from a start ends below this share of its gap there, unless below the least relative gap
-BETTER, CLOSE = 0.98, 1e-6
+#: a solve from a start ends below this share of its gap there, so that every annotation has an effect and
+#: the gap falls from update to update, down to the least relative gap
+GAP_SHARE, MIN_GAP = 0.98, 1e-6
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def complete(
     problem = Problem(W, G, value, **options)
     if is_sparse(start) and not options and engine is None:
         # one annotation among very many hardly changes the gap, and must have an effect all the same
-        tol = min(tol, max(BETTER * certify(problem, start)[1] / (problem.stake or 1.0), CLOSE))
+        tol = min(tol, max(GAP_SHARE * certify(problem, start)[1] / (problem.stake or 1.0), MIN_GAP))
     solution = solve(problem, tol=tol, start=start, callback=callback, engine=engine)
     return TagModel(solution, value, choice)
 

@@ -16,7 +16,7 @@ from lass.solvers import Step
 from lass.solvers.assignments import extended
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
-from lass.tagging.completion import TagModel, certificate, complete
+from lass.tagging.completion import GAP_SHARE, MIN_GAP, TagModel, certificate, complete
 from lass.tagging.memory import check_memory
 from lass.tagging.pipeline import smoothing_of
 from lass.tagging.preparation import groups_of
@@ -29,9 +29,6 @@ from lass.tagging.storage import (
     saved_model,
 )
 
-#: an update solves until the gap is below this share of the last one, so that every annotation has an
-#: effect and the gap falls from update to update, down to the least relative gap
-BETTER, LEAST = 0.98, 1e-6
 #: an assignment that changes by more counts as changed
 MOVED = 1e-3
 #: rows that are scored again in an update, at most
@@ -154,7 +151,7 @@ class LiveModel:
         report(Progress("solve"))
         if self.solved and G.shape[1] == problem.K:
             after = problem.changed(G=G)
-            tol = max(BETTER * solution.gap / (after.stake or 1.0), LEAST)
+            tol = max(GAP_SHARE * solution.gap / (after.stake or 1.0), MIN_GAP)
             return solve(after, start=solution, tol=tol, callback=report_gap, output="dense")
         smoothing = smoothing_of(self._collection, self._collection.names()[: G.shape[1]])
         start = extended(solution.Z, problem.W, G.shape[1])

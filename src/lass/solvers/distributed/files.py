@@ -31,15 +31,13 @@ from numpy.typing import NDArray
 from lass.model.atomic import atomic_path
 from lass.model.checks import install_hint
 from lass.model.problem import Problem
-from lass.model.quadratic_program import Array
+from lass.model.quadratic_program import BLOCK, Array
 from lass.solvers.distributed.partitioning import as_labels, check_parts, partition
 from lass.solvers.distributed.parts import AffinityList, EdgeList, Items, Part, assemble, split
 
 FORMAT = 1
 EDGES = {"item": np.int64, "other": np.int64, "home": np.int64, "weight": np.float64}
 AFFINITIES = {"item": np.int64, "category": np.int64, "value": np.float64}
-#: numbers of an assignment that are looked at together while they are written
-BLOCK = 2**22
 
 
 @dataclass(frozen=True)
