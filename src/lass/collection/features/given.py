@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from lass.collection.reading.cells import BadCell, number_of, text_of, value_of
 from lass.collection.reading.errors import BadRow, BadRowLog, shown
-from lass.collection.reading.in_memory import any_table
-from lass.collection.reading.tables import open_table
+from lass.collection.reading.opening import any_table, open_table
 from lass.graph.laplacian import as_weights
 
 Vectors = NDArray[np.float32]

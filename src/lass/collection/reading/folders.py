@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lass.collection.reading.errors import BadInput, BadRowLog
-from lass.collection.reading.items import Items
 from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, text_lines
+from lass.collection.reading.results import Items
 
 TEXTS = (".txt", ".md")
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")

@@ -3,45 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from lass.collection.reading.annotations import AnnotationCollector, add_cells
 from lass.collection.reading.cells import BadCell, number_of, plain_of, text_of
-from lass.collection.reading.errors import BadRow, BadRowLog, shown
-from lass.collection.reading.in_memory import any_table
-from lass.collection.reading.tables import Table
-from lass.collection.records import Annotation
+from lass.collection.reading.errors import BadRowLog, shown
+from lass.collection.reading.folders import read_folder
+from lass.collection.reading.opening import any_table
+from lass.collection.reading.results import Items
+from lass.collection.reading.table import Table
 
 ID = ("id", "item", "item_id", "key")
 TITLE = ("title", "name", "label")
 TEXT = ("title", "text", "summary", "description", "abstract", "body", "content")
-
-
-@dataclass
-class Items:
-    """What was read: one entry an item in ``ids``, ``titles``, ``texts`` and every list of ``columns``.
-
-    ``text_columns`` are the columns that ``texts`` come from, ``annotations`` those of a
-    column of tags, ``paths`` the files of a folder, ``skipped`` the bad rows,
-    and ``left_out`` columns or files of a kind that is not read.
-    """
-
-    ids: list[str] = field(default_factory=list)
-    titles: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    columns: dict[str, list[Any]] = field(default_factory=dict)
-    annotations: list[Annotation] = field(default_factory=list)
-    skipped: list[BadRow] = field(default_factory=list)
-    kind: Literal["table", "texts", "images"] = "table"
-    text_columns: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    paths: list[Path] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 def read_items(
@@ -107,8 +82,6 @@ def read_items(
     """
     bad_rows = BadRowLog.of(source, "items", skip_bad)
     if isinstance(source, str | Path) and Path(source).is_dir():
-        from lass.collection.reading.folders import read_folder
-
         return read_folder(Path(source), bad_rows, encoding)
     table = any_table(source, bad_rows, ("id", "text"), encoding)
     names = (text,) if isinstance(text, str) else None if text is None else tuple(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lass.collection.reading.errors import BadRowLog
-from lass.collection.reading.tables import Rows, Table
+from lass.collection.reading.table import Rows, Table
 
 BATCH = 4096
 

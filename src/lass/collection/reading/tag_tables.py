@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Literal
 
 from lass.collection.reading.annotations import AnnotationCollector, add_cells
 from lass.collection.reading.cells import BadCell, separator_of, signed_tag, text_of, value_of
-from lass.collection.reading.errors import BadRow, BadRowLog, shown
-from lass.collection.reading.in_memory import any_table
-from lass.collection.reading.tables import Rows, Table
-from lass.collection.records import Annotation
+from lass.collection.reading.errors import BadRowLog, shown
+from lass.collection.reading.opening import any_table
+from lass.collection.reading.results import Tags
+from lass.collection.reading.table import Rows, Table
 
 Layout = Literal["auto", "long", "column", "wide"]
 
@@ -21,20 +20,6 @@ TAG = ("tag", "label", "category", "word")
 TAGS = ("tags", "labels", "categories", "keywords", "words")
 VALUE = ("value", "weight", "sign", "score", "affinity")
 PEEK = 200
-
-
-@dataclass
-class Tags:
-    """Annotations of a table, each (item, tag) once, in the order of the file."""
-
-    annotations: list[Annotation] = field(default_factory=list)
-    skipped: list[BadRow] = field(default_factory=list)
-    layout: str = ""
-
-    @property
-    def names(self) -> list[str]:
-        """The different tags, sorted."""
-        return sorted({annotation.tag for annotation in self.annotations})
 
 
 def read_tags(

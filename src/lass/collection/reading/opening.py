@@ -1,4 +1,4 @@
-"""Data frames, lists and mappings in Python as tables."""
+"""Tables from files, data frames, lists and mappings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,37 @@ from pathlib import Path
 from typing import Any
 
 from lass.collection.reading.errors import BadRowLog, shown
-from lass.collection.reading.tables import Rows, Table, open_table
+from lass.collection.reading.lines import fault, is_packed, kind_of
+from lass.collection.reading.parquet import open_parquet
+from lass.collection.reading.table import Rows, Table
+from lass.collection.reading.text_tables import open_delimited, open_json_lines
+
+
+def open_table(path: str | Path, bad_rows: BadRowLog, encoding: str | None = None) -> Table:
+    """A table by the ending of its name: .csv, .tsv, .jsonl or .ndjson (with .gz behind it too), .parquet."""
+    path = Path(path)
+    kind = kind_of(path)
+    opened = {
+        ".csv": open_delimited, ".tsv": open_delimited, ".tab": open_delimited,
+        ".jsonl": open_json_lines, ".ndjson": open_json_lines,
+    }.get(kind)  # fmt: skip
+    if path.is_dir():
+        raise bad_rows.error("is a folder; name a file")
+    try:
+        size = path.stat().st_size
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise bad_rows.error(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    if not size:
+        raise bad_rows.error("is empty")
+    if kind in (".parquet", ".pq") and not is_packed(path):
+        opened = open_parquet
+    if opened is None:
+        raise bad_rows.error(f"a file that ends in {shown(kind)}; save it as .csv, .tsv, .jsonl or .parquet")
+    table = opened(path, bad_rows, encoding)
+    for name in table.columns:
+        if message := fault(name):
+            raise bad_rows.error(f"the name of a column cannot be used: {message}")
+    return table
 
 
 def any_table(source: Any, bad_rows: BadRowLog, columns: Sequence[str], encoding: str | None = None) -> Table:

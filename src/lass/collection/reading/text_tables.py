@@ -1,4 +1,4 @@
-"""Tables in any format as one thing: column names, and numbered rows of cells."""
+"""Tables in text files: CSV, TSV and JSON Lines."""
 
 from __future__ import annotations
 
@@ -6,69 +6,17 @@ import csv
 import json
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lass.collection.reading.errors import BadRowLog, missing_column, shown
-from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, is_packed, kind_of, text_lines
-
-Rows = Iterator[tuple[int, list[Any]]]
+from lass.collection.reading.errors import BadRowLog, shown
+from lass.collection.reading.lines import LIMIT, TOO_LONG, kind_of, text_lines
+from lass.collection.reading.table import Rows, Table
 
 #: most different keys in the objects of a JSON Lines file
 MOST_KEYS = 10_000
 #: most lines that are read again after a quotation that never ends
 MOST_REREAD = 1_000_000
-
-
-@dataclass
-class Table:
-    """Columns, and an iterator over (line number, cells); it can be gone through once."""
-
-    columns: list[str]
-    rows: Rows
-    bad_rows: BadRowLog
-    left_out: list[str] = field(default_factory=list)
-
-    def position(self, name: str) -> int:
-        """Where a column is."""
-        if name not in self.columns:
-            raise self.bad_rows.error(missing_column(name, self.columns))
-        return self.columns.index(name)
-
-    def find(self, *names: str) -> str | None:
-        """The first column that is called one of these, in small or capital letters."""
-        lowered = [column.lower() for column in self.columns]
-        return next((self.columns[lowered.index(name)] for name in names if name in lowered), None)
-
-
-def open_table(path: str | Path, bad_rows: BadRowLog, encoding: str | None = None) -> Table:
-    """A table by the ending of its name: .csv, .tsv, .jsonl or .ndjson (with .gz behind it too), .parquet."""
-    path = Path(path)
-    kind = kind_of(path)
-    opened = {
-        ".csv": open_delimited, ".tsv": open_delimited, ".tab": open_delimited,
-        ".jsonl": open_json_lines, ".ndjson": open_json_lines,
-    }.get(kind)  # fmt: skip
-    if path.is_dir():
-        raise bad_rows.error("is a folder; name a file")
-    try:
-        size = path.stat().st_size
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise bad_rows.error(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    if not size:
-        raise bad_rows.error("is empty")
-    if kind in (".parquet", ".pq") and not is_packed(path):
-        from lass.collection.reading.parquet import open_parquet
-
-        opened = open_parquet
-    if opened is None:
-        raise bad_rows.error(f"a file that ends in {shown(kind)}; save it as .csv, .tsv, .jsonl or .parquet")
-    table = opened(path, bad_rows, encoding)
-    for name in table.columns:
-        if message := fault(name):
-            raise bad_rows.error(f"the name of a column cannot be used: {message}")
-    return table
 
 
 def open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Table:
