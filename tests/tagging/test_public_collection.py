@@ -107,6 +107,7 @@ def test_given_vectors_and_edges(tmp_path):
 def test_from_fit_to_suggestions(programs):
     result = programs.fit(lam=0.1)
     assert result.model.solution.converged
+    assert repr(result).startswith("The assignments are certified optimal")
     assert programs.settings.lam == 0.1
     found = programs.suggest(top=2)
     best = {row.item: row.tag for row in found if row.rank == 1}

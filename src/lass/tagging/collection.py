@@ -23,6 +23,10 @@ else:
     Rows = list
 
 
+#: suggestions that are printed
+SHOWN = 20
+
+
 class Suggestions(Rows):
     """A list of :class:`Suggestion` rows: item, tag, score, rank, because, neighbours."""
 
@@ -46,10 +50,6 @@ class Suggestions(Rows):
         if len(self) > SHOWN:
             lines.append(f"... and {len(self) - SHOWN:,} more")
         return "\n".join(lines)
-
-
-#: suggestions that are printed
-SHOWN = 20
 
 
 def _score(score: float | None) -> str:

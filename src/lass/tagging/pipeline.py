@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from lass.collection import CollectionStore
-from lass.collection.arrays import SavedArray
 from lass.collection.reading import category_graph
 from lass.graph import Health, health
 from lass.learning.predictors import Weights
@@ -43,6 +42,10 @@ class FitResult:
     tags: TagCounts
     #: whether the solve started from saved assignments
     warm_start: bool
+
+    def __repr__(self) -> str:
+        lines = [self.certificate, f"lam = {self.model.lam:.3g}: {self.lam_reason}", self.note, str(self.tags)]
+        return "\n".join(filter(None, lines))
 
     @property
     def certificate(self) -> str:
@@ -107,7 +110,8 @@ def fit(
     saved = collection.saved_array("assignments")
     former = None if saved is None else SavedModel.from_arrays(saved.extras)
     start = None if saved is None else extended(saved.matrix, W, G.shape[1])
-    lam, record = _choose_lam(collection, saved, W, G, timer)
+    automatic = saved is not None and saved.stamp.settings.get("lam") == "auto"
+    lam, record = _choose_lam(collection.settings.lam, former if automatic else None, W, G, timer)
     timer.report(Progress("solve"))
     stake = float(row_ranges(G).sum()) or 1.0
 
@@ -134,17 +138,14 @@ def fit(
 
 
 def _choose_lam(
-    collection: CollectionStore, saved: SavedArray | None, W: sp.csr_array, G: sp.csr_array, timer: StageTimer
+    lam: float | str, former: SavedModel | None, W: sp.csr_array, G: sp.csr_array, timer: StageTimer
 ) -> tuple[float, FitRecord]:
-    """The lam of the settings or of the last fit, or one chosen now; with how it was chosen."""
-    lam = collection.settings.lam
+    """The lam of the settings, the one that the former fit chose, or one chosen now; and how."""
     if lam != "auto":
         return float(lam), FitRecord(lam_reason="set in collection.toml", n_lam_annotations=G.nnz)
-    former = None if saved is None else SavedModel.from_arrays(saved.extras)
-    if saved is not None and former is not None and saved.stamp.settings.get("lam") == "auto":
-        then = former.n_lam_annotations
-        if _still_valid(then, G.nnz):
-            return former.lam, FitRecord(lam_reason=former.lam_reason, n_lam_annotations=then)
+    if former is not None and _still_valid(former.n_lam_annotations, G.nnz):
+        record = FitRecord(lam_reason=former.lam_reason, n_lam_annotations=former.n_lam_annotations)
+        return former.lam, record
     timer.report(Progress("lam"))
     choice = choose_lam(W, G)
     return choice.lam, FitRecord(lam_reason=choice.reason, n_lam_annotations=G.nnz)
