@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lass.kernels.dense_rows import _compiled, _signed
+from lass.kernels.compilation import compiled, compiled_with_caller
 
 
-@_compiled
+@compiled_with_caller
 def _leaders(Z, p, n, first, best, after):  # type: ignore[no-untyped-def]
     """Look for the largest of row ``n`` of ``Z + 1 p'``, and for its two largest values."""
     k, top, below = 0, -np.inf, -np.inf
@@ -25,7 +25,7 @@ def _leaders(Z, p, n, first, best, after):  # type: ignore[no-untyped-def]
     first[n], best[n], after[n] = k, top, below
 
 
-@_signed("int64[::1](float64[:, ::1], int64[::1], float64[::1], int64)")
+@compiled("int64[::1](float64[:, ::1], int64[::1], float64[::1], int64)")
 def balance(Z, counts, p, sweeps):  # type: ignore[no-untyped-def]
     """Change ``p`` until ``Z + 1 p'`` is largest in category k for nearly ``counts[k]`` rows.
 
@@ -60,7 +60,7 @@ def balance(Z, counts, p, sweeps):  # type: ignore[no-untyped-def]
     return first
 
 
-@_compiled
+@compiled_with_caller
 def _nearest(cost, p, sizes, counts, far, before):  # type: ignore[no-untyped-def]
     """The category short of rows that is nearest to those with too many, or -1: Dijkstra's algorithm.
 
@@ -84,7 +84,7 @@ def _nearest(cost, p, sizes, counts, far, before):  # type: ignore[no-untyped-de
                 far[b], before[b] = length, a
 
 
-@_signed("float64[:, ::1](float64[:, ::1], int64[::1], float64[::1], int64[::1], float64)")
+@compiled("float64[:, ::1](float64[:, ::1], int64[::1], float64[::1], int64[::1], float64)")
 def settle(Z, counts, p, held, rounding):  # type: ignore[no-untyped-def]
     """Change ``p`` and ``held``, each row's best, until exactly ``counts[k]`` rows are held by k.
 
@@ -134,7 +134,7 @@ def settle(Z, counts, p, held, rounding):  # type: ignore[no-untyped-def]
         sizes[end] += moved
 
 
-@_signed("void(float64[:, ::1], float64[::1])")
+@compiled("void(float64[:, ::1], float64[::1])")
 def centre(cost, p):  # type: ignore[no-untyped-def]
     """Move ``p`` to the middle of all p with cost[a, b] + p_a - p_b >= 0, given one of them.
 
@@ -156,7 +156,7 @@ def centre(cost, p):  # type: ignore[no-untyped-def]
         p += step
 
 
-@_compiled
+@compiled_with_caller
 def _missed(Z, counts, p):  # type: ignore[no-untyped-def]
     """By how many rows the categories miss their counts, in all."""
     left = counts.copy()
@@ -169,7 +169,7 @@ def _missed(Z, counts, p):  # type: ignore[no-untyped-def]
     return np.abs(left).sum()
 
 
-@_signed("void(float64[:, ::1], int64[::1], float64[::1], float64)")
+@compiled("void(float64[:, ::1], int64[::1], float64[::1], float64)")
 def nudge(Z, counts, p, step):  # type: ignore[no-untyped-def]
     """Change entries of ``p`` by about ``step``, one by one, while fewer rows miss by it.
 

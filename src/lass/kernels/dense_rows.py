@@ -12,28 +12,13 @@ category that is added to every row of ``H``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba import njit
 
-#: sums may be reordered (so that they use vector instructions); NaN and infinity keep their meaning
-_options: dict[str, Any] = {
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "nsz"},
-}
-_compiled = njit(**_options)
+from lass.kernels.compilation import compiled, compiled_with_caller
 
 
-def _signed(signature: str | list[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return njit(signature, **_options)
-
-
-@_compiled
-def _to_simplex(V, n):  # type: ignore[no-untyped-def]
+@compiled_with_caller
+def to_simplex(V, n):  # type: ignore[no-untyped-def]
     """Replace row ``n`` of ``V`` by its Euclidean projection onto the simplex.
 
     Only entries within one of the largest can stay positive, so the values
@@ -70,14 +55,14 @@ def _to_simplex(V, n):  # type: ignore[no-untyped-def]
         V[n, k] *= scale
 
 
-@_signed("void(int64, int64, float64[:, ::1])")
+@compiled("void(int64, int64, float64[:, ::1])")
 def project(low, high, V):  # type: ignore[no-untyped-def]
     """Each row of V becomes its projection onto the simplex."""
     for n in range(low, high):
-        _to_simplex(V, n)
+        to_simplex(V, n)
 
 
-@_signed("UniTuple(float64, 2)(int64[::1], int32[::1], float64[::1])")
+@compiled("UniTuple(float64, 2)(int64[::1], int32[::1], float64[::1])")
 def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
     """Largest |w_nm - w_mn| of a CSR matrix with sorted columns, and the position of such an entry.
 
@@ -105,7 +90,7 @@ def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
     return worst, float(at)
 
 
-@_signed(
+@compiled(
     "void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], float64[:, ::1], float64[:, ::1])"
 )
 def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-untyped-def]
@@ -132,7 +117,7 @@ def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-
             j += two
 
 
-@_signed(
+@compiled(
     "UniTuple(float64, 2)(int64, int64, int64[::1], int32[::1], float64[::1],"
     " float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])"
 )
@@ -159,7 +144,7 @@ def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[n
     return quadratic, linear
 
 
-@_signed("float64[::1](int64, int64, float64[::1], float64[:, ::1])")
+@compiled("float64[::1](int64, int64, float64[::1], float64[:, ::1])")
 def weigh(low, high, numbers, Z):  # type: ignore[no-untyped-def]
     """The sum of numbers_n z_n."""
     sums = np.zeros(Z.shape[1])
@@ -169,7 +154,7 @@ def weigh(low, high, numbers, Z):  # type: ignore[no-untyped-def]
     return sums
 
 
-@_signed(
+@compiled(
     "int64(int64[::1], int64[::1], int32[::1], float64[::1], float64[::1], int64[::1],"
     " int32[::1], float64[::1], float64, int64, float64[:, ::1], float64[:, ::1])"
 )
@@ -202,7 +187,7 @@ def relax(todo, pointers, columns, weights, a, starts, where, values, least, bud
             Z[n, k] -= AZ[n, k] / a[n]
         for j in range(starts[n], starts[n + 1]):
             Z[n, where[j]] += values[j] / a[n]
-        _to_simplex(Z, n)
+        to_simplex(Z, n)
         low, high = 0.0, 0.0
         for k in range(size):
             change[k] = Z[n, k] - old[k]
@@ -223,7 +208,7 @@ def relax(todo, pointers, columns, weights, a, starts, where, values, least, bud
     return visits
 
 
-@_signed(
+@compiled(
     "float64(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1],"
     " float64[::1], float64, float64[:, ::1], float64[:, ::1], float64[:, ::1])"
 )
@@ -242,7 +227,7 @@ def descend(low, high, starts, where, values, b, inverse, momentum, AY, Y, Z):  
             Z[n, k] = Y[n, k] - inverse[n] * (AY[n, k] - b[k])
         for j in range(starts[n], starts[n + 1]):
             Z[n, where[j]] += inverse[n] * values[j]
-        _to_simplex(Z, n)
+        to_simplex(Z, n)
         score = 0.0
         for k in range(size):
             change = Z[n, k] - old[k]
@@ -252,7 +237,7 @@ def descend(low, high, starts, where, values, b, inverse, momentum, AY, Y, Z):  
     return uphill
 
 
-@_compiled
+@compiled_with_caller
 def _to_face(V, i, Z, n):  # type: ignore[no-untyped-def]
     """Project row ``i`` of ``V`` onto the directions that stay on the face of z_n."""
     size = Z.shape[1]
@@ -267,7 +252,7 @@ def _to_face(V, i, Z, n):  # type: ignore[no-untyped-def]
         V[i, k] = kept * (V[i, k] - mean)
 
 
-@_signed(
+@compiled(
     "Tuple((float64, float64[::1]))(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1],"
     " boolean[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
     " float64[:, ::1])"
@@ -294,7 +279,7 @@ def face_start(low, high, starts, where, values, b, free, inverse, AZ, Z, X, R, 
     return product, force
 
 
-@_signed("float64(int64, int64, boolean[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
+@compiled("float64(int64, int64, boolean[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
 def face_curvature(low, high, free, Z, P, Q):  # type: ignore[no-untyped-def]
     """Project Q = A P onto the face of Z, in place; returns <P, Q>.
 
@@ -310,7 +295,7 @@ def face_curvature(low, high, free, Z, P, Q):  # type: ignore[no-untyped-def]
     return product
 
 
-@_signed(
+@compiled(
     "Tuple((float64, float64, float64, float64, float64[::1]))(int64, int64, float64, float64[::1],"
     " float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
 )
@@ -341,7 +326,7 @@ def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-un
     return product, spread, below, moved, force
 
 
-@_signed(
+@compiled(
     "void(int64, int64, float64, float64[::1], int32[::1], float64[:, ::1], float64[::1], boolean[::1],"
     " float64[:, ::1], float64[:, ::1], float64[:, ::1])"
 )
@@ -378,7 +363,7 @@ def face_turn(low, high, beta, slide, group, V, inverse, free, Z, R, P):  # type
             P[n, k] += more[0, k] - mean
 
 
-@_signed(
+@compiled(
     "float64(int64, int64, float64[::1], float64[::1], float64[:, ::1], float64[:, ::1],"
     " float64[::1], float64[:, ::1])"
 )
@@ -395,7 +380,7 @@ def shift(low, high, b, scale, V, out, category_totals, slope):  # type: ignore[
     for n in range(low, high):
         for k in range(size):
             out[n, k] = V[n, k] + b[k] / scale[n]
-        _to_simplex(out, n)
+        to_simplex(out, n)
         count = 0
         for k in range(size):
             if out[n, k] > 0.0:
@@ -410,7 +395,7 @@ def shift(low, high, b, scale, V, out, category_totals, slope):  # type: ignore[
     return value
 
 
-@_compiled
+@compiled_with_caller
 def _add_edge(weight, mine, count, theirs, other, stiffness):  # type: ignore[no-untyped-def]
     """Add weight (P - Q)^2, P and Q the projections onto two faces with ``count`` and ``other`` entries."""
     size = mine.shape[0]
@@ -427,7 +412,7 @@ def _add_edge(weight, mine, count, theirs, other, stiffness):  # type: ignore[no
             stiffness[k, i] -= weight * (s * u / count + t * v / other + cross)
 
 
-@_signed(
+@compiled(
     "void(int64[::1], int64[::1], int32[::1], float64[::1], boolean[::1], float64[:, ::1], float64[:, ::1])"
 )
 def face_stiffness(partial, pointers, columns, weights, free, Z, stiffness):  # type: ignore[no-untyped-def]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lass.kernels.dense_rows import _signed
+from lass.kernels.compilation import compiled
 
 #: edges that a row of a coarser graph keeps
 EDGES = 12
@@ -18,7 +18,7 @@ def _both(signature: str) -> list[str]:
     return [signature.replace("weights", kind) for kind in ("float64[::1]", "float32[::1]")]
 
 
-@_signed(
+@compiled(
     _both(
         "void(int64, int64, int32[::1], int64[::1], int32[::1], weights, float64[::1], int32[::1],"
         " int32[::1])"
@@ -42,7 +42,7 @@ def choose(low, high, left, pointers, columns, weights, diagonal, partner, choic
         choice[n] = best
 
 
-@_signed("UniTuple(int64, 2)(int32[::1], int64, int32[::1], int32[::1])")
+@compiled("UniTuple(int64, 2)(int32[::1], int64, int32[::1], int32[::1])")
 def match(left, count, choice, partner):  # type: ignore[no-untyped-def]
     """Rows that chose each other become partners; how many did, and how many of ``left`` may choose again.
 
@@ -63,7 +63,7 @@ def match(left, count, choice, partner):  # type: ignore[no-untyped-def]
     return paired, still
 
 
-@_signed(_both("int64(int64[::1], int32[::1], weights, int32[::1], int32[::1])"))
+@compiled(_both("int64(int64[::1], int32[::1], weights, int32[::1], int32[::1])"))
 def number_groups(pointers, columns, weights, partner, group):  # type: ignore[no-untyped-def]
     """Number the groups, and return how many there are; -1 for rows whose partner is no row.
 
@@ -92,7 +92,7 @@ def number_groups(pointers, columns, weights, partner, group):  # type: ignore[n
     return groups
 
 
-@_signed("Tuple((int64[::1], int32[::1]))(int32[::1], int64)")
+@compiled("Tuple((int64[::1], int32[::1]))(int32[::1], int64)")
 def members(group, groups):  # type: ignore[no-untyped-def]
     """The rows of each group, one group after the other, and where each begins."""
     starts = np.zeros(groups + 1, np.int64)
@@ -110,7 +110,7 @@ def members(group, groups):  # type: ignore[no-untyped-def]
     return starts, rows
 
 
-@_signed("void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1])")
+@compiled("void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1])")
 def restrict_one(low, high, starts, rows, numbers, sums):  # type: ignore[no-untyped-def]
     """sums_c = the sum of one number a row over the members of group c."""
     for c in range(low, high):
@@ -120,7 +120,7 @@ def restrict_one(low, high, starts, rows, numbers, sums):  # type: ignore[no-unt
         sums[c] = total
 
 
-@_signed(
+@compiled(
     _both(
         "void(int64, int64, int64[::1], int32[::1], weights, int32[::1], int64[::1], int32[::1],"
         " float64[::1], float64[::1], int32[::1], float32[::1])"
@@ -183,7 +183,7 @@ def coarsen(low, high, pointers, columns, weights, group, starts, rows, sizes, t
                 names[EDGES * c + i], values[EDGES * c + i] = c, 0.0
 
 
-@_signed("float64[:, ::1](int64[::1], int32[::1], float64[::1], float64[::1], int32[::1], int64)")
+@compiled("float64[:, ::1](int64[::1], int32[::1], float64[::1], float64[::1], int32[::1], int64)")
 def coarse_matrix(pointers, columns, weights, diagonal, group, groups):  # type: ignore[no-untyped-def]
     """The matrix diag(a) - W summed over groups, dense."""
     matrix = np.zeros((groups, groups))
@@ -199,7 +199,7 @@ def coarse_matrix(pointers, columns, weights, diagonal, group, groups):  # type:
     return matrix
 
 
-@_signed("void(int64, int64, int64[::1], int32[::1], float64[:, ::1], float64[:, ::1])")
+@compiled("void(int64, int64, int64[::1], int32[::1], float64[:, ::1], float64[:, ::1])")
 def restrict(low, high, starts, rows, R, V):  # type: ignore[no-untyped-def]
     """V_c = the sum of R over the members of group c."""
     size = R.shape[1]
@@ -212,7 +212,7 @@ def restrict(low, high, starts, rows, R, V):  # type: ignore[no-untyped-def]
                 V[c, k] += R[n, k]
 
 
-@_signed("void(int64[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])")
+@compiled("void(int64[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])")
 def multilevel_sum(bounds, parents, inverse, last, V, squares):  # type: ignore[no-untyped-def]
     """From residuals of the finest groups in V to their corrections: down to the coarsest level and up again.
 
@@ -243,7 +243,7 @@ def multilevel_sum(bounds, parents, inverse, last, V, squares):  # type: ignore[
             V[c, k] = inverse[c] * V[c, k] + V[parents[c], k]
 
 
-@_signed("float64[::1](int64, int64, float64[:, ::1], float64[:, ::1])")
+@compiled("float64[::1](int64, int64, float64[:, ::1], float64[:, ::1])")
 def products(low, high, P, Q):  # type: ignore[no-untyped-def]
     """Inner products of the columns of P and Q."""
     sums = np.zeros(P.shape[1])
@@ -253,7 +253,7 @@ def products(low, high, P, Q):  # type: ignore[no-untyped-def]
     return sums
 
 
-@_signed(
+@compiled(
     "UniTuple(float64[::1], 2)(int64, int64, float64[::1], float64[::1], float64[:, ::1],"
     " float64[:, ::1], float64[:, ::1], float64[:, ::1])"
 )
@@ -271,7 +271,7 @@ def advance(low, high, step, inverse, P, Q, X, R):  # type: ignore[no-untyped-de
     return norms, squares
 
 
-@_signed(
+@compiled(
     "void(int64, int64, float64[::1], float64[::1], int32[::1], float64[:, ::1], float64[:, ::1],"
     " float64[:, ::1])"
 )

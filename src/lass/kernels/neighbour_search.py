@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
-_options: dict[str, Any] = {
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "nsz"},
-}
+from lass.kernels.compilation import compiled, compiled_with_caller
+
 #: scores looked at together: one comparison tells whether any of them is worth keeping
 _STRIDE = 32
 
 
-@njit(**_options)
+@compiled_with_caller
 def _replace(least, which, score, column):  # type: ignore[no-untyped-def]
     """Put a score in place of the largest one, which is in front of the heap."""
     kept, at = len(least), 0
@@ -36,7 +29,7 @@ def _replace(least, which, score, column):  # type: ignore[no-untyped-def]
     which[at] = column
 
 
-@njit("void(int64, int64, int64, float32[:, ::1], float32[::1], float32[:, ::1], int32[:, ::1])", **_options)
+@compiled("void(int64, int64, int64, float32[:, ::1], float32[::1], float32[:, ::1], int32[:, ::1])")
 def keep_least(low, high, first, products, half, least, which):  # type: ignore[no-untyped-def]
     """Keep the columns with the least ``half - products`` of each row.
 
@@ -61,13 +54,12 @@ def keep_least(low, high, first, products, half, least, which):  # type: ignore[
                 worst = least[i, 0]
 
 
-@njit(
+@compiled(
     [
         f"void(int64, int64, float64[:, ::1], float64[::1], {kind}[:, ::1], float64[::1],"
         " int32[:, ::1], float64[:, ::1])"
         for kind in ("float32", "float64")
-    ],
-    **_options,
+    ]
 )
 def square_distances(low, high, Q, mine, X, theirs, which, out):  # type: ignore[no-untyped-def]
     """out_ij = |mine_i q_i - theirs_m x_m|^2 with m = which_ij, infinite where m < 0."""
@@ -85,13 +77,12 @@ def square_distances(low, high, Q, mine, X, theirs, which, out):  # type: ignore
             out[i, j] = total
 
 
-@njit(
+@compiled(
     [
         f"void(int64, int64, {kind}[:, ::1], int32[:, ::1], int64[::1], int32[::1], {held}[:, ::1],"
         f" {kind}[::1], {kind}[:, ::1], int32[:, ::1])"
         for kind, held in (("float32", "int16"), ("float32", "float32"), ("float64", "float64"))
-    ],
-    **_options,
+    ]
 )
 def search_cells(low, high, Q, cells, starts, rows, P, theirs, least, which):  # type: ignore[no-untyped-def]
     """Keep the places with the least |q_i - theirs_m p_m|^2, m = rows[place], in the cells listed for row i.

@@ -1,7 +1,7 @@
 """Compiled loops for new items: the map of many of them, and the path of one over lam.
 
 Conventions of :mod:`lass.kernels.dense_rows`. Numba's cache checks this file alone: after
-a change of ``_to_simplex`` there, save this file again too.
+a change of ``to_simplex`` there, save this file again too.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import float64, int32, int64, njit, types
+from numba import float64, int32, int64, types
 
-from lass.kernels.dense_rows import _compiled, _options, _signed, _to_simplex
+from lass.kernels.compilation import compiled, compiled_with_caller
+from lass.kernels.dense_rows import to_simplex
 
 #: how far the mean of rows of Z may be from a sum of one before Z is not taken for assignments
 LOOSE = 1e-4
@@ -24,7 +25,7 @@ def _read(kind: Any, dimensions: int) -> Any:
     return types.Array(kind, dimensions, "C", readonly=True)
 
 
-@_compiled
+@compiled_with_caller
 def _assign_row(n, degree, half, p, sliding, mean, out):  # type: ignore[no-untyped-def]
     """Replace the affinities in row ``n`` of ``out`` by the assignment of an item.
 
@@ -57,15 +58,14 @@ def _assign_row(n, degree, half, p, sliding, mean, out):  # type: ignore[no-unty
         out[n, k] = mean[k] + p[k]
         if fall < 0.0:
             out[n, k] += half / degree * fall
-    _to_simplex(out, n)
+    to_simplex(out, n)
 
 
-@njit(
+@compiled(
     types.UniTuple(int64, 3)(  # type: ignore[no-untyped-call]
         int64, int64, _read(int64, 1), _read(int32, 1), _read(float64, 1), _read(float64, 2), float64,
         _read(float64, 1), float64[:, ::1],
-    ),
-    **_options,
+    )
 )  # fmt: skip
 def assign(low, high, pointers, columns, weights, Z, half, p, out):  # type: ignore[no-untyped-def]
     """Replace the affinities of new items in ``out`` by their assignments, checking what is read.
@@ -112,7 +112,7 @@ def assign(low, high, pointers, columns, weights, Z, half, p, out):  # type: ign
     return odd_weights, odd_affinities, odd_neighbours
 
 
-@_compiled
+@compiled_with_caller
 def _rising(mean, slope, names):  # type: ignore[no-untyped-def]
     """Put the entries that are positive just after gamma = 0 first in ``names``; returns how many.
 
@@ -135,7 +135,7 @@ def _rising(mean, slope, names):  # type: ignore[no-untyped-def]
     return count
 
 
-@_compiled
+@compiled_with_caller
 def _leaving(gamma, low, high, others, above, steep, height, fall, a, b):  # type: ignore[no-untyped-def]
     """The gamma at which the line height + gamma fall has a mass of one above it.
 
@@ -156,14 +156,14 @@ def _leaving(gamma, low, high, others, above, steep, height, fall, a, b):  # typ
         gamma = (1.0 - total) / speed
 
 
-@_compiled
+@compiled_with_caller
 def _swap(i, j, a, b, names):  # type: ignore[no-untyped-def]
     a[i], a[j] = a[j], a[i]
     b[i], b[j] = b[j], b[i]
     names[i], names[j] = names[j], names[i]
 
 
-@_compiled
+@compiled_with_caller
 def _by_leaving(others, above, names, leaves, a, b):  # type: ignore[no-untyped-def]
     """Sort the lines a + gamma b by the gamma at which they leave, and put that into ``leaves``.
 
@@ -207,7 +207,7 @@ def _by_leaving(others, above, names, leaves, a, b):  # type: ignore[no-untyped-
             low = right
 
 
-@_signed("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], int64[::1])")
+@compiled("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], int64[::1])")
 def trace(mean, slope, gammas, offsets, slopes, last):  # type: ignore[no-untyped-def]
     """The pieces of Proj(mean + gamma slope), gamma from 0 to infinity; returns how many there are.
 

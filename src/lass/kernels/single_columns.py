@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from lass.kernels.dense_rows import _compiled, _signed, _to_simplex
+from lass.kernels.compilation import compiled, compiled_with_caller
+from lass.kernels.dense_rows import to_simplex
 
 
-@_compiled
+@compiled_with_caller
 def _apply_inverse(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V):  # type: ignore[no-untyped-def]
     """Put the approximate inverse of a hierarchy times r into z, zero on fixed rows; returns <r, z>."""
     levels = bounds.shape[0] - 1
@@ -46,7 +47,7 @@ def _apply_inverse(group, starts, rows, bounds, parents, between, last, inverse,
     return product
 
 
-@_signed(
+@compiled(
     "int64(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], boolean[::1], int32[::1],"
     " int64[::1], int32[::1], int64[::1], int32[::1], float64[::1], float64[:, ::1], int64[::1], float64,"
     " int64, float64[:, ::1])"
@@ -113,7 +114,7 @@ def unit_responses(  # type: ignore[no-untyped-def]
     return taken
 
 
-@_signed(
+@compiled(
     "void(int64[::1], int32[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],"
     " float64[:, ::1], float64[:, ::1])"
 )
@@ -135,7 +136,7 @@ def add_rank_one(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: 
     for row in np.flatnonzero(outside):
         n = int(row)
         before[:] = Z[n]
-        _to_simplex(Z, n)
+        to_simplex(Z, n)
         for k in range(size):
             before[k] = Z[n, k] - before[k]
             AZ[n, k] += a[n] * before[k]
@@ -145,7 +146,7 @@ def add_rank_one(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: 
                 AZ[m, k] -= weights[j] * before[k]
 
 
-@_signed("void(float64[:, ::1], float64[:, ::1])")
+@compiled("void(float64[:, ::1], float64[:, ::1])")
 def coefficients(seen, Z):  # type: ignore[no-untyped-def]
     """Z becomes the C with seen' C = Z, in place; ``seen`` is one on its diagonal and zero below it."""
     for j in range(1, Z.shape[0]):

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lass.kernels.dense_rows import _compiled, _signed
+from lass.kernels.compilation import compiled, compiled_with_caller
 
 _GRAPH = "int64[::1], int32[::1], float64[::1]"
 _ROWS = "int64[::1], int64[::1], int32[::1], float64[::1], float64[::1]"
 
 
-@_compiled
+@compiled_with_caller
 def _gather(weight, n, begins, ends, names, values, background, place, found, sums, count):  # type: ignore[no-untyped-def]
     """Add weight times (row n - its background) to the sums of what was found so far; returns how many."""
     base = background[n]
@@ -37,7 +37,7 @@ def _gather(weight, n, begins, ends, names, values, background, place, found, su
     return count
 
 
-@_compiled
+@compiled_with_caller
 def _add_linear(weight, n, starts, where, affinities, place, found, sums, count):  # type: ignore[no-untyped-def]
     """Add weight times the affinities of row n to the sums of what was found so far; returns how many."""
     for i in range(starts[n], starts[n + 1]):
@@ -51,17 +51,17 @@ def _add_linear(weight, n, starts, where, affinities, place, found, sums, count)
     return count
 
 
-@_compiled
+@compiled_with_caller
 def _clear(place, found, count):  # type: ignore[no-untyped-def]
     for i in range(count):
         place[found[i]] = -1
 
 
-@_compiled
+@compiled_with_caller
 def _threshold(sums, count, base, rest):  # type: ignore[no-untyped-def]
     """What the projection onto the simplex subtracts, in two parts: the largest entry, and the remainder.
 
-    ``rest`` entries have the value ``base``. Passes as in ``_to_simplex``: only entries within
+    ``rest`` entries have the value ``base``. Passes as in ``to_simplex``: only entries within
     one of the largest matter, and it ends as soon as their number does not shrink.
     """
     top = base if rest > 0 else sums[0]
@@ -85,7 +85,7 @@ def _threshold(sums, count, base, rest):  # type: ignore[no-untyped-def]
         lower = (total - 1.0) / kept
 
 
-@_compiled
+@compiled_with_caller
 def _project(found, sums, count, base, size, cut, place):  # type: ignore[no-untyped-def]
     """Project a row onto the simplex, entries within ``cut`` of its background merged into it.
 
@@ -122,7 +122,7 @@ def _project(found, sums, count, base, size, cut, place):  # type: ignore[no-unt
     return count, level / total
 
 
-@_compiled
+@compiled_with_caller
 def _write(n, at, end, found, sums, count, level, begins, ends, names, values, background):  # type: ignore[no-untyped-def]
     """Write a row from position ``at`` on; returns the next free one, or -1 without space."""
     if at + count > end:
@@ -137,7 +137,7 @@ def _write(n, at, end, found, sums, count, level, begins, ends, names, values, b
     return at
 
 
-@_signed(
+@compiled(
     f"Tuple((int64, float64))(int64, int64, {_GRAPH}, float64[::1], {_GRAPH}, int64, float64[::1],"
     f" {_ROWS}, int64[::1], {_ROWS})"
 )
@@ -185,7 +185,7 @@ def sweep(  # type: ignore[no-untyped-def]
     return 0, 0.0
 
 
-@_signed(
+@compiled(
     f"Tuple((int64, float64))(int64, int64, int64, float64, float64[::1],"
     f" {_ROWS}, {_ROWS}, {_ROWS}, int64[::1], {_ROWS})"
 )
@@ -228,7 +228,7 @@ def extrapolate(  # type: ignore[no-untyped-def]
     return 0, uphill
 
 
-@_signed(
+@compiled(
     f"UniTuple(float64, 2)(int64, int64, {_GRAPH}, float64[::1], {_GRAPH}, int64, float64,"
     f" {_ROWS}, float64[::1])"
 )
@@ -277,7 +277,7 @@ def certify(  # type: ignore[no-untyped-def]
     return quadratic, linear
 
 
-@_signed(f"void(int64, int64, int64, {_ROWS}, int32[:, ::1], float64[:, ::1])")
+@compiled(f"void(int64, int64, int64, {_ROWS}, int32[:, ::1], float64[:, ::1])")
 def top(low, high, size, begins, ends, names, values, background, best, shares):  # type: ignore[no-untyped-def]
     """The largest entries of each row, the largest first, of equal ones that of the lowest number.
 
@@ -305,7 +305,7 @@ def top(low, high, size, begins, ends, names, values, background, best, shares):
             at, taken = at + 1, taken + 1
 
 
-@_signed(
+@compiled(
     f"Tuple((int64, float64))(int64, int64, {_GRAPH}, {_GRAPH}, int64, float64, float64,"
     f" {_ROWS}, int64[::1], {_ROWS})"
 )
