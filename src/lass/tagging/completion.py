@@ -171,7 +171,7 @@ def with_scores(
 
     Parameters
     ----------
-    completed : Completed
+    model : TagModel
         By :func:`complete`.
     features : array or csr_array of shape (N, D), optional
     groups : array of N numbers, optional
@@ -181,7 +181,7 @@ def with_scores(
 
     Returns
     -------
-    Completed
+    TagModel
         With scores; without them where fewer than ten groups of items have tags, or where assignments
         are sparse: predictors need all numbers of items x tags.
     """
