@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import spsolve
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelSpreading
-from paper_toy import SSL, toy
 
 import lass
 from lass import baselines
 from oracle import GRAPHS, random_graph
+from paper_toy import SSL, toy
 
 steady = settings(max_examples=80, deadline=None, derandomize=True)
 PATH = np.eye(3, k=1) + np.eye(3, k=-1)
@@ -46,10 +46,10 @@ def rows_of(y):
 def dense_harmonic(W, y):
     Y = rows_of(y)
     Z, reached = np.full(Y.shape, 1 / Y.shape[1]), np.zeros(len(W), bool)
-    L, told = np.diag(W.sum(axis=1)) - W, Y.any(axis=1)
-    Z[told] = Y[told]
+    L, labelled = np.diag(W.sum(axis=1)) - W, Y.any(axis=1)
+    Z[labelled] = Y[labelled]
     for part in parts(W):
-        known, unknown = part[told[part]], part[~told[part]]
+        known, unknown = part[labelled[part]], part[~labelled[part]]
         if len(known) and len(unknown):
             Z[unknown] = np.linalg.solve(L[np.ix_(unknown, unknown)], W[np.ix_(unknown, known)] @ Y[known])
             reached[unknown] = True
@@ -79,21 +79,21 @@ def dense_normalized(W, y, alpha=0.99):
 
 def dense_poisson(W, y, prior=None):
     Y = rows_of(y)
-    U, told, degree = np.zeros(Y.shape), Y.any(axis=1), W.sum(axis=1)
+    U, labelled, degree = np.zeros(Y.shape), Y.any(axis=1), W.sum(axis=1)
     for part in parts(W):
-        known = part[told[part]]
+        known = part[labelled[part]]
         if not len(known):
             continue
         mean = Y[known].mean(axis=0)
         if np.ptp(Y[known], axis=0).max() < 1e-12:
             U[part] = mean - 1 / Y.shape[1]
             continue
-        B = np.where(told[part, None], Y[part] - mean, 0)
+        B = np.where(labelled[part, None], Y[part] - mean, 0)
         L = np.diag(degree[part]) - W[np.ix_(part, part)]
         V = np.linalg.pinv(L) @ B
         U[part] = V - degree[part] @ V / degree[part].sum()
     if prior is not None:
-        frequencies = Y.sum(axis=0) / told.sum()
+        frequencies = Y.sum(axis=0) / labelled.sum()
         U *= [q / f if f > 0 else 0 for q, f in zip(prior, frequencies, strict=True)]
     return U
 
@@ -112,13 +112,13 @@ def labelled(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1), label="seed"))
     N, K = draw(st.integers(1, 12), label="N"), draw(st.integers(1, 4), label="K")
     W = random_graph(rng, N, draw(st.sampled_from(GRAPHS), label="graph"))
-    told = rng.permutation(N)[: draw(st.integers(1, N), label="labels")]
+    labelled = rng.permutation(N)[: draw(st.integers(1, N), label="labels")]
     if draw(st.booleans(), label="rows"):
         y = np.zeros((N, K))
-        y[told] = rng.dirichlet(np.ones(K), len(told))
+        y[labelled] = rng.dirichlet(np.ones(K), len(labelled))
     else:
         y = np.full(N, -1)
-        y[told] = rng.integers(K, size=len(told))
+        y[labelled] = rng.integers(K, size=len(labelled))
     return W, y
 
 
@@ -136,8 +136,8 @@ def test_formula(method, case):
     np.testing.assert_allclose(found, ORACLES[method](W, y), rtol=1e-8, atol=1e-8)
     if method in ("harmonic", "class_mass"):
         check_assignments(found)
-        told = rows_of(y).any(axis=1)
-        np.testing.assert_allclose(found[told], rows_of(y)[told], rtol=0, atol=1e-12)
+        labelled = rows_of(y).any(axis=1)
+        np.testing.assert_allclose(found[labelled], rows_of(y)[labelled], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["class_mass", "poisson"])
@@ -185,30 +185,30 @@ def test_larger_graphs_are_solved_as_exactly(deep):
     rng = np.random.default_rng(0)
     N, K = 900, 3
     ring = np.array([np.arange(N), np.roll(np.arange(N), 1)])
-    ties = ring if deep else rng.integers(N, size=(2, 4 * N))
-    half = sp.csr_array((rng.uniform(0.5, 2, ties.shape[1]), ties), shape=(N, N))
+    edges = ring if deep else rng.integers(N, size=(2, 4 * N))
+    half = sp.csr_array((rng.uniform(0.5, 2, edges.shape[1]), edges), shape=(N, N))
     W = sp.csr_array(half + half.T)
     W.setdiag(0)
     y = np.full(N, -1)
     y[rng.permutation(N)[:30]] = np.arange(30) % K
-    told, Y = y >= 0, rows_of(y)
+    labelled, Y = y >= 0, rows_of(y)
     L = sp.csc_array(sp.diags_array(W.sum(axis=1)) - W)
-    free = np.flatnonzero(~told)
-    expected = spsolve(L[free][:, free], -(L[free][:, told] @ Y[told]))
+    free = np.flatnonzero(~labelled)
+    expected = spsolve(L[free][:, free], -(L[free][:, labelled] @ Y[labelled]))
     np.testing.assert_allclose(baselines.harmonic(W, y)[free], expected, rtol=0, atol=1e-9)
     U = baselines.poisson(W, y)
-    B = np.where(told[:, None], Y - Y[told].mean(axis=0), 0)
+    B = np.where(labelled[:, None], Y - Y[labelled].mean(axis=0), 0)
     np.testing.assert_allclose(L @ U, B, rtol=0, atol=1e-9)
     np.testing.assert_allclose(W.sum(axis=1) @ U, 0, rtol=0, atol=1e-8)
 
 
 @steady
 @given(labelled())
-def test_harmonic_is_lass_with_fixed_rows_and_no_words(case):
+def test_harmonic_is_lass_with_fixed_rows_and_no_affinities(case):
     W, y = case
     Y = rows_of(y)
-    told = np.flatnonzero(Y.any(axis=1))
-    sol = lass.solve(W, np.zeros(Y.shape), fixed=(told, Y[told]), method="reduced", tol=1e-12)
+    labelled = np.flatnonzero(Y.any(axis=1))
+    sol = lass.solve(W, np.zeros(Y.shape), fixed=(labelled, Y[labelled]), method="reduced", tol=1e-12)
     np.testing.assert_allclose(baselines.harmonic(W, y), sol.Z, rtol=0, atol=1e-9)
 
 
@@ -253,8 +253,8 @@ def test_nearest_is_one_nearest_neighbour(metric, sparse):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 4))
     y = np.where(rng.random(60) < 0.2, rng.integers(3, size=60), -1)
-    told = y >= 0
-    judge = KNeighborsClassifier(1, metric=metric).fit(X[told], y[told])
+    labelled = y >= 0
+    judge = KNeighborsClassifier(1, metric=metric).fit(X[labelled], y[labelled])
     found = baselines.nearest(sp.csr_array(X) if sparse else X, y, metric)
     np.testing.assert_array_equal(found, np.eye(y.max() + 1)[judge.predict(X)])
 

@@ -71,7 +71,7 @@ def test_complete_collections_are_called_complete():
 
 
 def test_predictors_that_know_little_prove_nothing_missing():
-    """Tags that nobody can foresee are found no more often than they are common: that is no ceiling."""
+    """Tags that cannot be predicted are found no more often than they are common: that is no ceiling."""
     rng = np.random.default_rng(3)
     x = rng.normal(size=(5000, 2))
     found = rng.random(5000) < expit(0.2 * x[:, 0] - 3.0)

@@ -39,19 +39,19 @@ def test_unknown_labels_can_be_written_in_many_ways(y):
     "wrap",
     [
         list,
-        lambda words: np.array(words, dtype=object),
-        lambda words: [-1 if word is None else word for word in words],
-        lambda words: [NAN if word is None else word for word in words],
+        lambda labels: np.array(labels, dtype=object),
+        lambda labels: [-1 if label is None else label for label in labels],
+        lambda labels: [NAN if label is None else label for label in labels],
         pd.Series,
-        lambda words: pd.Series(words, dtype="string"),
-        lambda words: pd.Series(words, dtype="category"),
-        lambda words: pd.Series([pd.NA if word is None else word for word in words], dtype=object),
+        lambda labels: pd.Series(labels, dtype="string"),
+        lambda labels: pd.Series(labels, dtype="category"),
+        lambda labels: pd.Series([pd.NA if label is None else label for label in labels], dtype=object),
     ],
 )
 def test_labels_can_be_text(wrap):
-    words = [None if k < 0 else str(NAMES[k]) for k in Y]
+    labels = [None if k < 0 else str(NAMES[k]) for k in Y]
     expected = lass.LASS().fit(X, Y)
-    model = lass.LASS().fit(X, wrap(words))
+    model = lass.LASS().fit(X, wrap(labels))
     assert model.classes_.tolist() == NAMES.tolist()
     np.testing.assert_array_equal(model.assignments_, expected.assignments_)
     np.testing.assert_array_equal(model.transduction_, NAMES[expected.transduction_])

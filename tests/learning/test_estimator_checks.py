@@ -8,7 +8,7 @@ from lass import LASS
 
 #: checks that cannot hold, each with its reason
 EXPECTED = {
-    "check_classifiers_classes": "uses the label -1 as a class; here -1 says that nobody knows, "
+    "check_classifiers_classes": "uses the label -1 as a class; here -1 means unknown, "
     "as in scikit-learn's own semi-supervised estimators"
 }
 

@@ -1,4 +1,4 @@
-"""New items and the estimator in company: pipelines, searches, text."""
+"""New items, and the estimator in pipelines, searches and with text."""
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ def test_new_items_by_hand(lam):
     for i in (0, 7):
         way = model.path(NEW[i], g[i])
         np.testing.assert_allclose(way(used), expected[i], atol=1e-9)
-        one = model.predict_proba(NEW[i : i + 1], g[i : i + 1], lam)  # by itself as in company
+        one = model.predict_proba(NEW[i : i + 1], g[i : i + 1], lam)  # by itself as together with others
         np.testing.assert_array_equal(one[0], model.predict_proba(NEW, g, lam)[i])
 
 
@@ -57,7 +57,7 @@ def test_new_items_of_a_given_graph(contrast):
     expected = lass.assign(w**contrast * scale, model.solution_.Z, g, 0.4)
     for form in (np.asarray, sp.csr_array):
         np.testing.assert_allclose(model.predict_proba(form(w), g), expected, atol=1e-9)
-    np.testing.assert_allclose(model.predict_proba(w)[3], 1 / 3)  # nobody's neighbour
+    np.testing.assert_allclose(model.predict_proba(w)[3], 1 / 3)  # no neighbours
     explicit = sp.csr_array((np.zeros(3), ([0, 0, 0], [1, 2, 3])), shape=(1, 60))
     np.testing.assert_allclose(model.predict_proba(explicit), 1 / 3)
     with pytest.raises(ValueError, match="weights >= 0"):
@@ -81,7 +81,7 @@ def test_path_takes_one_item_of_any_form():
 
 
 @pytest.mark.parametrize("tagged", [60, 8], ids=["enough to learn from", "too few"])
-def test_tags_of_fitted_items_leave_out_what_was_said(tagged):
+def test_tags_of_fitted_items_leave_out_their_own(tagged):
     names = np.array(["jazz", "rock", "folk", "loud"])
     tags = np.where(np.arange(60)[:, None] < tagged, TAGS, 0.0)
     model = lass.LASS(0.2, n_neighbors=6).fit(X, pd.DataFrame(tags, columns=names))
@@ -91,10 +91,10 @@ def test_tags_of_fitted_items_leave_out_what_was_said(tagged):
         expected = score_tags(model.solution_, features=X)[1].values
     everything = model.predict_tags(top=None, threshold=-1.0)
     for n, found in enumerate(everything):
-        silent = np.flatnonzero(tags[n] == 0)
-        assert {name for name, _ in found} == set(names[silent])
+        others = np.flatnonzero(tags[n] == 0)
+        assert {name for name, _ in found} == set(names[others])
         np.testing.assert_allclose(
-            [score for _, score in found], -np.sort(-expected[n, silent], kind="stable"), atol=1e-9
+            [score for _, score in found], -np.sort(-expected[n, others], kind="stable"), atol=1e-9
         )
     assert [found[:2] for found in everything] == model.predict_tags(top=2, threshold=-1.0)
     high = model.predict_tags(top=None, threshold=0.3)
@@ -144,10 +144,10 @@ def test_sparse_items_and_dense_ones():
 
 TEXTS = [
     f"{a} {b} {c}"
-    for words in (("ball", "goal", "team", "match"), ("flour", "oven", "yeast", "dough"))
-    for a in words
-    for b in words
-    for c in words
+    for topic in (("ball", "goal", "team", "match"), ("flour", "oven", "yeast", "dough"))
+    for a in topic
+    for b in topic
+    for c in topic
     if a != b
 ]
 

@@ -36,7 +36,7 @@ def is_a_mode(X, centroid, weights, bandwidth):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_moons_are_told_apart_with_centroids_on_them(seed):
+def test_two_moons_are_separated_with_centroids_on_them(seed):
     X, truth = make_moons(400, noise=0.06, random_state=1)
     model = LaplacianKModes(2, random_state=seed).fit(X)
     assert adjusted_mutual_info_score(truth, model.labels_) > 0.95

@@ -84,10 +84,10 @@ def test_affinities_keep_values_and_names():
         (frame, ["jazz", "rock", "folk"]),
         (frame.astype("Float64"), ["jazz", "rock", "folk"]),
     ):
-        words = read_affinities(y, 2)
-        assert words.classes.tolist() == names
-        np.testing.assert_array_equal(words.G.toarray(), table)
-        assert words.codes is None
+        labels = read_affinities(y, 2)
+        assert labels.classes.tolist() == names
+        np.testing.assert_array_equal(labels.G.toarray(), table)
+        assert labels.codes is None
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_affinities_that_cannot_be_meant(y, message):
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(("sparse", "split", "isolated", "empty")), st.booleans())
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_words_of_all_categories_weigh_the_same_in_a_component(seed, kind, sure):
+def test_labels_of_all_categories_weigh_the_same_in_a_component(seed, kind, sure):
     rng = np.random.default_rng(seed)
     N, K = int(rng.integers(2, 15)), int(rng.integers(1, 5))
     W = sp.csr_array(random_graph(rng, N, kind))
@@ -117,17 +117,17 @@ def test_words_of_all_categories_weigh_the_same_in_a_component(seed, kind, sure)
     weights = rng.integers(0, 4, N).astype(float) if sure else None
     G = balanced_labels(codes, K, W, weights).toarray()
     given_weights = np.ones(N) if weights is None else weights
-    said = (codes >= 0) & (given_weights > 0)
-    np.testing.assert_array_equal(G.any(axis=1), said)
+    labelled = (codes >= 0) & (given_weights > 0)
+    np.testing.assert_array_equal(G.any(axis=1), labelled)
     assert (G >= 0).all()
-    np.testing.assert_array_equal(G[said].argmax(axis=1), codes[said])
+    np.testing.assert_array_equal(G[labelled].argmax(axis=1), codes[labelled])
     _, part = components(W)
     for one in np.unique(part):
         totals = G[part == one].sum(axis=0)
         np.testing.assert_allclose(totals[totals > 0], totals.max())
-        # what was said is shared out anew, not made more or less
-        np.testing.assert_allclose(totals.sum(), given_weights[(part == one) & said].sum())
+        # the total stays as it was
+        np.testing.assert_allclose(totals.sum(), given_weights[(part == one) & labelled].sum())
         for k in range(K):
-            rows = np.flatnonzero((part == one) & said & (codes == k))
+            rows = np.flatnonzero((part == one) & labelled & (codes == k))
             ratio = G[rows, k] / given_weights[rows]
             np.testing.assert_allclose(ratio, ratio[:1].repeat(len(rows)))

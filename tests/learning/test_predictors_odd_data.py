@@ -1,4 +1,4 @@
-"""Collections of every odd kind are scored without a complaint, and scores stay probabilities."""
+"""Collections of every odd kind are scored without an error, and scores stay probabilities."""
 
 import numpy as np
 import pytest
@@ -40,15 +40,15 @@ def test_random_collections(seed, N, K, density):
 @pytest.mark.parametrize(
     "G",
     [
-        np.ones((30, 3)),  # everybody has everything
+        np.ones((30, 3)),  # all items have all tags
         np.eye(30),  # every tag once
-        np.tile([1.0, 0.0, 0.0], (30, 1)),  # tags that nobody has
-        -np.ones((30, 3)),  # nothing but no
+        np.tile([1.0, 0.0, 0.0], (30, 1)),  # tags of no item
+        -np.ones((30, 3)),  # negative annotations only
         np.zeros((30, 3)),
         np.vstack([np.ones((12, 1)), np.zeros((18, 1))]),  # a single tag
     ],
 )
-@pytest.mark.parametrize("W", [ring(30), np.zeros((30, 30))], ids=["ring", "no ties"])
+@pytest.mark.parametrize("W", [ring(30), np.zeros((30, 30))], ids=["ring", "no edges"])
 def test_extremes(G, W):
     scored(W, G)
     scored(W, G, features=np.zeros((30, 4)))

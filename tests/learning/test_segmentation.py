@@ -88,7 +88,7 @@ def test_probabilities_between_seeds_are_harmonic(seed, shape, channels, corners
         neighbors=many if corners else few,
     )  # fmt: skip
     check_valid(found)
-    # between seeds that hardly anything is tied to, dense linear algebra is off by more than 1e-7 itself
+    # between seeds with very small weights dense linear algebra is off by more than 1e-7 itself
     expected, rounding = harmonic(W, codes, size)
     np.testing.assert_allclose(
         found.probabilities.reshape(-1, size), expected, rtol=0, atol=max(1e-8, rounding)
@@ -220,8 +220,8 @@ def test_a_later_stroke_counts_more_than_an_earlier_one():
     repaint = np.zeros_like(markers)
     repaint[0, 1] = 2
     assert found.add(repaint).labels[0, 1] == 2
-    deny = np.where(repaint, 2, 0)
-    assert found.add(negative=deny).labels[0, 1] != 2
+    negative = np.where(repaint, 2, 0)
+    assert found.add(negative=negative).labels[0, 1] != 2
     assert found.add(repaint).labels[0, 1] == 2
 
 
@@ -258,7 +258,7 @@ NAN[1, 2] = np.nan
 
 
 @pytest.mark.parametrize(
-    ("image", "markers", "options", "says"),
+    ("image", "markers", "options", "message"),
     [
         (GREY, np.zeros((4, 5), int), {}, "no number > 0"),
         (GREY, np.where(SEEDS == 1, 1, 0), {}, "two labels"),
@@ -267,7 +267,7 @@ NAN[1, 2] = np.nan
         (NAN, SEEDS, {}, r"nan.*\(1, 2\)"),
         (GREY, SEEDS, {"negative": np.full((4, 5), 3)}, "negative names label 3"),
         (GREY, SEEDS, {"negative": np.where(SEEDS == 1, 1, 0)}, "contradict"),
-        (GREY, SEEDS, {"negative": {1: SEEDS == 0, 2: SEEDS == 0}}, "every one of the 2 labels"),
+        (GREY, SEEDS, {"negative": {1: SEEDS == 0, 2: SEEDS == 0}}, "none of the 2 labels"),
         (GREY, SEEDS, {"negative": {1: np.ones((4, 5))}}, "mask of bool"),
         (GREY, SEEDS, {"negative": {"a": SEEDS == 0}}, "labels > 0"),
         (GREY, SEEDS, {"negative": SEEDS[:2]}, "negative must have one number"),
@@ -282,8 +282,8 @@ NAN[1, 2] = np.nan
         (GREY[0], SEEDS[0], {}, "picture or a volume"),
     ],
 )
-def test_bad_input_is_answered_clearly(image, markers, options, says):
-    with pytest.raises(ValueError, match=says):
+def test_bad_input_is_a_clear_error(image, markers, options, message):
+    with pytest.raises(ValueError, match=message):
         segment(image, markers, **options)
 
 

@@ -47,7 +47,7 @@ def test_every_step_is_a_certified_solution_of_its_convex_problem(monkeypatch):
     assert len(solved) == STEPS
     assert solved[-1][0] is result.solution
     assert solved[-1][1] == 1e-6
-    degree, told = problem.W.sum(axis=1), y >= 0
+    degree, labelled = problem.W.sum(axis=1), y >= 0
     decided, p, overruled = first, np.zeros(problem.K), 0
     strengths = np.geomspace(sharpening.WEAKEST, sharpening.STRONGEST, STEPS)
     for (solution, tol), s, count in zip(solved, strengths, result.changed, strict=True):
@@ -56,12 +56,12 @@ def test_every_step_is_a_certified_solution_of_its_convex_problem(monkeypatch):
         # the concave term -s/2 sum_n d_n |z_n|^2, made linear at the last decisions; labels are held
         G = solution.problem.G.toarray()
         np.testing.assert_array_equal(G.argmax(axis=1), decided)
-        np.testing.assert_allclose(G.sum(axis=1)[~told], s * degree[~told])
-        assert (G.sum(axis=1)[told] >= 2 * degree[told]).all()
+        np.testing.assert_allclose(G.sum(axis=1)[~labelled], s * degree[~labelled])
+        assert (G.sum(axis=1)[labelled] >= 2 * degree[labelled]).all()
         p = slide(solution.Z, q, p)
         slid = (solution.Z + p).argmax(axis=1)
-        overruled += int((slid != y)[told].sum())
-        then = np.where(told, y, slid)
+        overruled += int((slid != y)[labelled].sum())
+        then = np.where(labelled, y, slid)
         assert count == (then != decided).sum()
         decided = then
     np.testing.assert_allclose(p, result.shift)
@@ -70,10 +70,10 @@ def test_every_step_is_a_certified_solution_of_its_convex_problem(monkeypatch):
 
 def test_stated_labels_are_held_and_counts_follow_the_prior():
     problem, y, first, q = problem_of()
-    told = y >= 0
+    labelled = y >= 0
     result = sharpen(problem, y, first, q)
-    Z = result.solution.Z[told]
-    assert (Z[np.arange(len(Z)), y[told]] >= Z.max(axis=1) - 1e-6).all()
+    Z = result.solution.Z[labelled]
+    assert (Z[np.arange(len(Z)), y[labelled]] >= Z.max(axis=1) - 1e-6).all()
     counts = np.bincount((result.solution.Z + result.shift).argmax(axis=1), minlength=problem.K)
     assert np.abs(counts - whole_counts(q, problem.N)).max() <= 2
 
@@ -147,7 +147,7 @@ def test_settings_of_the_estimator():
     firm = lass.LASS(sharpen="auto").fit(X, y)
     same = lass.LASS(sharpen=sharpening.STRONGEST).fit(X, y)
     np.testing.assert_array_equal(firm.assignments_, same.assignments_)
-    # the last step's words are as strong as the setting
+    # the last step's affinities are as strong as the setting
     weak = lass.LASS(sharpen=0.1).fit(X, y)
     ratio = weak.solution_.problem.G.sum(axis=1) / weak.graph_.sum(axis=1)
     np.testing.assert_allclose(ratio[y < 0], 0.1)

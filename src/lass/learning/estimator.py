@@ -146,7 +146,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         ----------
         X : array or sparse matrix of shape (N, D)
         y : array of shape (N,), or array or sparse matrix of shape (N, K)
-            A label for each item, with -1, None or NaN where nobody knows; or signed affinities,
+            A label for each item, with -1, None or NaN for unknown; or signed affinities,
             whose magnitude is the confidence (a data frame names the categories).
         confidence : array of shape (N,), optional
             Weight of each item's label, whether it has one now or after an :meth:`update`.
@@ -161,7 +161,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self._confidence = read_confidence(confidence, X.shape[0])
         if is_matrix(y):
             if confidence is not None:
-                raise ValueError("confidence is for labels; affinities say it by their magnitude")
+                raise ValueError("confidence is for labels; the magnitude of affinities is their confidence")
             labels = read_affinities(y, X.shape[0])
             self._build_graph(X, 1.0)
         else:

@@ -58,7 +58,7 @@ def slide(Z: Array, prior: ArrayLike, start: Array | None = None) -> Array:
     """The shift p (K,), which sums to zero, for which decisions follow a prior.
 
     ``argmax(z_n + p)`` falls on category k for a share ``prior[k]`` of the rows; only rows that
-    tie, so that no shift tells them apart, can be in the way. It minimises, exactly,
+    tie, so that no shift separates them, can deviate. It minimises, exactly,
     sum_n max_k (z_nk + p_k) - counts'p, so these decisions have the largest sum of scores of all with
     these counts. ``project_simplex(Z + p)`` has the same largest entries and valid rows; new
     items take the same shift in :func:`lass.assign`. O(N K) a sweep, a dozen sweeps as a rule,

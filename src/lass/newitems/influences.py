@@ -190,13 +190,13 @@ def _moved_by_affinities(qp: QuadraticProgram, Z: Array, row: int, k: int) -> bo
     assert isinstance(operator, GraphOperator)
     _, labels = operator.components
     rows = np.flatnonzero(labels == labels[row])
-    informed = rows[~qp.harmonic[rows]]
-    if not len(informed) or (len(rows) == 1 and qp.C is None and operator.diagonal[row] == 0.0):
+    labelled = rows[~qp.harmonic[rows]]
+    if not len(labelled) or (len(rows) == 1 and qp.C is None and operator.diagonal[row] == 0.0):
         return False
     excess = operator.diagonal[rows] - operator.sums[rows]
     if (np.abs(excess) > 1e-12 * operator.diagonal[rows]).any():
         return True
-    everywhere: NDArray[np.bool_] = np.all(Z[informed] > 0.0, axis=0)
+    everywhere: NDArray[np.bool_] = np.all(Z[labelled] > 0.0, axis=0)
     group = np.arange(qp.shape[1], dtype=np.int32)
     if qp.C is not None:
         group = components(sp.csr_array(-qp.C * (qp.C < 0)))[1]

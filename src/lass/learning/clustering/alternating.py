@@ -47,8 +47,8 @@ class Run:
     def descend(self, lam: float, bandwidth: float, tol: float, rounds: int, *, last: bool = False) -> None:
         """Alternate until the objective falls by less than ``tol`` of itself, or rounds are used up.
 
-        A round that does not lower the objective is not taken. The ``last`` call climbs all the way to
-        the modes and solves the assignments finely.
+        A round that does not lower the objective is not taken. The ``last`` call moves the centroids to
+        their modes and solves the assignments to a small gap.
         """
         value = self._assign(self.centroids, lam, bandwidth, ROUGH)
         self.history.append(Stage(lam, bandwidth, value))
@@ -58,9 +58,9 @@ class Run:
             before = (self.centroids, self.Z, self.solution)
             empty = np.flatnonzero(self.Z.sum(axis=0) < EMPTY)
             spare -= len(empty)
-            centroids = self.density.climb(self.centroids, self.Z, bandwidth, STEPS)
+            centroids = self.density.mean_shift(self.centroids, self.Z, bandwidth, STEPS)
             if len(empty) and spare >= 0:
-                centroids = self._resettled(centroids, empty, bandwidth)
+                centroids = self._moved_empty(centroids, empty, bandwidth)
             now = self._assign(centroids, lam, bandwidth, ROUGH)
             if now >= value:
                 self.centroids, self.Z, self.solution = before
@@ -73,10 +73,10 @@ class Run:
             self._finish(lam, bandwidth, value)
 
     def _finish(self, lam: float, bandwidth: float, value: float) -> None:
-        """Centroids at their modes, assignments to a fine gap, silent components to the nearest centroid."""
+        """Centroids at their modes, assignments to a fine gap."""
         assert self.Z is not None
         before = (self.centroids, self.Z, self.solution)
-        centroids = self.density.climb(self.centroids, self.Z, bandwidth, FINAL)
+        centroids = self.density.mean_shift(self.centroids, self.Z, bandwidth, FINAL)
         now = self._assign(centroids, lam, bandwidth, FINE)
         if now <= value:
             self.history.append(Stage(lam, bandwidth, now))
@@ -97,28 +97,28 @@ class Run:
         else:
             problem = self.solution.problem.changed(G=kernel, lam=lam)
         self.solution = solve(problem, tol=gap, start=self.solution)
-        self.Z = self._with_silent(self.solution.Z, kernel, distances)
+        self.Z = self._with_unreached(self.solution.Z, kernel, distances)
         return self.solution.objective
 
-    def _with_silent(self, Z: Array, kernel: Array, distances: Array) -> Array:
-        """Components that no kernel reaches go to the centroid that is nearest to one of their items.
+    def _with_unreached(self, Z: Array, kernel: Array, distances: Array) -> Array:
+        """Components where all kernels are zero go to the centroid that is nearest to one of their items.
 
         The objective is the same for any constant assignment there, so this one costs nothing.
         """
         assert self.solution is not None
         count, part = self.solution.problem.operator.components
-        heard = np.bincount(part, kernel.any(axis=1), minlength=count) > 0
-        if heard.all():
+        reached = np.bincount(part, kernel.any(axis=1), minlength=count) > 0
+        if reached.all():
             return Z
         nearest = np.full((count, Z.shape[1]), np.inf)
         np.minimum.at(nearest, part, distances)
-        rows = np.flatnonzero(~heard[part])
+        rows = np.flatnonzero(~reached[part])
         Z = Z.copy()
         Z[rows] = 0.0
         Z[rows, nearest[part[rows]].argmin(axis=1)] = 1.0
         return Z
 
-    def _resettled(self, centroids: Array, empty: NDArray[np.intp], bandwidth: float) -> Array:
+    def _moved_empty(self, centroids: Array, empty: NDArray[np.intp], bandwidth: float) -> Array:
         """Centroids of empty clusters moved to items that the others explain poorly.
 
         With no assignment to it, a centroid has no part in the objective: it may go anywhere.
@@ -126,11 +126,11 @@ class Run:
         assert self.Z is not None
         kernel = self.density.affinities(centroids, bandwidth)
         unexplained = 1.0 - (kernel * self.Z).sum(axis=1)
-        chances = np.square(np.maximum(unexplained, 0.0))
-        if not chances.any():
+        weights = np.square(np.maximum(unexplained, 0.0))
+        if not weights.any():
             return centroids
-        size = min(len(empty), int(np.count_nonzero(chances)))
-        items = self.random.choice(len(chances), size, replace=False, p=chances / chances.sum())
+        size = min(len(empty), int(np.count_nonzero(weights)))
+        items = self.random.choice(len(weights), size, replace=False, p=weights / weights.sum())
         centroids = centroids.copy()
         centroids[empty[:size]] = self.density.X[items]
         return centroids

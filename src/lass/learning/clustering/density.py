@@ -1,4 +1,4 @@
-"""Kernel densities around a few centroids, and the climb to their modes."""
+"""Kernel densities around a few centroids, and mean shift to their modes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from lass.model.quadratic_program import Array
 
-#: affinities below this say nothing; without them most rows of a wide set have no word of their own
-FAINT = 1e-12
-#: a climb ends when no centroid moves by more than this share of the bandwidth
-CLIMBED = 1e-3
-#: items whose distances tell the bandwidth
+#: affinities below this are dropped; then most rows of a wide set have none
+SMALLEST = 1e-12
+#: mean shift ends when no centroid moves by more than this share of the bandwidth
+SHIFTED = 1e-3
+#: items whose distances determine the bandwidth
 SAMPLE = 500
 
 
 @dataclass
 class Density:
-    """Items as the kernel sees them: ``exp(-|x_n - c_k|^2 / (2 bandwidth^2))``.
+    """Items and the kernel ``exp(-|x_n - c_k|^2 / (2 bandwidth^2))``.
 
     Examples
     --------
@@ -45,25 +45,25 @@ class Density:
         return np.maximum(around - 2.0 * products, 0.0)
 
     def affinities(self, centroids: Array, bandwidth: float) -> Array:
-        """What the kernel says, zero where it is faint."""
+        """The kernel, zero where it is below ``SMALLEST``."""
         return affinities(self.distances(centroids), bandwidth)
 
-    def climb(self, centroids: Array, weights: Array, bandwidth: float, steps: int) -> Array:
+    def mean_shift(self, centroids: Array, weights: Array, bandwidth: float, steps: int) -> Array:
         """Mean shift: each centroid towards a mode of the density of its cluster's weighted items.
 
         Each step goes to the mean of the items, weighted by kernel and assignment, and never
         lowers sum_n z_nk G_nk. A centroid of no weight stays where it is.
         """
         for _ in range(steps):
-            pull = weights * self.affinities(centroids, bandwidth)
-            total = pull.sum(axis=0)
-            felt = total > 0
+            weighted = weights * self.affinities(centroids, bandwidth)
+            total = weighted.sum(axis=0)
+            used = total > 0
             moved = centroids.copy()
-            share = (pull[:, felt] / total[felt]).astype(self.X.dtype)
-            moved[felt] = np.asarray((self.X.T @ share).T, dtype=float)
-            way = np.sqrt(np.square(moved - centroids).sum(axis=1).max())
+            share = (weighted[:, used] / total[used]).astype(self.X.dtype)
+            moved[used] = np.asarray((self.X.T @ share).T, dtype=float)
+            distance = np.sqrt(np.square(moved - centroids).sum(axis=1).max())
             centroids = moved
-            if way <= CLIMBED * bandwidth:
+            if distance <= SHIFTED * bandwidth:
                 break
         return centroids
 
@@ -75,8 +75,8 @@ class Density:
         nearest[chosen[0]] = 0.0
         for _ in range(count - 1):
             total = nearest.sum()
-            chances = nearest / total if total > 0 else None  # all items are taken, or twins of those
-            candidates = random.choice(size, 2 + int(np.log(count)), p=chances)
+            probabilities = nearest / total if total > 0 else None  # all items are taken, or twins of those
+            candidates = random.choice(size, 2 + int(np.log(count)), p=probabilities)
             apart = np.minimum(nearest[:, None], self.distances(self.X[candidates].astype(float)))
             best = int(apart.sum(axis=0).argmin())
             chosen.append(int(candidates[best]))
@@ -97,7 +97,7 @@ class Density:
 
 
 def affinities(distances: Array, bandwidth: float) -> Array:
-    """The kernel of squared distances, zero where it is faint."""
+    """The kernel of squared distances, zero where it is below ``SMALLEST``."""
     kernel = np.exp(distances / (-2.0 * bandwidth**2))
-    kernel[kernel < FAINT] = 0.0
+    kernel[kernel < SMALLEST] = 0.0
     return kernel

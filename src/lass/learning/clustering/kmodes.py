@@ -18,8 +18,8 @@ from lass.model.checks import number, numbers
 from lass.model.quadratic_program import Array
 from lass.newitems.out_of_sample import assign
 
-#: heats among the starts: what share of them goes on after how many more rounds
-HEATS = ((0.25, 1), (0.0, 6))
+#: successive halving of the starts: the share that goes on, and after how many more rounds
+ELIMINATION = ((0.25, 1), (0.0, 6))
 #: the share of a cluster's fair size whose distance is the bandwidth
 LOCAL = 0.02
 
@@ -128,11 +128,11 @@ class LaplacianKModes(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self._settle(best)
 
     def _best_run(self, density: Density, lam: float, tol: float, random: np.random.RandomState) -> Run:
-        """All starts in heats, and the best of them to the end."""
+        """All starts with successive halving, and the best of them to the end."""
         widths = self.bandwidth_ * 4.0 ** np.linspace(1.0, 0.0, self.homotopy + 1)
         widths[-1] = self.bandwidth_
         runs = [Run(density, self.graph_, start, random) for start in self._starts(density, random)]
-        for share, rounds in HEATS:
+        for share, rounds in ELIMINATION:
             if len(runs) > 1:
                 for run in runs:
                     for width in widths if not run.history else widths[-1:]:

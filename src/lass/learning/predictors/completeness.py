@@ -25,7 +25,7 @@ STEP, STEPS = 0.85, 18
 UNLIKELY = 30.0
 #: log-likelihood below the best at the end of a 99 % interval (half the quantile of chi^2)
 INTERVAL = 3.32
-#: a completeness above this cannot be told from one
+#: a completeness above this cannot be distinguished from one
 ALMOST_ONE = 0.8
 #: variance of the normal prior on weights
 PRIOR_VARIANCE = 0.1

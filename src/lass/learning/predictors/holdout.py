@@ -1,6 +1,6 @@
-"""Words taken away from what is known, so that one can see which of them come back.
+"""Annotations hidden to see which of them are found again.
 
-Items of one group (packages of one source, say) may be near copies. What is hidden in one of
+Items of one group (packages of one source, for example) may be near copies. What is hidden in one of
 them is never left visible in another.
 """
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 
 class Split(NamedTuple):
-    """What a method may see, what was hidden from it, and the items it is judged on.
+    """Visible annotations, hidden tags, and the items to evaluate on.
 
-    ``visible`` is signed as the words are, ``hidden`` holds ones, both are (N, K); ``rows`` are the
+    ``visible`` is signed as the annotations are, ``hidden`` holds ones, both are (N, K); ``rows`` are the
     items with something hidden; ``groups`` numbers the group of each of the N items.
     """
 
@@ -46,10 +46,10 @@ def group_codes(values: Sequence[object]) -> NDArray[np.intp]:
 def scattered(
     G: sp.csr_array, groups: NDArray[np.intp], share: float, generator: np.random.Generator
 ) -> Split:
-    """Hide a share of the tags of every group: everybody is tagged, nobody completely.
+    """Hide a share of the tags of every group: all stay tagged, but not completely.
 
     A tag is hidden in all items of a group or in none. A group keeps one tag and loses one at
-    least; those with a single tag lose nothing. Judged are items that keep a tag and lost one.
+    least; those with a single tag lose nothing. ``rows`` are items that keep a tag and lost one.
     """
     item, tag = (G > 0).nonzero()
     pairs, inverse = np.unique(np.stack([groups[item], tag], axis=1), axis=0, return_inverse=True)
@@ -67,7 +67,7 @@ def scattered(
 
 
 def items(G: sp.csr_array, groups: NDArray[np.intp], share: float, generator: np.random.Generator) -> Split:
-    """Hide all that is said of a share of the tagged groups: those items look as if nobody had come by."""
+    """Hide all annotations of a share of the tagged groups: those items look untagged."""
     item, tag = (G > 0).nonzero()
     tagged = np.unique(groups[item])
     count = min(max(1, round(share * len(tagged))), len(tagged) - 1)
@@ -78,14 +78,14 @@ def items(G: sp.csr_array, groups: NDArray[np.intp], share: float, generator: np
     return Split(visible, hidden, np.flatnonzero(np.diff(hidden.indptr) > 0), groups)
 
 
-#: how words can be hidden, by name
+#: ways to hide annotations, by name
 SITUATIONS: dict[
     str, Callable[[sp.csr_array, NDArray[np.intp], float, np.random.Generator], Split]
 ] = {"scattered": scattered, "items": items}  # fmt: skip
 
 
 def split(G: sp.csr_array, groups: NDArray[np.intp], situation: str, share: float, seed: int) -> Split:
-    """Hide words in one of :data:`SITUATIONS`; the same seed hides the same words.
+    """Hide annotations in one of :data:`SITUATIONS`; the same seed hides the same.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Segments of a picture from strokes: here it is, here it is not."""
+"""Segments of an image from positive and negative strokes."""
 
 from lass.learning.segmentation.segmenting import Segmentation, segment
 

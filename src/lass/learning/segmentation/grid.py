@@ -1,4 +1,4 @@
-"""The graph of a picture: pixels, and how alike neighbours look."""
+"""The graph of an image: pixels, and edges between neighbours of similar colours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lass.graph.laplacian import as_sparse
 from lass.model.quadratic_program import Array
 
-#: what is added to every weight, so that no contrast cuts a picture apart
+#: what is added to every weight, so that no contrast disconnects an image
 LEAST = 1e-10
 
 
@@ -38,7 +38,7 @@ def grid_graph(
     corners : bool
         Whether pixels that touch at a corner or edge only are neighbours too.
     active : array of bool
-        Pixels that take part; the others are tied to nothing.
+        Pixels that take part; the others have no edges.
 
     Examples
     --------

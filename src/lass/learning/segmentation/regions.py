@@ -1,4 +1,4 @@
-"""What a segment looks like: the colours under its strokes."""
+"""A region model: histograms of the colours under the strokes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lass.model.quadratic_program import Array
 
 #: cells of a histogram in all, and along one axis at most
 CELLS, ALONG = 4096, 32
-#: the share of every cell that any segment has, so that a colour nobody painted says nothing
+#: the share of every cell that any segment has, so that a colour without strokes is neutral
 EVEN = 1e-3
 
 

@@ -1,4 +1,4 @@
-"""Segments of a picture from strokes, with valid probabilities."""
+"""Segments of an image from strokes, with valid probabilities."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from lass.graph.laplacian import components
 from lass.learning.segmentation.grid import grid_graph
-from lass.learning.segmentation.pictures import read_neighbors, read_picture, read_prior
+from lass.learning.segmentation.image_input import read_image, read_neighbors, read_prior
 from lass.learning.segmentation.regions import colour_affinities
-from lass.learning.segmentation.strokes import Denials, check_strokes, place, read_markers, read_negative
+from lass.learning.segmentation.strokes import (
+    NegativeStrokes,
+    check_strokes,
+    place,
+    read_markers,
+    read_negative,
+)
 from lass.model.checks import number, numbers
 from lass.model.harmonic import HarmonicSystem
 from lass.model.quadratic_program import Array
@@ -20,10 +26,10 @@ from lass.model.simplex import project_simplex
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 
-#: a denial of 4 lam d_n leaves nothing of a segment, whatever the neighbours say
-FIRM = 4.0
-#: how many times finer than the harmonic residual the gap of a solve is
-FINER = 0.1
+#: a negative affinity of 4 lam d_n leaves no share of a segment, whatever the neighbours
+NEGATIVE = 4.0
+#: the relative gap of a solve, as a multiple of the harmonic residual
+GAP = 0.1
 
 
 def segment(
@@ -39,13 +45,13 @@ def segment(
     channel_axis: int | None = None,
     tol: float = 1e-4,
 ) -> Segmentation:
-    """Divide a picture into segments from a few strokes.
+    """Divide an image into segments from a few strokes.
 
         minimise over Z   lam tr(Z'LZ) - tr(G'Z),     rows of Z on the simplex, marked pixels fixed
 
-    L is the Laplacian of the grid of pixels, whose weights fall with contrast; G holds what regions
-    look like (``prior``) and negative strokes. With markers alone G = 0, lam plays no part and the
-    answer is that of scikit-image's ``random_walker``, but with rows that are probabilities.
+    L is the Laplacian of the grid of pixels, whose weights fall with contrast; G holds the region
+    model (``prior``) and negative strokes. With markers alone G = 0, lam plays no part and the
+    solution is that of scikit-image's ``random_walker``, but with rows that are probabilities.
 
     Parameters
     ----------
@@ -54,9 +60,9 @@ def segment(
     markers : array of whole numbers, one a pixel
         As ``random_walker`` takes them: labels > 0, 0 for pixels to find out, < 0 for pixels left out.
     lam : float
-        The slider between the region model (0) and smoothness.
+        Smoothness against the region model; at 0 that alone decides.
     negative : array of labels or mapping {label: mask}, optional
-        Pixels that are *not* of a segment: their share of it is zero, and what they are is left open.
+        Pixels that are *not* of a segment: their share of it is zero, the others are found.
     prior : None, "colour" or array of shape (..., K), optional
         A region model: histograms of the colours under the strokes, or affinities of pixels to labels
         1 to K of your own (any numbers; probabilities do well).
@@ -70,7 +76,7 @@ def segment(
         The axis of ``image`` that holds channels.
     tol : float
         Relative residual of harmonic pixels where they are iterated on (volumes, large pictures); where
-        there are words, a tenth of it is the relative gap.
+        there are affinities, a tenth of it is the relative gap.
 
     Returns
     -------
@@ -84,7 +90,7 @@ def segment(
     >>> segment(image, [[1, 0, 0, 2]]).labels
     array([[1, 1, 2, 2]])
     """
-    picture = read_picture(image, channel_axis)
+    picture = read_image(image, channel_axis)
     shape = picture.shape[:-1]
     marks = read_markers(markers, shape)
     active = marks >= 0
@@ -105,12 +111,12 @@ def segment(
 
 
 class Segmentation:
-    """The segments of a picture, which more strokes can change.
+    """The segments of an image, which more strokes can change.
 
     Attributes
     ----------
     labels : array of int, one a pixel
-        The likeliest label; 0 where no stroke reaches, -1 where a pixel was left out.
+        The likeliest label; 0 where no path leads to a stroke, -1 where a pixel was left out.
     probabilities : array of shape (..., K)
         Rows >= 0 that sum to one, in the order of ``names``; even where nothing is known.
     names : array of shape (K,)
@@ -130,13 +136,13 @@ class Segmentation:
         self._picture, self._region = picture, region
         self._active = marks >= 0
         self._system: HarmonicSystem | None = None
-        self._denials: Denials = {}
+        self._negatives: NegativeStrokes = {}
         self.names = np.zeros(0, np.int64)
 
     def add(self, markers: Any = None, negative: Any = None) -> Segmentation:
         """More strokes, as :func:`segment` takes them; solves again from here and returns itself.
 
-        Where a new stroke covers an old one that says otherwise, the new one counts. Zeros and
+        Where a new stroke covers another one, the new one counts. Zeros and
         pixels that were left out change nothing.
 
         Examples
@@ -148,19 +154,19 @@ class Segmentation:
         """
         shape = self._marks.shape
         marks = np.zeros_like(self._marks) if markers is None else read_markers(markers, shape)
-        denials = read_negative(negative, shape)
-        for label, mask in denials.items():
+        negatives = read_negative(negative, shape)
+        for label, mask in negatives.items():
             if (mask & (marks == label)).any():
-                check_strokes(marks, denials, np.array([label]))
+                check_strokes(marks, negatives, np.array([label]))
         painted = (marks > 0) & self._active
         merged = np.where(painted, marks, self._marks)
-        kept = {label: mask & ~painted for label, mask in self._denials.items()}
-        for label, mask in denials.items():
+        kept = {label: mask & ~painted for label, mask in self._negatives.items()}
+        for label, mask in negatives.items():
             merged[mask & (merged == label)] = 0
             kept[label] = kept.get(label, np.zeros(shape, bool)) | mask
         return self._take(merged, {label: mask for label, mask in kept.items() if mask.any()})
 
-    def _take(self, marks: NDArray[np.int64], denials: Denials) -> Segmentation:
+    def _take(self, marks: NDArray[np.int64], negatives: NegativeStrokes) -> Segmentation:
         """Solve for these strokes, from what is there."""
         painted = np.unique(marks[marks > 0])
         names = painted
@@ -176,18 +182,18 @@ class Segmentation:
             raise ValueError(
                 f"markers must hold two labels at least; found only {names[0]}. Mark the rest too"
             )
-        check_strokes(marks, denials, names)
+        check_strokes(marks, negatives, names)
         codes = np.where(marks > 0, np.searchsorted(names, marks), -1).ravel()
         start = self._start(names)
         seeded = codes >= 0
         start[seeded] = np.eye(len(names))[codes[seeded]]
-        words = self._words(codes, denials, names)
-        if words is None:
+        affinities = self._affinities(codes, negatives, names)
+        if affinities is None:
             Z = self._between(seeded, start)
             self.solution = None
         else:
-            Z = _obeying(self._certified(words, codes, start), denials, names)
-        self._marks, self._denials, self.names, self._Z = marks, denials, names, Z
+            Z = _without_negative(self._certified(affinities, codes, start), negatives, names)
+        self._marks, self._negatives, self.names, self._Z = marks, negatives, names, Z
         self.probabilities = Z.reshape((*marks.shape, len(names)))
         decided = Z.max(axis=1) - Z.min(axis=1) > 1e-9
         labels = np.where(decided, names[Z.argmax(axis=1)], 0).reshape(marks.shape)
@@ -202,11 +208,11 @@ class Segmentation:
             start[:, np.searchsorted(names, self.names)] = self._Z
         return start
 
-    def _words(
-        self, codes: NDArray[np.int64], denials: Denials, names: NDArray[np.int64]
+    def _affinities(
+        self, codes: NDArray[np.int64], negatives: NegativeStrokes, names: NDArray[np.int64]
     ) -> sp.csr_array | None:
-        """Affinities of pixels to labels; None where nobody says anything."""
-        if self._region is None and not denials:
+        """Affinities of pixels to labels; None where there are neither regions nor negative strokes."""
+        if self._region is None and not negatives:
             return None
         active = self._active.ravel()
         if self._region is None:
@@ -217,8 +223,8 @@ class Segmentation:
             G[active] = colour_affinities(colours[active], codes[active], len(names))
         else:
             G = self._region.reshape(len(codes), -1).copy()
-        lowest = G.min(axis=1) - FIRM * self.lam * self.graph.sum(axis=1) - 1.0
-        for label, mask in denials.items():
+        lowest = G.min(axis=1) - NEGATIVE * self.lam * self.graph.sum(axis=1) - 1.0
+        for label, mask in negatives.items():
             rows = np.flatnonzero(mask.ravel())
             G[rows, int(np.searchsorted(names, label))] = lowest[rows]
         G[~active] = 0.0
@@ -240,27 +246,27 @@ class Segmentation:
         Z[unreached] = 1.0 / Z.shape[1]
         return Z
 
-    def _certified(self, words: sp.csr_array, codes: NDArray[np.int64], start: Array) -> Array:
+    def _certified(self, affinities: sp.csr_array, codes: NDArray[np.int64], start: Array) -> Array:
         """Probabilities by :func:`lass.solve`, from where the harmonic ones are."""
         rows = np.flatnonzero(codes >= 0)
         fixed = (rows, codes[rows]) if len(rows) else None
         if self.solution is None and fixed is not None and self._region is None:
             start = self._between(codes >= 0, start)
-        gap = FINER * self.tol
-        if self.solution is not None and self.solution.Z.shape == words.shape:
-            problem = self.solution.problem.changed(G=words, fixed=fixed)
+        gap = GAP * self.tol
+        if self.solution is not None and self.solution.Z.shape == affinities.shape:
+            problem = self.solution.problem.changed(G=affinities, fixed=fixed)
             self.solution = solve(problem, start=start, tol=gap)
         else:
-            self.solution = solve(self.graph, words, self.lam, fixed=fixed, start=start, tol=gap)
+            self.solution = solve(self.graph, affinities, self.lam, fixed=fixed, start=start, tol=gap)
         return self.solution.Z
 
 
-def _obeying(Z: Array, denials: Denials, names: NDArray[np.int64]) -> Array:
-    """Z without what a gap that is not zero leaves of denied segments."""
-    if not denials:
+def _without_negative(Z: Array, negatives: NegativeStrokes, names: NDArray[np.int64]) -> Array:
+    """Z with exact zeros where strokes are negative; a gap leaves small numbers there."""
+    if not negatives:
         return Z
     allowed = np.ones(Z.shape, bool)
-    for label, mask in denials.items():
+    for label, mask in negatives.items():
         allowed[mask.ravel(), int(np.searchsorted(names, label))] = False
     rows = np.flatnonzero(~allowed.all(axis=1))
     left = np.where(allowed[rows], Z[rows], 0.0)

@@ -1,4 +1,4 @@
-"""What people paint, checked: here is a segment, here it is not, here nothing is asked."""
+"""Strokes on an image, checked: pixels of a segment, pixels not of a segment, pixels left out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Marks = NDArray[np.int64]
-#: pixels that are said not to be of a segment, by its label
-Denials = dict[int, NDArray[np.bool_]]
+#: masks of pixels that are not of a segment, by its label
+NegativeStrokes = dict[int, NDArray[np.bool_]]
 
 
 def read_markers(markers: Any, shape: tuple[int, ...]) -> Marks:
@@ -19,7 +19,7 @@ def read_markers(markers: Any, shape: tuple[int, ...]) -> Marks:
     if given.shape != shape:
         raise ValueError(
             f"markers must have one number a pixel, shape {shape}; found shape {given.shape}. "
-            "For a picture with channels pass channel_axis"
+            "For an image with channels pass channel_axis"
         )
     if given.dtype.kind not in "biu":
         whole = (
@@ -32,14 +32,14 @@ def read_markers(markers: Any, shape: tuple[int, ...]) -> Marks:
     return given.astype(np.int64)
 
 
-def read_negative(negative: Any, shape: tuple[int, ...]) -> Denials:
+def read_negative(negative: Any, shape: tuple[int, ...]) -> NegativeStrokes:
     """Masks by label, from an array of labels or a mapping {label: mask}."""
     if negative is None:
         return {}
     if not isinstance(negative, Mapping):
         marks = read_markers_named(negative, shape)
         return {int(label): marks == label for label in np.unique(marks[marks > 0])}
-    denials: Denials = {}
+    negatives: NegativeStrokes = {}
     for label, mask in negative.items():
         if not (isinstance(label, int | np.integer) and label > 0):
             raise ValueError(f"negative must name labels > 0; found {label!r}")
@@ -50,8 +50,8 @@ def read_negative(negative: Any, shape: tuple[int, ...]) -> Denials:
                 f"found {mask.dtype} of shape {mask.shape}"
             )
         if mask.any():
-            denials[int(label)] = mask
-    return denials
+            negatives[int(label)] = mask
+    return negatives
 
 
 def read_markers_named(negative: Any, shape: tuple[int, ...]) -> Marks:
@@ -62,9 +62,9 @@ def read_markers_named(negative: Any, shape: tuple[int, ...]) -> Marks:
         raise ValueError(str(error).replace("markers", "negative", 1)) from None
 
 
-def check_strokes(markers: Marks, denials: Denials, labels: NDArray[np.int64]) -> None:
-    """Strokes that contradict each other or name a segment that nobody painted."""
-    for label, mask in denials.items():
+def check_strokes(markers: Marks, negatives: NegativeStrokes, labels: NDArray[np.int64]) -> None:
+    """Refuse strokes that contradict each other or name a segment without a marker."""
+    for label, mask in negatives.items():
         if label not in labels:
             raise ValueError(
                 f"negative names label {label}, but no pixel of markers has it (labels there: "
@@ -76,11 +76,11 @@ def check_strokes(markers: Marks, denials: Denials, labels: NDArray[np.int64]) -
                 f"strokes contradict each other: pixel {place(both)} is marked as label {label} and as not "
                 f"{label}. Erase one of the two"
             )
-    if denials:
-        everything = np.sum([denials[int(k)] for k in labels if int(k) in denials], axis=0) == len(labels)
+    if negatives:
+        everything = np.sum([negatives[int(k)] for k in labels if int(k) in negatives], axis=0) == len(labels)
         if everything.any():
             raise ValueError(
-                f"negative strokes deny pixel {place(everything)} every one of the {len(labels)} labels. "
+                f"negative strokes leave pixel {place(everything)} none of the {len(labels)} labels. "
                 "Leave it one, or mark it -1 to leave it out"
             )
 

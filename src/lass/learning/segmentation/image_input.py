@@ -1,4 +1,4 @@
-"""Pictures and what is known of them, checked."""
+"""Images and region models, checked."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lass.model.checks import numbers
 from lass.model.quadratic_program import Array
 
 
-def read_picture(image: Any, channel_axis: int | None) -> Array:
-    """The picture with channels last, whether it has any or not."""
+def read_image(image: Any, channel_axis: int | None) -> Array:
+    """The image with channels last, whether it has any or not."""
     picture = numbers(image, "image")
     if channel_axis is None:
         picture = picture[..., None]
