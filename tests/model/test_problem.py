@@ -152,3 +152,21 @@ def test_changed_keeps_the_rest():
 def test_repr():
     problem = lass.Problem([[0, 1], [1, 0]], [[1, 0], [0, 0]], lam=0.5)
     assert repr(problem) == "Problem(2 items, 2 categories, 1 edges, 1 affinities, lam=0.5)"
+
+
+def test_a_changed_problem_shares_the_graph_and_is_as_a_new_one():
+    rng = np.random.default_rng(0)
+    W = np.eye(3, k=1) + np.eye(3, k=-1)
+    problem = lass.Problem(W, np.eye(3)[:, :2], 0.5)
+    assert problem.stake > 0
+    for options in ({}, {"lam": 2.0}, {"fixed": {2: 1}}):
+        changes = {(0, 1): 3.0, (2, 0): 0.0, (1, 1): rng.normal()}
+        other = problem.changed(G=changes, **options)
+        G = np.eye(3)[:, :2].copy()
+        for place, value in changes.items():
+            G[place] = value
+        fresh = lass.Problem(W, G, options.get("lam", 0.5), fixed=options.get("fixed"))
+        assert other.operator is problem.operator
+        np.testing.assert_allclose(other.ranges, fresh.ranges)
+        assert other.gap(np.full((3, 2), 0.5)) == fresh.gap(np.full((3, 2), 0.5))
+    np.testing.assert_array_equal(problem.G.toarray(), np.eye(3)[:, :2])

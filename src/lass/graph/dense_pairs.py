@@ -105,11 +105,11 @@ class Space:
                 yield low, Points(points.array[rows], points.squares[rows])
 
     def _nearest_points(
-        self, Q: Points32, points: Points | None, asked: int
+        self, Q: Points32, points: Points | None, wanted: int
     ) -> tuple[Points32, NDArray[np.int32]]:
         """The fitted points nearest to each point of Q, in no order; scores are (d^2 - |q|^2) / 2."""
-        least = np.full((len(Q), asked), np.inf, np.float32)
-        which = np.full((len(Q), asked), -1, np.int32)
+        least = np.full((len(Q), wanted), np.inf, np.float32)
+        which = np.full((len(Q), wanted), -1, np.int32)
         with one_blas_thread():
             for first, (P, squares) in self._blocks(points):
                 half = np.full(len(P), 0.5, np.float32) if self.cosine else squares / 2
@@ -163,11 +163,11 @@ class Space:
         do, is no nearer than the k-th neighbour found.
         """
         k = min(k, self.size - (own is not None))
-        asked = self.candidates(k)
+        wanted = self.candidates(k)
         Q, squares = self.points(X, basis)
-        least, which = self._nearest_points(Q, points, asked)
+        least, which = self._nearest_points(Q, points, wanted)
         found = self.measured(X, which, k, own)
-        if asked == self.size or not k:
+        if wanted == self.size or not k:
             return found, np.ones(len(X), bool)
         square = np.ones(len(X)) if self.cosine else squares.astype(np.float64)
         last = 2.0 * found[0][:, -1] if self.cosine else (self.unit * found[0][:, -1]) ** 2

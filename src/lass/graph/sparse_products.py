@@ -42,15 +42,15 @@ class Products:
             # a product that is not there is zero, and more than a negative one
             return ScikitLearn(self.X, self.k, self.metric, "brute").nearest(X, own)
         count = min(self.k, self.size - (own is not None))
-        asked = count + (own is not None)
+        wanted = count + (own is not None)
         squares = _squares(X)
         # added to the products of a row, so that all are positive and none is left out
         shift = np.sqrt(squares * self.squares.max()) + self.squares.max() + 1e-300
         left = _unit(X) if self.cosine else sp.hstack([X, np.ones((len(shift), 1)), shift[:, None]])
         top = import_module("sparse_dot_topn").sp_matmul_topn(
-            sp.csr_matrix(left), self.right, asked, threshold=0.0, n_threads=thread_count()
+            sp.csr_matrix(left), self.right, wanted, threshold=0.0, n_threads=thread_count()
         )
-        slot = np.arange(asked) < np.diff(top.indptr)[:, None]
+        slot = np.arange(wanted) < np.diff(top.indptr)[:, None]
         products, which = np.zeros(slot.shape), np.full(slot.shape, -1, np.int64)
         products[slot], which[slot] = top.data, top.indices
         if self.cosine:

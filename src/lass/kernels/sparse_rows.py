@@ -242,36 +242,36 @@ def certify(  # type: ignore[no-untyped-def]
     neighbours store, and that no affinity names, share one gradient.
     """
     place, found = np.full(size, -1, np.int32), np.empty(size, np.int32)
-    pull, own = np.empty(size), np.empty(size)
+    gradient, own = np.empty(size), np.empty(size)
     quadratic, linear = 0.0, 0.0
     for n in range(low, high):
         base, level = scale * a[n] * background[n], background[n]
-        count = _gather(scale * a[n], n, begins, ends, names, values, background, place, found, pull, 0)
+        count = _gather(scale * a[n], n, begins, ends, names, values, background, place, found, gradient, 0)
         mine = count
         for i in range(count):
             own[i] = values[begins[n] + i]
         for j in range(pointers[n], pointers[n + 1]):
             m, weight = columns[j], -scale * weights[j]
             base += weight * background[m]
-            count = _gather(weight, m, begins, ends, names, values, background, place, found, pull, count)
+            count = _gather(weight, m, begins, ends, names, values, background, place, found, gradient, count)
         for i in range(mine, count):
             own[i] = level
         for i in range(count):
-            quadratic += (pull[i] + base) * own[i]
+            quadratic += (gradient[i] + base) * own[i]
         quadratic += (size - count) * base * level
         mentioned = count
-        count = _add_linear(-1.0, n, starts, where, affinities, place, found, pull, count)
+        count = _add_linear(-1.0, n, starts, where, affinities, place, found, gradient, count)
         for i in range(mentioned, count):
             own[i] = level
         for i in range(starts[n], starts[n + 1]):
             linear += affinities[i] * own[place[where[i]]]
-        least = base if count < size else pull[0] + base
+        least = base if count < size else gradient[0] + base
         for i in range(count):
-            pull[i] += base
-            least = min(least, pull[i])
+            gradient[i] += base
+            least = min(least, gradient[i])
         gap = (size - count) * (base - least) * level
         for i in range(count):
-            gap += (pull[i] - least) * own[i]
+            gap += (gradient[i] - least) * own[i]
         gaps[n] = gap
         _clear(place, found, count)
     return quadratic, linear

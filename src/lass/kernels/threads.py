@@ -26,9 +26,9 @@ WORK_PER_THREAD = 300_000
 @cache
 def thread_count() -> int:
     """Threads used by the kernels: ``LASS_NUM_THREADS``, or every core this process may use."""
-    asked = os.environ.get("LASS_NUM_THREADS", "")
-    if asked.isdigit():
-        return max(1, int(asked))
+    value = os.environ.get("LASS_NUM_THREADS", "")
+    if value.isdigit():
+        return max(1, int(value))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
