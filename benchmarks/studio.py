@@ -1,18 +1,17 @@
-"""How fast the Studio is, for one person in a real browser and for many at once.
+"""How fast the Studio is, for one person in a real browser and for fifty at once.
 
-    python benchmarks/studio.py                                   the bundled packages, 50 people for a minute
-    python benchmarks/studio.py --folder all-packages/ --name all a collection of yours, fitted; it is copied
-    python benchmarks/studio.py --clients 0                       without the crowd
+    python -m benchmarks.studio                                   the bundled packages, 50 people for a minute
+    python -m benchmarks.studio --folder all-packages/ --name all a collection of yours, fitted; it is copied
+    python -m benchmarks.studio --clients 0                       without the others
 
 Starts ``lass studio`` in a process of its own. Seconds are those of the person who waits: from the start of
-the navigation until rows are painted, from sending a word until the answer that it is on the disk, from
-there until the page is told that the model has learnt it. While the slider is dragged, the time between
-frames is taken in the page, and requests are counted.
+the navigation until rows are painted, from sending an annotation until it is on the disk, from there until
+the page gets new predictions. While the slider is dragged, the time between frames is measured in the page,
+and requests are counted.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -24,42 +23,42 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
 import psutil
-from machine import facts, write_json
 from playwright.sync_api import sync_playwright
-from sets import ROOT
 
+from benchmarks.common import results
+from benchmarks.common.data import CACHE
+from benchmarks.common.options import parser
+from benchmarks.common.stamp import ROOT
 from lass import Collection
 
 sys.path.insert(0, str(ROOT / "tests"))
 from chromium import FLAGS, find
 from studio_server import Studio, studio, wait_until_ready
 
-CACHE = ROOT / "out" / "bench-cache"
 #: repetitions of what one person does
-VIEWS, WORDS, MOVES = 5, 20, 120
-#: what a person of the crowd does, by chance: look at the list, at rows, at an item, say a word
-ACTIONS = ("list", "rows", "item", "word")
-CHANCES = (1, 4, 3, 2)
+VIEWS, ANNOTATIONS, MOVES = 5, 20, 120
+#: what one of many people does, at random: get the list, rows, an item, or annotate one
+ACTIONS = ("list", "rows", "item", "annotate")
+WEIGHTS = (1, 4, 3, 2)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--folder", type=Path, help="a fitted collection; the bundled packages by default")
-    parser.add_argument("--name", default="bundled", help="under which the results are kept")
-    parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "studio.json")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        folder = Path(shutil.copytree(asked.folder or bundled(), Path(home) / "collection"))
+    """Measure, print and write the numbers."""
+    options = parser(__doc__)
+    options.add_argument("--folder", type=Path, help="a fitted collection; the bundled packages by default")
+    options.add_argument("--name", default="bundled", help="under which the results are kept")
+    options.add_argument("--clients", type=int, default=50)
+    options.add_argument("--seconds", type=float, default=60.0)
+    asked = options.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(shutil.copytree(asked.folder or bundled(), Path(place) / "collection"))
         began = time.perf_counter()
         with studio(folder) as running, running.client() as client:
             result: dict[str, Any] = {"seconds_to_address": time.perf_counter() - began}
@@ -71,79 +70,78 @@ def main() -> None:
             result |= {"items": state["items"], "tags": state["tags"]}
             result["first_view"] = [first_view(running) for _ in range(VIEWS)]
             result["slider"] = slider(running)
-            result["words"] = words(running, client)
+            result["annotations"] = annotate(running, client)
             if asked.clients:
-                result["crowd"] = asyncio.run(crowd(running, state, asked.clients, asked.seconds))
+                many, made = asyncio.run(at_once(running, state, asked.clients, asked.seconds))
                 with Collection.open(folder) as collection:
-                    result["crowd"]["lost"] = lost(collection, result["crowd"].pop("said"))
+                    result["clients_at_once"] = many | {"lost": lost(collection, made)}
             result["memory_mb"] = psutil.Process(running.process.pid).memory_info().rss / 1e6
     show(asked.name, result)
-    kept = json.loads(asked.out.read_text())["results"] if asked.out.is_file() else {}
-    write_json(asked.out, {"machine": facts(), "results": {**kept, asked.name: result}})
+    results.add(asked.out / "studio.json", {"results": {asked.name: result}}, levels=2, depth=4)
 
 
 def bundled() -> Path:
     """The packages that come with lass, fitted once."""
-    folder = CACHE / "studio-bundled"
+    folder = CACHE / "studio-bundled-r2"
     if not folder.is_dir():
-        lass = Path(sys.executable).with_name("lass")
-        subprocess.run(
-            [lass, "demo", folder, "--no-studio", "--quiet"], check=True, stdout=subprocess.DEVNULL
-        )
+        command = [Path(sys.executable).with_name("lass"), "demo", folder, "--no-studio", "--quiet"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return folder
 
 
-def first_view(running: Studio) -> float:
-    """Seconds from the start of the navigation until rows are painted, in a browser that was never here."""
+@contextlib.contextmanager
+def new_page() -> Iterator[Any]:
+    """A page in a browser without any cache."""
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=find(), args=list(FLAGS))
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        yield browser.new_page(viewport={"width": 1280, "height": 800})
+        browser.close()
+
+
+def first_view(running: Studio) -> float:
+    """Seconds from the start of the navigation until rows are painted."""
+    with new_page() as page:
         page.goto("about:blank")
         began = time.perf_counter()
         page.goto(running.address, wait_until="commit")
         page.locator("[data-testid=item-list] [data-row]").first.wait_for(timeout=60_000)
         page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        seconds = time.perf_counter() - began
-        browser.close()
-    return seconds
+        return time.perf_counter() - began
 
 
 def slider(running: Studio) -> dict[str, Any]:
     """Frames and requests while the slider is dragged from one end to the other."""
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=find(), args=list(FLAGS))
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
+    requests: list[str] = []
+    with new_page() as page:
         page.goto(running.address)
         page.locator("[data-testid=item-list] [data-row]").first.click()
-        handle = page.get_by_role("slider", name="Balance from expert to crowd")
-        handle.wait_for()
+        page.get_by_role("slider", name="Balance from expert to crowd").wait_for()
         page.wait_for_timeout(1500)
         box = page.locator("[data-testid=lam-slider]").bounding_box()
         assert box is not None
-        requests: list[str] = []
         page.on("request", lambda request: requests.append(request.url))
         page.evaluate(
             "window.frames_ = []; let last = performance.now();"
             "(function tick(now) { frames_.push(now - last); last = now; requestAnimationFrame(tick) })(last)"
         )
-        page.mouse.move(box["x"] + 2, box["y"] + box["height"] / 2)
+        left, middle = box["x"] + 2, box["y"] + box["height"] / 2
+        page.mouse.move(left, middle)
         page.mouse.down()
         for move in range(MOVES):
-            page.mouse.move(box["x"] + 2 + (box["width"] - 4) * move / MOVES, box["y"] + box["height"] / 2)
+            page.mouse.move(left + (box["width"] - 4) * move / MOVES, middle)
             page.wait_for_timeout(8)
         page.mouse.up()
         frames = np.array(page.evaluate("frames_"))[2:]
-        browser.close()
     return {
         "median_ms": float(np.median(frames)), "p95_ms": float(np.percentile(frames, 95)),
         "frames": len(frames), "requests": len(requests),
     }  # fmt: skip
 
 
-def words(running: Studio, client: httpx.Client) -> dict[str, Any]:
-    """Accept suggestions one by one: until it is stored, until the page hears that it was learnt."""
-    stored, learnt = [], []
-    heard: dict[int, float] = {}
+def annotate(running: Studio, client: httpx.Client) -> dict[str, Any]:
+    """Accept suggestions one by one: until it is stored, until the page gets new predictions."""
+    stored, trained = [], []
+    received: dict[int, float] = {}
 
     def listen() -> None:
         headers = {"Authorization": f"Bearer {running.token}"}
@@ -155,86 +153,81 @@ def words(running: Studio, client: httpx.Client) -> dict[str, Any]:
             for line in stream.iter_lines():
                 if line.startswith("event: "):
                     name = line[7:]
-                elif line.startswith("data: ") and name == "learnt":
-                    heard.setdefault(json.loads(line[6:])["revision"], time.perf_counter())
+                elif line.startswith("data: ") and name == "predictions":
+                    received.setdefault(json.loads(line[6:])["revision"], time.perf_counter())
 
     threading.Thread(target=listen, daemon=True).start()
     time.sleep(1.0)
     rows = client.get("/api/list", params={"filter": "untagged"}).json()["rows"]
-    for row in rows[:WORDS]:
+    for row in rows[:ANNOTATIONS]:
         tag = client.get(f"/api/items/{row}").json()["suggested"][0]["tag"]
+        change = {"row": row, "tag": tag, "value": 1}
         began = time.perf_counter()
-        answer = client.post(
-            "/api/words", json={"words": [{"row": row, "tag": tag, "value": 1}], "who": "one"}
-        )
+        answer = client.post("/api/annotations", json={"annotations": [change], "who": "one"})
         stored.append(time.perf_counter() - began)
         revision = answer.json()["revision"]
-        while not any(number >= revision for number in list(heard)):
+        while not any(number >= revision for number in list(received)):
             time.sleep(0.005)
             if time.perf_counter() - began > 120:
-                raise TimeoutError("the model never learnt a word")
-        learnt.append(min(at for number, at in heard.items() if number >= revision) - began)
+                raise TimeoutError("no predictions came after an annotation")
+        trained.append(min(at for number, at in received.items() if number >= revision) - began)
         time.sleep(0.5)
-    return {"stored": spread(stored), "learnt": spread(learnt)}
+    return {"stored": spread(stored), "trained": spread(trained)}
 
 
-async def crowd(running: Studio, state: dict[str, Any], clients: int, seconds: float) -> dict[str, Any]:
-    """Many people read and tag for a while."""
+async def at_once(
+    running: Studio, state: dict[str, Any], clients: int, seconds: float
+) -> tuple[dict[str, Any], dict[tuple[int, int], int]]:
+    """Many people read and tag for a while; figures, and the annotations that were acknowledged."""
     taken: dict[str, list[float]] = {name: [] for name in ACTIONS}
-    said: list[tuple[int, int, int]] = []
+    made: list[tuple[int, int, int]] = []
     errors: list[str] = []
     end = time.perf_counter() + seconds
 
     async def person(number: int) -> None:
-        chance = random.Random(number)
+        rng = random.Random(number)
         headers = {"Authorization": f"Bearer {running.token}"}
         async with httpx.AsyncClient(base_url=running.base, headers=headers, timeout=60) as client:
             while time.perf_counter() < end:
-                action = chance.choices(ACTIONS, CHANCES)[0]
-                # everybody has rows of their own, so that what was said last is known
-                row = chance.randrange(number, state["items"], clients)
+                action = rng.choices(ACTIONS, WEIGHTS)[0]
+                # everybody has rows of their own, so that the last annotation is known
+                row = rng.randrange(number, state["items"], clients)
+                change = {"row": row, "tag": rng.randrange(state["tags"]), "value": rng.choice((1, -1))}
+                first = rng.randrange(max(state["items"] - 40, 1))
+                rows = ",".join(map(str, range(first, min(first + 40, state["items"]))))
+                body = {"annotations": [change], "who": f"p{number}"}
+                calls = {
+                    "list": ("GET", "/api/list", {"params": {"text": rng.choice(("mail", "game", ""))}}),
+                    "rows": ("GET", "/api/rows", {"params": {"rows": rows}}),
+                    "item": ("GET", f"/api/items/{row}", {}),
+                    "annotate": ("POST", "/api/annotations", {"json": body}),
+                }
+                method, path, content = calls[action]
                 began = time.perf_counter()
                 try:
-                    if action == "word":
-                        word = {
-                            "row": row,
-                            "tag": chance.randrange(state["tags"]),
-                            "value": chance.choice((1, -1)),
-                        }
-                        body = {"words": [word], "who": f"p{number}"}
-                        answer = await client.post("/api/words", json=body)
-                    elif action == "rows":
-                        first = chance.randrange(max(state["items"] - 40, 1))
-                        asked = ",".join(map(str, range(first, min(first + 40, state["items"]))))
-                        answer = await client.get("/api/rows", params={"rows": asked})
-                    elif action == "item":
-                        answer = await client.get(f"/api/items/{row}")
-                    else:
-                        answer = await client.get(
-                            "/api/list", params={"text": chance.choice(("mail", "game", ""))}
-                        )
+                    answer = await client.request(method, path, **content)
                 except httpx.HTTPError as error:
                     errors.append(repr(error))
                     continue
                 taken[action].append(time.perf_counter() - began)
                 if answer.status_code != 200:
                     errors.append(f"{action}: {answer.status_code} {answer.text[:100]}")
-                elif action == "word":
-                    said.append((row, word["tag"], word["value"]))
-                await asyncio.sleep(chance.uniform(0.5, 2.0))  # people read what they see
+                elif action == "annotate":
+                    made.append((row, change["tag"], change["value"]))
+                await asyncio.sleep(rng.uniform(0.5, 2.0))  # people read what they see
 
     await asyncio.gather(*(person(number) for number in range(clients)))
-    return {
-        "clients": clients, "seconds": seconds, "errors": errors[:10], "failed": len(errors), "said": said,
-        "words": len(said), **{name: spread(values) for name, values in taken.items()},
+    figures = {
+        "clients": clients, "seconds": seconds, "errors": errors[:10], "failed": len(errors),
+        "annotations": len(made), **{name: spread(values) for name, values in taken.items()},
     }  # fmt: skip
+    return figures, {(row, tag): value for row, tag, value in made}
 
 
-def lost(collection: Collection, said: list[tuple[int, int, int]]) -> int:
-    """How many of the words that were acknowledged are not there."""
+def lost(collection: Collection, made: dict[tuple[int, int], int]) -> int:
+    """How many of the annotations that were acknowledged are not there."""
     G = collection.annotation_matrix().G
-    last = {(row, tag): value for row, tag, value in said}
-    return sum(int(G[row, tag] != value) for (row, tag), value in last.items())
+    return sum(int(G[row, tag] != value) for (row, tag), value in made.items())
 
 
 def spread(seconds: list[float]) -> dict[str, float]:
@@ -246,6 +239,9 @@ def spread(seconds: list[float]) -> dict[str, float]:
 
 
 def show(name: str, result: dict[str, Any]) -> None:
+    def text(times: dict[str, float]) -> str:
+        return f"{times['count']} times, median {times['median_ms']:.0f} ms, p95 {times['p95_ms']:.0f} ms"
+
     views, frames = result["first_view"], result["slider"]
     lines = [
         f"{name}: {result['items']:,} items x {result['tags']} tags, {result['memory_mb']:.0f} MB",
@@ -253,19 +249,15 @@ def show(name: str, result: dict[str, Any]) -> None:
         f"first view {min(views):.2f} to {max(views):.2f} s; right after the start {result['cold']:.2f} s",
         f"slider: {frames['median_ms']:.1f} ms a frame (p95 {frames['p95_ms']:.1f}), "
         f"{frames['requests']} requests",
-        *(f"word {what}: {told(result['words'][what])}" for what in ("stored", "learnt")),
+        *(f"annotation {what}: {text(times)}" for what, times in result["annotations"].items()),
     ]
-    if many := result.get("crowd"):
+    if many := result.get("clients_at_once"):
         lines.append(
-            f"{many['clients']} people for {many['seconds']:.0f} s: {many['words']} words, "
+            f"{many['clients']} people for {many['seconds']:.0f} s: {many['annotations']} annotations, "
             f"{many['failed']} errors, {many['lost']} lost"
         )
-        lines += [f"  {action}: {told(many[action])}" for action in ACTIONS]
+        lines += [f"  {action}: {text(many[action])}" for action in ACTIONS]
     print("\n  ".join(lines))
-
-
-def told(times: dict[str, float]) -> str:
-    return f"{times['count']} times, median {times['median_ms']:.0f} ms, p95 {times['p95_ms']:.0f} ms"
 
 
 if __name__ == "__main__":

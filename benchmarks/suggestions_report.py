@@ -184,7 +184,7 @@ def draw(results: Results, path: Path) -> None:
                 if method == OURS:
                     axes.vlines(means, heights - 0.4, heights + 0.4, color=OUR_COLOUR, lw=2.6, label=OURS)
                     continue
-                # one below the other in the order of the legend, so that equal ones can be told apart
+                # one below the other in the order of the legend, so that equal ones do not hide each other
                 heights += 0.36 - 0.066 * place
                 axes.plot(means, heights, "osD^vP*X<>hp"[place % 12], color=colours[place], label=method)
             labels = [SITUATION_TEXTS[row] for row in rows] if name == names[0] else rows

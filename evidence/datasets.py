@@ -16,7 +16,7 @@ from evidence.experiment import Context
 
 #: images drawn from the 60,000 of the training set, as many as in the paper; and those of a quick run
 IMAGES, FEW_IMAGES = 10_000, 1_000
-#: a word of a text counts if more than five documents have it
+#: a term counts if more than five documents have it
 LEAST_DOCUMENTS = 6
 #: quick runs have sections of Debian for groups; so many packages, and these topics above them
 PACKAGES, SMALLEST_SECTION = 1_200, 140
@@ -86,7 +86,7 @@ def posts(context: Context) -> Posts:
     groups, texts = zip(*((group, text) for group, text, kept in listed if kept), strict=True)
     X = files.tfidf(texts, LEAST_DOCUMENTS)
     belongs, topics = files.membership(groups, files.WIDER_TOPICS)
-    kind = f"{X.shape[0]:,} posts of 20 newsgroups, {len(topics)} topics, {X.shape[1]:,} words"
+    kind = f"{X.shape[0]:,} posts of 20 newsgroups, {len(topics)} topics, {X.shape[1]:,} terms"
     return Posts(X, belongs, topics, kind)
 
 
@@ -111,7 +111,7 @@ def corel5k(context: Context) -> TaggedItems:
 
 
 def delicious(context: Context) -> TaggedItems:
-    """Web pages by the cosine of their words; as many pages and tags as the paper's images have."""
+    """Web pages by the cosine of their terms; as many pages and tags as the paper's images have."""
     X, Y, names = files.delicious(context.data)
     common = np.sort(np.argsort(-Y.sum(axis=0), kind="stable")[:CATEGORIES])
     Y = sp.csr_array(Y[:, common])
@@ -136,7 +136,7 @@ def lastfm(context: Context) -> TaggedItems:
 
 
 def debian(context: Context) -> TaggedItems:
-    """Programs by the words of their descriptions, the first package of each source."""
+    """Programs by the terms of their descriptions, the first package of each source."""
     listed = files.bundled_packages() if context.quick else files.debian(context.data)
     programs = [one for one in listed if context.quick or GIVEN in one.tags]
     first: dict[str, files.Package] = {}

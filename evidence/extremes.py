@@ -39,7 +39,7 @@ def run(context: Context) -> Result:
     poisson = context.remember("poisson", lambda: poisson_distance(*problems[IRIS], 1e3))
     _draw_toy(context, kept["toy, both"])
     _draw_uniqueness(context, kept)
-    findings = [_zero(problems, kept), _infinity(problems, kept), _tied(kept), _seldom(kept)]
+    findings = [_zero(problems, kept), _infinity(problems, kept), _equal_sums(kept), _seldom(kept)]
     findings += [_corollary(kept), _poisson(poisson), _unlabelled(kept), _theorem(counter)]
     return Result(
         findings=findings,
@@ -173,7 +173,7 @@ def _infinity(problems: dict[str, Any], kept: dict[str, Any]) -> Finding:
     )
 
 
-def _tied(kept: dict[str, Any]) -> Finding:
+def _equal_sums(kept: dict[str, Any]) -> Finding:
     names = [TOY, IRIS]
     spread = max(_at(kept[name], 1e6)["spread"] for name in names)
     slides = [_at(kept[name], 1e6)["slide"] for name in names]

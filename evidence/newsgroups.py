@@ -144,7 +144,7 @@ def _findings(found: Comparison) -> list[Finding]:
             "Not in the paper: the same against SSL, SSL1, SSL2 where LASS, as SSL1, is given topic shares.",
             f"Then {found.standing('LASS + prior', PEERS)}. Less SSL1, at {', '.join(map(str, counts))} "
             f"documents a topic: {found.gaps('LASS + prior', 'SSL1')} points. The SVM, which takes all "
-            f"words and no graph, is ahead of it at: {', '.join(map(str, beaten)) or 'none'}.",
+            f"terms and no graph, is ahead of it at: {', '.join(map(str, beaten)) or 'none'}.",
             found.nearly_all("LASS + prior", PEERS),
         ),
         Finding(

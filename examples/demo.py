@@ -1,4 +1,4 @@
-"""What LASS does, in two pictures: the toy example of the paper, and two moons with two words.
+"""What LASS does, in two pictures: the toy example of the paper, and two moons with two labels.
 
 Run with ``make demo``, or ``python examples/demo.py [folder for the pictures]``.
 """
@@ -17,28 +17,9 @@ import numpy as np
 from sklearn.datasets import make_moons
 
 import lass
+from lass.report.paper_toy import LETTERS, toy_problem
 
-LETTERS = "abcdefg"
-TIES = ("ab", "ad", "de", "ec", "cf", "eg")
-SAID = {"a": [1], "b": [2], "c": [1], "d": [4], "e": [1, 3], "f": [3], "g": [3, 4]}
-DENIED = {"a": [2], "d": [3]}
 COLOURS = np.array([[0.12, 0.47, 0.71], [1.0, 0.5, 0.05], [0.17, 0.63, 0.17], [0.84, 0.15, 0.16]])
-
-
-def toy() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The graph of the paper's example, its positive affinities, and those with two denials."""
-    W, G = np.zeros((14, 14)), np.zeros((14, 4))
-    number = {letter: n for n, letter in enumerate(LETTERS)}
-    for one, other in [*TIES]:
-        W[number[one], number[other]] = W[number[other], number[one]] = 1
-    for n in range(7):
-        W[n, n + 7] = W[n + 7, n] = 1
-    for letter, categories in SAID.items():
-        G[number[letter], np.array(categories) - 1] = 1
-    signed = G.copy()
-    for letter, categories in DENIED.items():
-        signed[number[letter], np.array(categories) - 1] = -1
-    return W, G, signed
 
 
 def print_table(title: str, sol: lass.Solution) -> None:
@@ -49,7 +30,7 @@ def print_table(title: str, sol: lass.Solution) -> None:
 
 
 def draw_toy(solutions: dict[str, lass.Solution], path: Path) -> None:
-    """One bar an item: what it is said to be (left) and what LASS makes of it."""
+    """Assignments as one bar an item: from positive affinities alone (left), and with two denials."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
     for axis, (title, sol) in zip(axes, solutions.items(), strict=True):
         bottom = np.zeros(7)
@@ -67,12 +48,12 @@ def draw_toy(solutions: dict[str, lass.Solution], path: Path) -> None:
 
 
 def draw_moons(X: np.ndarray, G: np.ndarray, sol: lass.Solution, path: Path) -> None:
-    """What was said, and what follows."""
+    """The labels, and the assignments that follow."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharex=True, sharey=True)
     axes[0].scatter(*X.T, s=2, color="0.75")
-    said = np.flatnonzero(G.any(axis=1))
-    axes[0].scatter(*X[said].T, s=90, c=G[said, 1], cmap="coolwarm", edgecolor="black", zorder=3)
-    axes[0].set_title("given: 4,000 items, 2 words", fontsize=11)
+    labelled = np.flatnonzero(G.any(axis=1))
+    axes[0].scatter(*X[labelled].T, s=90, c=G[labelled, 1], cmap="coolwarm", edgecolor="black", zorder=3)
+    axes[0].set_title("given: 4,000 items, 2 labels", fontsize=11)
     points = axes[1].scatter(*X.T, s=3, c=sol.Z[:, 1], cmap="coolwarm", vmin=0, vmax=1)
     axes[1].set_title(
         f"found: relative gap {sol.relative_gap:.0e} in {1e3 * sol.seconds:.0f} ms", fontsize=11
@@ -87,10 +68,9 @@ def draw_moons(X: np.ndarray, G: np.ndarray, sol: lass.Solution, path: Path) -> 
 def main(folder: Path) -> None:
     logging.basicConfig(format="%(message)s")
     folder.mkdir(parents=True, exist_ok=True)
-    W, positive, signed = toy()
+    titles = {"positive affinities only": False, "with two denials: a is not C2, d is not C3": True}
     solutions = {
-        "positive words only": lass.solve(W, positive, lam=1.0, tol=1e-9),
-        "with two denials: a is not C2, d is not C3": lass.solve(W, signed, lam=1.0, tol=1e-9),
+        title: lass.solve(*toy_problem(negative), lam=1.0, tol=1e-9) for title, negative in titles.items()
     }
     print("The toy example of the paper: 14 items, 4 categories, lam = 1")
     for title, sol in solutions.items():
@@ -103,7 +83,7 @@ def main(folder: Path) -> None:
         G[np.flatnonzero(moon == k)[0], k] = 1
     sol = lass.solve(lass.knn_graph(X, n_neighbors=5, weights="binary"), G, lam=1.0)
     right = np.mean(sol.Z.argmax(axis=1) == moon)
-    print(f"\nTwo moons: 4,000 items, 2 words; {100 * right:.1f} % right")
+    print(f"\nTwo moons: 4,000 items, 2 labels; {100 * right:.1f} % right")
     print(f"  {sol.method}")
     print(f"  relative gap {sol.relative_gap:.1e} in {1e3 * sol.seconds:.0f} ms")
     draw_moons(X, G, sol, folder / "moons.png")

@@ -106,7 +106,7 @@ def membership(
 
 
 def tfidf(texts: Iterable[str], least: int, **settings: Any) -> sp.csr_array:
-    """Rows of length one: how often a word occurs, times how rare it is; ``least`` documents must have it."""
+    """Rows of length one: how often a term occurs, times how rare it is; ``least`` documents must have it."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     return sp.csr_array(TfidfVectorizer(min_df=least, **settings).fit_transform(texts))
@@ -153,7 +153,7 @@ def bundled_packages() -> list[Package]:
 
 
 def delicious(data: Path | None) -> tuple[sp.csr_array, sp.csr_array, list[str]]:
-    """16,105 web pages: how often each of 500 words occurs, which of 983 tags they have, the tags."""
+    """16,105 web pages: how often each of 500 terms occurs, which of 983 tags they have, the tags."""
     with np.load(needed(data, "delicious/delicious.npz"), allow_pickle=False) as file:
         X, Y = (load_matrix(file, part).astype(float) for part in "XY")
         return X, Y, [str(name).removeprefix("TAG_") for name in file["label_names"]]
@@ -191,8 +191,8 @@ def lastfm(data: Path | None, listeners: int = 3) -> LastFm:
     row = {artist: n for n, artist in enumerate(a for a in artists if count[a] >= listeners)}
     column = {number: k for k, number in enumerate(numbers)}
     given = Counter((row[artist], column[tag]) for _, artist, tag in set(tagged) if artist in row)
-    heard = [(row[a], user, time) for user, a, time in zip(users, played, times, strict=True) if a in row]
-    rows, who, plays = np.array(heard).T
+    listed = [(row[a], user, time) for user, a, time in zip(users, played, times, strict=True) if a in row]
+    rows, who, plays = np.array(listed).T
     known = [name for artist, name in zip(artists, names, strict=True) if artist in row]
     return LastFm(known, sp.csr_array((np.log1p(plays.astype(float)), (rows, who))), given, tags)
 

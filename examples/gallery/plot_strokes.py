@@ -1,10 +1,10 @@
 """
-Here it is, and here it is not
-==============================
+Segmentation from positive and negative strokes
+===============================================
 
-Strokes on a photograph say where the astronaut, the flag and the background are. The random walker of
-scikit-image takes such strokes. What it cannot take is a stroke that says "not this segment" and leaves
-open what else it is, nor the colours under the strokes; here both are affinities of the same problem.
+Strokes on a photograph mark the astronaut, the flag and the background. The random walker of scikit-image
+takes such strokes. What it cannot take is a stroke for "not this segment", which leaves open what else it
+is, nor the colours under the strokes; here both are affinities of the same problem.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ markers[120:150, 5:25] = 2
 markers[10:20, 10:90] = markers[60:70, 180:240] = 3
 
 # %%
-# The flag takes the arm, and the astronaut the helmet. Two strokes say that they should not.
+# The flag takes the arm, and the astronaut the helmet. Two negative strokes correct that.
 negative = np.zeros_like(markers)
 negative[160:185, 25:45] = 2
 negative[190:240, 165:205] = 1

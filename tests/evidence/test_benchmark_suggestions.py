@@ -1,22 +1,16 @@
-"""The parts of benchmarks/suggestions.py that a wrong figure could come from."""
+"""The parts of benchmarks.suggestions that a wrong figure could come from."""
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from benchmarks import suggestions_report as report
+from benchmarks.suggestions_baselines import BaselineScores
 from lass.learning.predictors import Scores
 from lass.learning.predictors.holdout import split
 from lass.tagging.evaluation.baselines import Task
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-pytest.importorskip("psutil")
-report = pytest.importorskip("suggestions_report")
-suggestions = pytest.importorskip("suggestions")
 
 
 @pytest.fixture
@@ -44,20 +38,20 @@ def test_calibration_is_that_of_the_tags_shown(collection):
 def test_planted_tags_are_new_and_found_by_an_oracle(collection):
     _, G, _ = collection
     G = sp.csr_array(sp.vstack([G] * 5))
-    words, wrong = report.plant(G, 0)
+    annotations, wrong = report.plant(G, 0)
     assert 0 < wrong.nnz <= round(0.05 * G.nnz)
     assert not wrong.multiply(G).nnz
-    assert (words - wrong != G).nnz == 0
-    assert report.doubts_found(G.toarray(), words, wrong) == {"doubts": 1.0, "doubts_by_score": 1.0}
-    assert report.doubts_found(wrong.toarray(), words, wrong)["doubts_by_score"] == 0.0
+    assert (annotations - wrong != G).nnz == 0
+    assert report.doubts_found(G.toarray(), annotations, wrong) == {"doubts": 1.0, "doubts_by_score": 1.0}
+    assert report.doubts_found(wrong.toarray(), annotations, wrong)["doubts_by_score"] == 0.0
 
 
 @pytest.mark.parametrize("with_features", [True, False])
-def test_the_nearest_tagged_vote_and_nobody_votes_on_himself(collection, with_features):
+def test_the_nearest_tagged_vote_and_no_item_votes_on_itself(collection, with_features):
     W, G, X = collection
     parts = split(G, np.arange(40), "scattered", 0.5, 0)
     features = X if with_features else None
-    answers = suggestions.Answers(Task(W, features, parts, 0))
+    scores = BaselineScores(Task(W, features, parts, 0))
     if with_features:
         unit = X / np.linalg.norm(X, axis=1, keepdims=True)
         near = np.maximum(unit @ unit.T, 0)
@@ -70,24 +64,24 @@ def test_the_nearest_tagged_vote_and_nobody_votes_on_himself(collection, with_fe
     for place, n in enumerate(parts.rows):
         some = np.argsort(-near[n])[:10]
         vote = near[n, some] @ tags[some] / near[n, some].sum()
-        np.testing.assert_allclose(answers.nearest(10)[place], vote, atol=2e-6)
+        np.testing.assert_allclose(scores.nearest(10)[place], vote, atol=2e-6)
 
 
-def test_an_item_like_nobody_gets_popular_tags(collection):
+def test_an_item_like_no_other_gets_popular_tags(collection):
     W, G, X = collection
     parts = split(G, np.arange(40), "items", 0.5, 0)
     X = X.astype(np.float32)
     X[parts.rows[0]] = 0.0
-    answers = suggestions.Answers(Task(W, X, parts, 0))
-    found = answers.nearest(10)[0]
-    assert (np.argsort(-found) == np.argsort(-np.asarray(answers.tags.sum(axis=0)))).all()
-    assert np.isfinite(answers.logistic_and_vote()).all()
+    scores = BaselineScores(Task(W, X, parts, 0))
+    found = scores.nearest(10)[0]
+    assert (np.argsort(-found) == np.argsort(-np.asarray(scores.tags.sum(axis=0)))).all()
+    assert np.isfinite(scores.logistic_and_vote()).all()
 
 
-def test_company_is_the_mean_conditional_frequency(collection):
+def test_co_occurrence_is_the_mean_conditional_frequency(collection):
     W, G, _ = collection
     parts = split(G, np.arange(40), "scattered", 0.5, 0)
-    found = suggestions.Answers(Task(W, None, parts, 0)).company()
+    found = BaselineScores(Task(W, None, parts, 0)).co_occurrence()
     T = (parts.visible > 0).toarray()
     for place, n in enumerate(parts.rows):
         wanted = np.mean([T[T[:, j]].mean(axis=0) for j in np.flatnonzero(T[n])], axis=0)
@@ -96,7 +90,6 @@ def test_company_is_the_mean_conditional_frequency(collection):
 
 def test_what_was_kept_is_read_again(tmp_path):
     path = tmp_path / "suggestions.json"
-    first = {("debian", "a", "LASS"): {0: {"map": 0.5}}}
-    report.save(path, first, {"cores": 2})
-    report.save(path, {("debian", "a", "LASS"): {1: {"map": 0.25}}}, {"cores": 2})
+    report.save(path, "debian", "a", "LASS", 0, {"map": 0.5})
+    report.save(path, "debian", "a", "LASS", 1, {"map": 0.25})
     assert report.load(path) == {("debian", "a", "LASS"): {0: {"map": 0.5}, 1: {"map": 0.25}}}

@@ -6,10 +6,13 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 import scipy.sparse as sp
-from evidence.frame import Context
 
 import lass
-from evidence import contest, grids, partitions, peers, sources, tagged, tagging
+from benchmarks.common import data as files
+from benchmarks.common import draws, statistics
+from evidence import datasets, peers, tagging
+from evidence.comparison import Comparison
+from evidence.experiment import Context
 from lass import baselines
 
 
@@ -22,14 +25,14 @@ def small():
     belongs[np.arange(90), rng.integers(0, 7, 90)] = True
     belongs[:, 7] = False
     W = lass.knn_graph(X, 6)
-    return W, partitions.of_tags(belongs, 2, 0), X
+    return W, draws.tags(belongs, 2, 0), X
 
 
 def context(folder: Path, data: Path | None = None, *, quick: bool = False, runs: int = 2) -> Context:
     return Context("tagging", data, folder, quick=quick, runs=runs)
 
 
-@pytest.mark.parametrize("load", [sources.digits, sources.posts, *tagged.COLLECTIONS.values()])
+@pytest.mark.parametrize("load", [datasets.digits, datasets.posts, *datasets.COLLECTIONS.values()])
 def test_missing_data_are_named(load, tmp_path):
     with pytest.raises(ValueError, match=r"needs \w+/[\w.-]+: .*--data"):
         load(context(tmp_path))
@@ -38,7 +41,7 @@ def test_missing_data_are_named(load, tmp_path):
 
 
 def test_digits_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "IMAGES", 4)
+    monkeypatch.setattr(datasets, "IMAGES", 4)
     rng = np.random.default_rng(0)
     images, labels = rng.integers(0, 256, (6, 784), np.uint8), np.arange(6, dtype=np.uint8)
     folder = tmp_path / "mnist"
@@ -46,7 +49,7 @@ def test_digits_are_read(tmp_path, monkeypatch):
     for name, header, values in (("images-idx3", 16, images), ("labels-idx1", 8, labels)):
         with gzip.open(folder / f"train-{name}-ubyte.gz", "wb") as file:
             file.write(bytes(header) + values.tobytes())
-    found = sources.digits(context(tmp_path, tmp_path))
+    found = datasets.digits(context(tmp_path, tmp_path))
     assert found.X.shape == (4, 784)
     np.testing.assert_allclose(found.X * 255, images[found.truth], rtol=1e-6)
 
@@ -57,7 +60,7 @@ def test_posts_have_one_to_three_topics(tmp_path):
     columns = {"group": groups, "text": ["one two three"] * 24, "in_11269": kept}
     (tmp_path / "newsgroups").mkdir()
     parquet.write_table(arrow.table(columns), tmp_path / "newsgroups" / "newsgroups.parquet")
-    found = sources.posts(context(tmp_path, tmp_path))
+    found = datasets.posts(context(tmp_path, tmp_path))
     assert found.belongs.shape == (20, 4 + 7)
     assert found.belongs[:4].sum(axis=1).tolist() == [3, 2, 1, 2]
     assert found.X.shape[0] == 20
@@ -65,17 +68,17 @@ def test_posts_have_one_to_three_topics(tmp_path):
 
 def test_quick_data_come_along(tmp_path):
     quick = context(tmp_path, quick=True)
-    assert sources.digits(quick).X.shape == (sources.FEW_IMAGES, 64)
-    posts = sources.posts(quick)
+    assert datasets.digits(quick).X.shape == (datasets.FEW_IMAGES, 64)
+    posts = datasets.posts(quick)
     assert posts.belongs.any(axis=0).all()
-    assert posts.X.shape[0] == len(posts.belongs) == sources.PACKAGES
-    packages = tagged.debian(quick)
-    assert packages.carries.sum(axis=1).min() >= tagged.TAGS
-    assert packages.W.shape == (tagged.FEW, tagged.FEW)
+    assert posts.X.shape[0] == len(posts.belongs) == datasets.PACKAGES
+    packages = datasets.debian(quick)
+    assert packages.carries.sum(axis=1).min() >= datasets.TAGS
+    assert packages.W.shape == (datasets.FEW_ITEMS, datasets.FEW_ITEMS)
 
 
-def test_corel5k_ties_fall_with_the_place_in_the_list(tmp_path):
-    found = tagged.corel5k(context(tmp_path, corel(tmp_path, 40)))
+def test_corel5k_weights_fall_with_the_place_in_the_list(tmp_path):
+    found = datasets.corel5k(context(tmp_path, corel(tmp_path, 40)))
     assert found.W.shape == (40, 40)
     assert abs(found.W - found.W.T).max() == 0
     assert found.W.diagonal().max() == 0
@@ -83,7 +86,7 @@ def test_corel5k_ties_fall_with_the_place_in_the_list(tmp_path):
 
 
 def test_delicious_pages_have_enough_frequent_tags(tmp_path, monkeypatch):
-    monkeypatch.setattr(tagged, "CATEGORIES", 9)
+    monkeypatch.setattr(datasets, "CATEGORIES", 9)
     rng = np.random.default_rng(0)
     parts = {}
     for part, columns, share in (("X", 30, 0.3), ("Y", 12, 0.7)):
@@ -92,14 +95,14 @@ def test_delicious_pages_have_enough_frequent_tags(tmp_path, monkeypatch):
     (tmp_path / "delicious").mkdir()
     names = np.array([f"TAG_{k}" for k in range(12)])
     np.savez(tmp_path / "delicious" / "delicious.npz", label_names=names, **parts)
-    found = tagged.delicious(context(tmp_path, tmp_path))
+    found = datasets.delicious(context(tmp_path, tmp_path))
     assert found.carries.shape[1] == 9
-    assert found.carries.sum(axis=1).min() >= tagged.TAGS
+    assert found.carries.sum(axis=1).min() >= datasets.TAGS
     assert found.tags[0].isdigit()
 
 
 def test_lastfm_artists_have_tags_that_two_users_gave(tmp_path, monkeypatch):
-    monkeypatch.setattr(tagged, "CARRIED", 5)
+    monkeypatch.setattr(datasets, "CARRIED", 5)
     users, artists, numbers = range(3), range(30), range(8)
     tables = {
         "artists": {"id": list(artists), "name": [f"artist {n}" for n in artists]},
@@ -120,7 +123,7 @@ def test_lastfm_artists_have_tags_that_two_users_gave(tmp_path, monkeypatch):
     (tmp_path / "lastfm").mkdir()
     for name, columns in tables.items():
         parquet.write_table(arrow.table(columns), tmp_path / "lastfm" / f"{name}.parquet")
-    found = tagged.lastfm(context(tmp_path, tmp_path))
+    found = datasets.lastfm(context(tmp_path, tmp_path))
     assert found.tags == [f"tag {k}" for k in range(7)]
     assert found.items[3] == "artist 3"
     assert found.carries.all()
@@ -128,17 +131,17 @@ def test_lastfm_artists_have_tags_that_two_users_gave(tmp_path, monkeypatch):
 
 def test_labels_are_as_many_in_every_class():
     truth = np.repeat(np.arange(4), 10)
-    y = partitions.of_labels(truth, 3, seed=1)
+    y = draws.labels(truth, 3, seed=1)
     assert np.bincount(y[y >= 0]).tolist() == [3] * 4
     assert (y[y >= 0] == truth[y >= 0]).all()
-    assert (y != partitions.of_labels(truth, 3, seed=2)).any()
+    assert (y != draws.labels(truth, 3, seed=2)).any()
 
 
 def test_topics_are_affirmed_once_and_denied_five_times():
-    belongs, _ = sources.membership(
-        ["comp.sys.mac.hardware", "rec.autos", "misc.forsale"] * 20, sources.WIDER_TOPICS
+    belongs, _ = files.membership(
+        ["comp.sys.mac.hardware", "rec.autos", "misc.forsale"] * 20, files.WIDER_TOPICS
     )
-    G = partitions.of_topics(belongs, 3, seed=0).toarray()
+    G = draws.topics(belongs, 3, seed=0).toarray()
     drawn = np.flatnonzero(G.any(axis=1))
     assert ((G[drawn] > 0).sum(axis=1) == 1).all()
     assert ((G[drawn] < 0).sum(axis=1) == 5).all()
@@ -149,41 +152,43 @@ def test_topics_are_affirmed_once_and_denied_five_times():
 
 def test_tags_of_a_quarter_are_hidden():
     carries = np.random.default_rng(0).random((80, 40)) < 0.3
-    G = partitions.of_tags(carries, 4, seed=0).toarray()
-    told = G.any(axis=1)
-    assert told.sum() == 60
-    assert (G[told] > 0).sum(axis=1).tolist() == np.minimum(carries[told].sum(axis=1), 4).tolist()
-    assert ((G[told] < 0).sum(axis=1) == 5).all()
+    G = draws.tags(carries, 4, seed=0).toarray()
+    known = G.any(axis=1)
+    assert known.sum() == 60
+    assert (G[known] > 0).sum(axis=1).tolist() == np.minimum(carries[known].sum(axis=1), 4).tolist()
+    assert ((G[known] < 0).sum(axis=1) == 5).all()
     assert carries[G > 0].all()
     order = np.argsort(-carries.sum(axis=0), kind="stable")
-    for item in np.flatnonzero(told):
+    for item in np.flatnonzero(known):
         absent = [k for k in order if not carries[item, k]][:20]
         assert set(np.flatnonzero(G[item] < 0)) <= set(absent)
 
 
 def test_ssl_is_the_harmonic_extension_of_smoothed_labels(small):
     W, G, _ = small
-    told = np.diff(G.indptr) > 0
+    labelled = np.diff(G.indptr) > 0
     for method, eps, scores in peers.semi_supervised(W, G, (0.0, 0.05)):
         labels = baselines.labels_from_affinities(G, eps)
         if method == "SSL":
             np.testing.assert_allclose(scores, baselines.harmonic(W, labels), atol=1e-5)
         if method == "SSL1":
             plain = baselines.harmonic(W, labels)
-            masses, shares = plain[~told].sum(axis=0), labels[told].sum(axis=0)
-            expected = plain * np.divide(shares, masses, out=np.zeros(8), where=masses > 1e-12)
+            totals, shares = plain[~labelled].sum(axis=0), labels[labelled].sum(axis=0)
+            expected = plain * np.divide(shares, totals, out=np.zeros(8), where=totals > 1e-12)
             np.testing.assert_allclose(scores, expected, atol=1e-3)
 
 
 def test_ssl2_is_ssl_with_the_normalised_laplacian(small):
     W, G, _ = small
-    told = np.diff(G.indptr) > 0
+    labelled = np.diff(G.indptr) > 0
     root = np.sqrt(W.sum(axis=1))
     S = W.toarray() / root[:, None] / root
     labels = baselines.labels_from_affinities(G, 0.1)
-    solved = np.linalg.solve(np.eye((~told).sum()) - S[~told][:, ~told], S[~told][:, told] @ labels[told])
+    solved = np.linalg.solve(
+        np.eye((~labelled).sum()) - S[~labelled][:, ~labelled], S[~labelled][:, labelled] @ labels[labelled]
+    )
     scores = next(s for method, _, s in peers.semi_supervised(W, G, (0.1,)) if method == "SSL2")
-    np.testing.assert_allclose(scores[~told] * root[~told, None], solved, atol=1e-5)
+    np.testing.assert_allclose(scores[~labelled] * root[~labelled, None], solved, atol=1e-5)
 
 
 def test_kernel_svm_is_one_against_all(small):
@@ -191,24 +196,24 @@ def test_kernel_svm_is_one_against_all(small):
 
     X = small[2].astype(np.float32)
     y = np.where(np.arange(90) % 3 == 0, np.arange(90) // 3 % 4, -1)
-    told = y >= 0
+    known = y >= 0
     (_, _, scores) = next(peers.kernel_svm(X, y, 2.0, (10.0,)))
     for k in range(4):
-        model = SVC(C=10.0, gamma=0.125).fit(X[told], y[told] == k)
+        model = SVC(C=10.0, gamma=0.125).fit(X[known], y[known] == k)
         np.testing.assert_allclose(scores[:, k], model.decision_function(X), atol=2e-2)
 
 
-def test_linear_svm_learns_from_words_alone(small):
+def test_linear_svm_learns_from_labels_alone(small):
     from sklearn.svm import SVC
 
     _, G, X = small
     (_, _, scores) = next(peers.linear_svm(sp.csr_array(X), G, (1.0,)))
-    words = G.toarray()
+    labels = G.toarray()
     for k in range(7):
-        used = words[:, k] != 0
-        model = SVC(C=1.0, kernel="linear").fit(X[used], words[used, k])
+        used = labels[:, k] != 0
+        model = SVC(C=1.0, kernel="linear").fit(X[used], labels[used, k])
         np.testing.assert_allclose(scores[:, k], model.decision_function(X), atol=2e-2)
-    assert (scores[:, 7] == 0).all()  # affirmed of nobody
+    assert (scores[:, 7] == 0).all()  # affirmed of no item
 
 
 def test_assignments_reach_their_tolerance(small):
@@ -218,58 +223,59 @@ def test_assignments_reach_their_tolerance(small):
         assert 2 * solution.problem.lam * np.median(W.sum(axis=1)) == pytest.approx(strength)
 
 
-def test_contest_finds_who_is_ahead():
+def test_comparison_finds_what_is_ahead():
     sheets = {
         count: [
             {"figures": {"A": {"1": 9.0, "2": a + run}, "B": {"": b + run}}, "seconds": {"A": 1.0, "B": 2.0}}
         ]
         for count, a, b, run in ((1, 3.0, 4.0, 0.0), (5, 2.0, 1.0, 0.5))
     }
-    found = contest.Contest(("A", "B"), sheets)
+    found = Comparison(("A", "B"), sheets)
     assert found.wins("A", ["B"]) == [1]
-    assert found.losses("A", ["B"]) == ", behind at 5: 2.5 against 1.5 of B"
-    assert found.standing("A", ["B"]).startswith("ahead of B at 1 of 2 numbers of labels, level at 0")
+    counts = "ahead of B at 1 of 2 numbers of labels, level at 0"
+    assert found.standing("A", ["B"]) == f"{counts}, behind at 5: 2.5 against 1.5 of B"
+    assert found.rising() == []
     assert [one.parameter for one in found.line("A")] == ["2", "2"]
     assert found.seconds("B", 5) == 2.0
-    assert not found.nearly([1])
+    assert not found.nearly_all("A", ["B"])
 
 
 def test_difference_is_over_the_same_runs():
-    ours, theirs = grids.Best("", (1.0, 11.0)), grids.Best("", (2.0, 12.0))
-    assert grids.difference(ours, theirs) == (-1.0, 0.0)
+    ours, theirs = statistics.Best("", (1.0, 11.0)), statistics.Best("", (2.0, 12.0))
+    assert statistics.difference(ours, theirs) == (-1.0, 0.0)
 
 
 def corel(folder: Path, size: int = 60) -> Path:
-    """A data folder with made-up images, their neighbours and words."""
+    """A data folder with made-up images, their neighbours and tags."""
     rng = np.random.default_rng(0)
     near = np.array([rng.permutation(np.delete(np.arange(size), n))[:20] for n in range(size)])
-    words = rng.random((size, 30)) < 0.2
-    words[:, 0] = True
+    carries = rng.random((size, 30)) < 0.2
+    carries[:, 0] = True
     (folder / "corel5k").mkdir()
     np.savez(
-        folder / "corel5k" / "corel5k_tagprop.npz", NN=near.astype(np.int32), Y=words.astype(np.uint8),
-        words=np.array([f"word {k}" for k in range(30)]),
+        folder / "corel5k" / "corel5k_tagprop.npz", NN=near.astype(np.int32), Y=carries.astype(np.uint8),
+        words=np.array([f"tag {k}" for k in range(30)]),
     )  # fmt: skip
     return folder
 
 
-def test_tagging_tells_of_collections_that_are_missing(tmp_path, monkeypatch):
+def test_tagging_names_collections_that_are_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(tagging, "FEWER", {"corel5k": (1, 2)})
     data = corel(tmp_path)
-    outcome = tagging.run(context(tmp_path / "out", data))
-    assert list(outcome.data["facts"]) == ["corel5k"]
-    assert sum("Left out" in note for note in outcome.notes) == 3
-    assert (tmp_path / "out" / outcome.pictures[0].file).exists()
+    result = tagging.run(context(tmp_path / "out", data))
+    assert list(result.data["facts"]) == ["corel5k"]
+    assert sum("Left out" in note for note in result.notes) == 3
+    assert (tmp_path / "out" / result.pictures[0].file).exists()
     again = tagging.run(context(tmp_path / "out", None))  # all parts are kept: no data are needed
-    assert again.tables == outcome.tables
+    assert again.tables == result.tables
     with pytest.raises(ValueError, match="--data"):
         tagging.run(context(tmp_path / "elsewhere"))
 
 
 def test_predictions_show_mismatches_in_bold(tmp_path, monkeypatch):
     monkeypatch.setattr(tagging, "FEWER", {"corel5k": (1,)})
-    outcome = tagging.run(context(tmp_path / "out", corel(tmp_path), runs=1))
-    shown = outcome.tables[-1]
+    result = tagging.run(context(tmp_path / "out", corel(tmp_path), runs=1))
+    shown = result.tables[-1]
     for _, truth, predicted in shown.rows:
         carried = truth.split(", ")
         for tag in predicted.split(", "):
