@@ -44,8 +44,8 @@ class FitResult:
     warm_start: bool
 
     def __repr__(self) -> str:
-        lines = [self.certificate, f"lam = {self.model.lam:.3g}: {self.lam_reason}", self.note, str(self.tags)]
-        return "\n".join(filter(None, lines))
+        chosen = f"lam = {self.model.lam:.3g}: {self.lam_reason}"
+        return "\n".join(filter(None, [self.certificate, chosen, self.note, str(self.tags)]))
 
     @property
     def certificate(self) -> str:
