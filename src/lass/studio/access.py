@@ -56,7 +56,7 @@ class AccessControl:
         self._cookie = f"lass-studio-{port or 'local'}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or say why not."""
+        """Pass a request on, or refuse it with a reason."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return

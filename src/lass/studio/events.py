@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from lass.studio.messages import Message
 
-#: messages that wait for a slow page, at most; a page further behind is told to reload
+#: messages that wait for a slow page, at most; a page further behind has to reload
 MAX_WAITING = 200
 #: seconds after which an idle connection gets a comment, so that no proxy closes it
 KEEP_ALIVE = 15.0

@@ -203,7 +203,7 @@ class Session:
 
 
 def _sentence(changes: list[tuple[str, str, int]]) -> str:
-    """Changes of annotations in a few words, for people."""
+    """A short description of changed annotations, for people."""
     signs = {1: "+", -1: "\N{MINUS SIGN}", 0: "withdrew "}
     if len(changes) == 1:
         item, tag, value = changes[0]

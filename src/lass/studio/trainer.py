@@ -27,7 +27,7 @@ class Interrupted(Exception):  # noqa: N818
 class Trainer(threading.Thread):
     """Fits a collection that is not fitted, then updates the model after every change.
 
-    It has a connection of its own to the files, so that nobody who annotates waits for it.
+    It has a connection of its own to the files, so that annotating never waits for it.
     """
 
     def __init__(self, session: Session, events: Events) -> None:

@@ -16,7 +16,7 @@ it("writes numbers as people read them", () => {
   expect(small(0.25)).toBe("0.25");
 });
 
-it("tells how long ago something was", () => {
+it("describes how long ago something was", () => {
   const now = Date.parse("2026-03-10T12:00:00Z");
   expect(ago("2026-03-10T11:59:58Z", now)).toBe("just now");
   expect(ago("2026-03-10T11:55:00Z", now)).toBe("5 minutes ago");

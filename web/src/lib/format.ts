@@ -38,9 +38,9 @@ export function ago(at: string, now = Date.now()): string {
   if (Number.isNaN(then)) return at;
   let passed = (now - then) / 1000;
   if (passed < 10) return "just now";
-  const words = new Intl.RelativeTimeFormat("en");
+  const format = new Intl.RelativeTimeFormat("en");
   for (const [length, unit] of STEPS) {
-    if (passed < length) return words.format(-Math.round(passed), unit);
+    if (passed < length) return format.format(-Math.round(passed), unit);
     passed /= length;
   }
   return new Date(then).toLocaleDateString("en", { dateStyle: "medium" });

@@ -3,7 +3,7 @@
 import { SvelteMap } from "svelte/reactivity";
 import * as api from "./api";
 import { withAnnotation } from "./annotations";
-import type { AnnotationChange, ChangeResult, EventData, ItemRow, StudioState, Tag } from "./types";
+import type { AnnotationChange, ChangeResult, EventData, ItemRow, paths, StudioState, Tag } from "./types";
 
 export type View = "items" | "map" | "tags" | "progress";
 
@@ -203,7 +203,7 @@ class Studio {
   }
 
   #listen(): void {
-    const source = new EventSource("/api/events");
+    const source = new EventSource("/api/events" satisfies keyof paths);
     const on = <Name extends keyof EventData>(name: Name, handle: (data: EventData[Name]) => void) =>
       source.addEventListener(name, (event) => handle(JSON.parse((event as MessageEvent<string>).data)));
     let lost = false;

@@ -17,7 +17,7 @@ const MARGIN = 0.94;
 const NEAREST = 400;
 const FARTHEST = 0.5;
 
-export const home = (): Camera => ({ x: 0, y: 0, zoom: 1 });
+export const wholeView = (): Camera => ({ x: 0, y: 0, zoom: 1 });
 
 /** Pixels a unit of the world takes. */
 export const scale = (camera: Camera, size: Size): number =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { home, pan, toScreen, toWorld, zoomAt } from "./camera";
+import { pan, toScreen, toWorld, wholeView, zoomAt } from "./camera";
 import { byScore, byTop, legend, UNKNOWN } from "./painting";
 import { PointGrid } from "./pointGrid";
 import { CORNERS, triangle } from "./ternary";
@@ -15,15 +15,15 @@ describe("camera", () => {
     expect(y).toBeCloseTo(0.25);
   });
   it("keeps what is under the pointer when it comes nearer", () => {
-    const before = toWorld(home(), SIZE, 500, 200);
-    const after = toWorld(zoomAt(home(), SIZE, 4, 500, 200), SIZE, 500, 200);
+    const before = toWorld(wholeView(), SIZE, 500, 200);
+    const after = toWorld(zoomAt(wholeView(), SIZE, 4, 500, 200), SIZE, 500, 200);
     expect(after[0]).toBeCloseTo(before[0]);
     expect(after[1]).toBeCloseTo(before[1]);
   });
   it("moves with the pointer, and never loses the world", () => {
-    const [left] = toScreen(pan(home(), SIZE, 30, 0), SIZE, 0, 0);
+    const [left] = toScreen(pan(wholeView(), SIZE, 30, 0), SIZE, 0, 0);
     expect(left).toBeCloseTo(430);
-    expect(Math.abs(pan(home(), SIZE, 1e6, 1e6).x)).toBeLessThan(1.5);
+    expect(Math.abs(pan(wholeView(), SIZE, 1e6, 1e6).x)).toBeLessThan(1.5);
   });
 });
 
