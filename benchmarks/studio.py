@@ -160,7 +160,7 @@ def annotate(running: Studio, client: httpx.Client) -> dict[str, Any]:
     time.sleep(1.0)
     rows = client.get("/api/list", params={"filter": "untagged"}).json()["rows"]
     for row in rows[:ANNOTATIONS]:
-        tag = client.get(f"/api/items/{row}").json()["suggested"][0]["tag"]
+        tag = client.get(f"/api/items/{row}").json()["suggestions"][0]["tag"]
         change = {"row": row, "tag": tag, "value": 1}
         began = time.perf_counter()
         answer = client.post("/api/annotations", json={"annotations": [change], "who": "one"})
