@@ -63,9 +63,9 @@ def test_update_sharpens_anew():
     unknown = int(np.flatnonzero(Y < 0)[0])
     later = Y.copy()
     later[unknown] = 1
-    firm = lass.LASS(sharpen="auto", prior=[1, 1, 1]).fit(X, Y).update({unknown: 1})
+    sharp = lass.LASS(sharpen="auto", prior=[1, 1, 1]).fit(X, Y).update({unknown: 1})
     np.testing.assert_array_equal(
-        firm.assignments_, lass.LASS(sharpen="auto", prior=[1, 1, 1]).fit(X, later).assignments_
+        sharp.assignments_, lass.LASS(sharpen="auto", prior=[1, 1, 1]).fit(X, later).assignments_
     )
 
 

@@ -194,15 +194,14 @@ def test_slide_misses_no_more_than_ties_force(seed, certain):
             assert missed(Z, p, counts) <= missed(others, np.zeros(K), counts)
 
 
-def test_slide_is_in_the_middle_of_all_optima(monkeypatch):
+def test_slide_is_in_the_middle_of_all_optima():
     """Between the two rows that a boundary separates; wherever it was looked for."""
     Z = np.array([[0.9, 0.1], [0.8, 0.2], [0.5, 0.5], [0.4, 0.6]])
     p = slide(Z, [0.5, 0.5])
     np.testing.assert_allclose(p, [-0.15, 0.15], atol=1e-12)
     V, q = peaked(0, 200, 12, 3)
     p = slide(V, q)
-    monkeypatch.setattr("lass.learning.priors.SWEEPS", 0)
-    np.testing.assert_allclose(slide(V, q, 10 * np.cos(np.arange(12))), p, atol=1e-9)
+    np.testing.assert_allclose(slide(V, q, 10 * np.cos(np.arange(12)), sweeps=0), p, atol=1e-9)
     S = np.sort(V + p, axis=1)
     assert (S[:, -1] - S[:, -2]).min() > 1e-9
 
@@ -215,7 +214,7 @@ def balanced(rng, N, K, kind, lam):
     return Case(W, G, lam)
 
 
-def spread_of_masses(Z):
+def spread_of_totals(Z):
     return ((Z.mean(axis=0) - 1.0 / Z.shape[1]) ** 2).sum()
 
 
@@ -233,11 +232,11 @@ def test_centred_is_as_good_and_the_most_even(seed, lam, kind):
     assert even.relative_gap <= 1e-8
     step = even.Z - solution.Z
     np.testing.assert_allclose(step, np.tile(step[:1], (8, 1)), atol=1e-9)
-    assert spread_of_masses(even.Z) <= spread_of_masses(solution.Z) + 1e-12
+    assert spread_of_totals(even.Z) <= spread_of_totals(solution.Z) + 1e-12
     floor = solution.Z.min(axis=0)
     for share in rng.dirichlet(np.ones(K), 20):  # no other slide within the bounds is more even
         other = solution.Z - floor + floor.sum() * share
-        assert spread_of_masses(even.Z) <= spread_of_masses(other) + 1e-12
+        assert spread_of_totals(even.Z) <= spread_of_totals(other) + 1e-12
 
 
 def test_centred_where_the_ends_are_known():

@@ -57,8 +57,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     Parameters
     ----------
     lam : float or "auto"
-        How much the crowd weighs against the expert. "auto" hides some of what is known and takes
-        the value that brings back most of it (``choice_`` says how).
+        How much the crowd weighs against the expert. "auto" hides some of the labels and takes
+        the value that finds most of them again (see ``choice_``).
     n_neighbors : int
         Neighbours of an item in the graph (at most one less than there are items).
     metric : str
@@ -68,7 +68,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         Shares of the categories that decisions follow, by a slide that keeps rows valid; "labels"
         takes the frequencies of the labels. None decides by the largest assignment.
     sharpen : None, "auto" or float
-        Where every item belongs to one category: decisions made firmer in a dozen certified steps,
+        Where every item belongs to one category: decisions sharpened in a dozen certified steps,
         up to this strength ("auto": 1). It helps most with a prior: then there are two starts, and the
         smaller normalised cut decides. The whole is a local solution, not a certified optimum.
     contrast : float, optional
@@ -77,7 +77,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     tol : float
         Relative gap of the solution.
     verbose : bool
-        Say on stderr what is being done, and how far the gap has fallen.
+        Print to stderr what is being done, and how far the gap has fallen.
     output : {"auto", "dense", "sparse"}
         How assignments are stored, as in :func:`lass.solve`. "sparse" is for very many categories; it
         needs a number for ``lam``, and no ``prior`` and no ``sharpen``.
@@ -352,7 +352,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             W = as_weights(X, "X")
         else:
             count = self.n_neighbors
-            if isinstance(count, int | np.integer):  # KNNGraph knows what to say otherwise
+            if isinstance(count, int | np.integer):  # KNNGraph raises the error otherwise
                 count = min(count, X.shape[0] - 1)
             self._log(f"finding {count} neighbours of {X.shape[0]:,} items")
             self.neighbours_ = KNNGraph(count, metric=self.metric).fit(X)
@@ -439,7 +439,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         assert self._codes is not None
         starts = [self._decide(self.solution_.Z)]
         if self._prior is not None:
-            # a local method, so from a second start; without shares a lower cut may be a worse answer
+            # a local method, so from a second start; without shares a lower cut may be worse
             steep = steepened(self.graph_, 2.0)
             labels = balanced_labels(self._codes, len(self.classes_), steep)
             interior = PoissonRegime(steep).solve(labels, ROUGH)
@@ -451,8 +451,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             prior=self._prior,
             strength=STRONGEST if isinstance(self.sharpen, str) else float(self.sharpen or STRONGEST),
             tol=self.tol,
-            callback=lambda step, steps, changed: self._log(
-                f"sharpening, step {step} of {steps}: {changed:,} items changed"
+            callback=lambda step: self._log(
+                f"sharpening, step {step.number} of {step.total}: {step.changed:,} items changed"
             ),
         )
         self._accept(best.solution, best.shift)

@@ -14,7 +14,7 @@ from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
 from lass.solvers.solution import Solution
 
-#: the most sweeps before rows are moved one by one
+#: sweeps over all rows at most, before rows are moved one by one
 SWEEPS = 100
 
 
@@ -54,7 +54,7 @@ def whole_counts(prior: ArrayLike, total: int) -> NDArray[np.int64]:
     return counts
 
 
-def slide(Z: Array, prior: ArrayLike, start: Array | None = None) -> Array:
+def slide(Z: Array, prior: ArrayLike, start: Array | None = None, sweeps: int = SWEEPS) -> Array:
     """The shift p (K,), which sums to zero, for which decisions follow a prior.
 
     ``argmax(z_n + p)`` falls on category k for a share ``prior[k]`` of the rows; only rows that
@@ -72,6 +72,8 @@ def slide(Z: Array, prior: ArrayLike, start: Array | None = None) -> Array:
         Shares of the categories: >= 0, sum one.
     start : array of shape (K,), optional
         An earlier shift, which can save time.
+    sweeps : int
+        Sweeps over all rows at most, before rows are moved one by one.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def slide(Z: Array, prior: ArrayLike, start: Array | None = None) -> Array:
     used = counts > 0
     some, shift = np.ascontiguousarray(Z[:, used]), p[used]
     if len(shift) > 1:
-        held = balance(some, counts[used], shift, SWEEPS)
+        held = balance(some, counts[used], shift, sweeps)
         centre(settle(some, counts[used], shift, held, 1e-15 * scale), shift)
     p[used] = shift
     if not used.all():  # a category with a prior of zero stays below every row's best
@@ -125,10 +127,10 @@ def centred(solution: Solution) -> Solution:
     for one in movable:
         block = np.ix_(order[bounds[one] : bounds[one + 1]], np.flatnonzero(level[one]))
         floor = Z[block].min(axis=0)
-        room = floor.sum()
-        if room > 1e-12:
-            wanted = (floor - Z[block].mean(axis=0)) / room
-            moved[block] += room * project_simplex(wanted) - floor
+        margin = floor.sum()
+        if margin > 1e-12:
+            wanted = (floor - Z[block].mean(axis=0)) / margin
+            moved[block] += margin * project_simplex(wanted) - floor
     moved = np.maximum(moved, 0.0)
     moved /= moved.sum(axis=1, keepdims=True)
     return solution.at(moved)

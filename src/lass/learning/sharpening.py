@@ -19,6 +19,15 @@ from lass.solvers.solving import solve
 WEAKEST, STRONGEST, STEPS = 0.03, 1.0, 12
 
 
+class SharpeningStep(NamedTuple):
+    """One step: its number, how many there are, the items it changed, and its solution."""
+
+    number: int
+    total: int
+    changed: int
+    solution: Solution
+
+
 class Sharpened(NamedTuple):
     """The last convex problem's solution, the shift of its decisions, and what each step changed."""
 
@@ -35,13 +44,13 @@ def sharpen(
     *,
     strength: float = STRONGEST,
     tol: float = 1e-5,
-    callback: Callable[[int, int, int], None] | None = None,
+    callback: Callable[[SharpeningStep], None] | None = None,
 ) -> Sharpened:
     """Follow a concave term, -s/2 sum_n d_n |z_n|^2, as s grows.
 
     Each step makes the term linear at the decisions of the step before: it solves the convex
     problem with affinities ``s d_n`` to each item's present category, which is certified, then
-    slides to the prior and decides anew. Labels are kept, whatever their confidence. The
+    slides to the prior and decides again. Labels are kept, whatever their confidence. The
     whole is a *local* method: another start may end elsewhere. Twelve solves.
 
     Parameters
@@ -59,7 +68,7 @@ def sharpen(
     tol : float
         Relative gap of the last solution; those before it stop at 1e-2.
     callback : callable, optional
-        Called with (step, number of steps, items that changed).
+        Called after each step.
     """
     N, K, degree, labelled = problem.N, problem.K, problem.diagonal, codes >= 0
     decided = np.where(labelled, codes, decided)
@@ -75,7 +84,7 @@ def sharpen(
         before, decided = decided, np.where(labelled, codes, (solution.Z + p).argmax(axis=1))
         changed.append(int((before != decided).sum()))
         if callback is not None:
-            callback(step + 1, STEPS, changed[-1])
+            callback(SharpeningStep(step + 1, STEPS, changed[-1], solution))
     return Sharpened(solution, p, changed)
 
 

@@ -66,7 +66,7 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     Returns
     -------
     array of shape (M, K), or SparseAssignments where Z is stored sparsely
-        Rows >= 0 that sum to one. O(nnz(W_new) K), threaded, no memory beside it; in sparse form,
+        Rows >= 0 that sum to one. O(nnz(W_new) K), threaded, no further memory; in sparse form,
         O(what the neighbours store).
 
     Examples

@@ -107,27 +107,27 @@ def _moving(row: sp.csr_array, solution: Solution) -> tuple[Polytope, float] | N
     if not len(sliding):
         return None
     rows = np.flatnonzero(known.labels == sliding[0])
-    room = solution.Z[rows].min(axis=0)
-    room[room <= TOLERANCE] = 0.0
+    margin = solution.Z[rows].min(axis=0)
+    margin[margin <= TOLERANCE] = 0.0
     gains = np.asarray(problem.G[rows].sum(axis=0)).ravel()
     share = row.data[labels == sliding[0]].sum() / row.data.sum()
-    return Polytope(room, gains, np.arange(problem.K)), float(share)
+    return Polytope(margin, gains, np.arange(problem.K)), float(share)
 
 
 def _centred(polytope: Polytope) -> Array:
     """Total affinities less what a slide must keep, exactly zero where they are that."""
-    gains, room = polytope.gains, polytope.margin
-    rest = gains - gains @ room / room.sum()
+    gains, margin = polytope.gains, polytope.margin
+    rest = gains - gains @ margin / margin.sum()
     rest[np.abs(rest) <= TOLERANCE * max(1.0, np.abs(gains).max())] = 0.0
     return rest
 
 
 def _vertices(polytope: Polytope) -> Iterator[Array]:
     """All vertices of the polytope, some rows at a time: everything on one category, or on two."""
-    rest, room = _centred(polytope), polytope.margin
-    total, K = room.sum(), len(room)
+    rest, margin = _centred(polytope), polytope.margin
+    total, K = margin.sum(), len(margin)
     alone = np.flatnonzero(rest == 0)
-    yield total * np.eye(K)[alone] - room if len(alone) else np.zeros((1, K))
+    yield total * np.eye(K)[alone] - margin if len(alone) else np.zeros((1, K))
     more = np.flatnonzero(rest > 0)
     for i in np.flatnonzero(rest < 0):
         mass = np.zeros((len(more), K))
@@ -135,12 +135,12 @@ def _vertices(polytope: Polytope) -> Iterator[Array]:
         mass[:, i] = total * share
         mass[np.arange(len(more)), more] = total * (1.0 - share)
         if len(more):
-            yield mass - room
+            yield mass - margin
 
 
 def _largest(v: Array, share: float, polytope: Polytope, k: int) -> float:
-    """The largest f_k: maximise v_k + s p_k - t over p = q - room and t with mass <= 1 above t."""
-    K, room = len(v), polytope.margin
+    """The largest f_k: maximise v_k + s p_k - t over p = q - margin and t with mass <= 1 above t."""
+    K, margin = len(v), polytope.margin
     unit, zero = sp.eye_array(K), np.zeros((1, K))
     objective = np.zeros(2 * K + 1)  # q, the masses above t, t
     objective[k], objective[-1] = -share, 1.0
@@ -150,15 +150,15 @@ def _largest(v: Array, share: float, polytope: Polytope, k: int) -> float:
     result = linprog(
         objective,
         A_ub=sp.vstack([above, mass]),
-        b_ub=np.append(share * room - v, 1.0),
+        b_ub=np.append(share * margin - v, 1.0),
         A_eq=kept,
-        b_eq=[room.sum(), 0.0],
+        b_eq=[margin.sum(), 0.0],
         bounds=[(0, None)] * (2 * K) + [(None, None)],
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if result.status != 0:
         raise RuntimeError(f"a linear program over the solutions failed: {result.message}")
-    return float(v[k] - share * room[k] - result.fun)
+    return float(v[k] - share * margin[k] - result.fun)
 
 
 def _overtakes(v: Array, share: float, polytope: Polytope, k: int, top: int) -> bool:

@@ -47,8 +47,8 @@ class LaplacianKModes(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_neighbors : int
         Neighbours of an item in the graph (at most one less than there are items).
     homotopy : int
-        Bandwidths on the way down to the one asked for, from four times as wide, each run started from
-        the last; 0 starts there at once.
+        Larger bandwidths before the final one, from four times as wide, each run started from
+        the last; 0 uses the final one alone.
     init : "k-means++" or array of shape (n_clusters, D)
         Items drawn far from each other, or the centroids to start from.
     n_init : int

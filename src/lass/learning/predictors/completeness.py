@@ -93,10 +93,10 @@ class HoldoutPairs(NamedTuple):
     def within_items(self, completeness: float, theta: Array) -> float:
         """Log-likelihood of *which* tags of an item were hidden, given how many.
 
-        The number of tags of an item says little about completeness and depends on what no predictor
-        knows, so only a tag's share in the expected tags of its item counts. One of the item's n tags is
+        The number of tags of an item contains little about completeness and depends on more than the
+        predictors, so only a tag's share in the expected tags of its item counts. One of the item's n tags is
         found first with probability 1 / n, where n is one plus the other expected ones. The evidence is
-        scaled for the largest likelihood, with as many tags belonging as the completeness says.
+        scaled for the largest likelihood, with as many tags belonging as the completeness implies.
         """
         odds, hits = self._evidence(theta), np.flatnonzero(self.hidden)
         starts = np.flatnonzero(np.diff(self.item, prepend=-1))

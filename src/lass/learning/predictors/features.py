@@ -69,7 +69,7 @@ class PredictorFeatures:
     Notes
     -----
     One harmonic extension of all tags, one K x K inverse, and the fits of the linear models; one
-    array of N x K is kept beside Z.
+    array of N x K is kept besides Z.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ class LinearPredictor:
     """Ridge regression of all tags at once on features, reduced to their principal directions.
 
     Four models predict a share (0 to 1, roughly) of every tag of every item: from the item's own features
-    and from the mean features around it, each with two penalties; how much each counts is learnt later.
+    and from the mean features around it, each with two penalties; how much each counts is trained later.
     All are fitted to items of other groups. One decomposition when made; then
     O(N r^2 + N r K) for all tags together.
 
@@ -77,7 +77,7 @@ class LinearPredictor:
     def predict(
         self, models: Models, number: int, rows: NDArray[np.intp], tagged: NDArray[np.bool_]
     ) -> NDArray[np.float32]:
-        """Predictions (len(rows), K) of one of the four models; ``tagged`` says which rows have tags."""
+        """Predictions (len(rows), K) of one of the four models; ``tagged`` marks the rows with tags."""
         view = self.views[number // len(self.penalties)][rows]
         result = view @ models[0][number]
         for fold in range(FOLDS):

@@ -94,9 +94,9 @@ def _rescale(
 ) -> None:
     """From "belongs" to "belongs and is not stated": changes all weights alike, in place.
 
-    The odds are ``1 - completeness`` times as large. With some tags hidden the others say less than
-    they do now, so scores are made to sum to the number of tags that must be missing beside the
-    stated ones, and to be no sharper than they were in training, where they were verified.
+    The odds are ``1 - completeness`` times as large. With some tags hidden the features carry less
+    than they do now, so scores are made to sum to the number of tags that must be missing besides
+    the stated ones, and to be no sharper than they were in training, where they were verified.
     """
     slope[-1] += np.log(1.0 - completeness)
     some = generator.permutation(np.flatnonzero(current.tag_counts))[:SAMPLE]
