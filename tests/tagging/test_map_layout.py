@@ -114,8 +114,8 @@ def collection(tmp_path):
         features={"kind": "numeric", "columns": [f"x{k}" for k in range(8)]},
         metric="euclidean", n_neighbors=6, lam=0.1,
     )  # fmt: skip
-    words = [(f"p{n}", f"group {group[n]}", 1) for n in range(0, 120, 4)]
-    with Collection.create(tmp_path / "c", items, annotations=words, settings=settings) as made:
+    annotations = [(f"p{n}", f"group {group[n]}", 1) for n in range(0, 120, 4)]
+    with Collection.create(tmp_path / "c", items, annotations=annotations, settings=settings) as made:
         yield made
 
 
