@@ -34,7 +34,7 @@ from lass.learning.poisson import PoissonRegime
 from lass.learning.predictors import score_tags
 from lass.learning.priors import category_shares, centred, slide
 from lass.learning.sharpening import STRONGEST, sharpen_from
-from lass.learning.tag_ranking import TagLists, rank_sparse_tags, rank_tags
+from lass.learning.tag_ranking import TagLists, rank_tags
 from lass.model.checks import number
 from lass.model.files import read, write
 from lass.model.problem import Problem
@@ -254,8 +254,6 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             raise ValueError(f"top must be a whole number >= 0, or None for all; found {top!r}")
         scores = self._scores() if X is None else self.predict_proba(X)
         known = self.affinities_ if X is None else None
-        if is_sparse(scores):
-            return rank_sparse_tags(scores, self.classes_, top, threshold, known)
         return rank_tags(scores, self.classes_, top, threshold, known)
 
     def path(self, x: Any, g: ArrayLike | None = None) -> AssignmentPath:

@@ -8,15 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.model.quadratic_program import Array
-from lass.solvers.sparse import SparseAssignments
+from lass.solvers.assignments import is_sparse
 
 #: (category, score) of each item, the largest score first
 TagLists = list[list[tuple[Any, float]]]
 
 
 def rank_tags(
-    scores: Array, classes: NDArray[Any], top: int | None, threshold: float, excluded: sp.csr_array | None
+    scores: Any,
+    classes: NDArray[Any],
+    top: int | None,
+    threshold: float,
+    excluded: sp.csr_array | None = None,
 ) -> TagLists:
     """The ``top`` categories of each row with scores above the threshold, those in ``excluded`` left out.
 
@@ -28,33 +31,19 @@ def rank_tags(
     >>> rank_tags(scores, np.array(["a", "b", "c"], dtype=object), 1, 0.0, labels)
     [[('b', 0.3)]]
     """
-    if excluded is not None:
-        scores = scores.copy()
-        scores[excluded.nonzero()] = -np.inf
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
-    return [
-        [(classes[k], float(row[k])) for k in best if row[k] > threshold]
-        for row, best in zip(scores, order, strict=True)
-    ]
-
-
-def rank_sparse_tags(
-    Z: SparseAssignments,
-    classes: NDArray[Any],
-    top: int | None,
-    threshold: float,
-    excluded: sp.csr_array | None,
-) -> TagLists:
-    """:func:`rank_tags` of sparse assignments, row by row in what they store."""
-    if top is None:
+    if is_sparse(scores) and top is None:
         raise ValueError("top must be a number where assignments are stored sparsely; found None")
-    if excluded is None:
-        excluded = sp.csr_array(Z.shape)
-    most = int(np.diff(excluded.indptr).max(initial=0))
-    best, shares = Z.top(int(np.clip(top + most, 1, Z.shape[1])))
+    N, K = scores.shape
+    left_out = sp.csr_array((N, K)) if excluded is None else excluded
+    count = K if top is None else int(np.clip(top + np.diff(left_out.indptr).max(initial=0), 1, K))
+    if is_sparse(scores):
+        best, values = scores.top(count)
+    else:
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :count].astype(np.int32)
+        values = np.take_along_axis(scores, best, axis=1)
     found = []
-    for n, (categories, values) in enumerate(zip(best.tolist(), shares.tolist(), strict=True)):
-        without = set(excluded.indices[excluded.indptr[n] : excluded.indptr[n + 1]].tolist())
-        ranked = [(classes[k], x) for k, x in zip(categories, values, strict=True) if k not in without]
-        found.append([pair for pair in ranked[:top] if pair[1] > threshold])
+    for n, ranked in enumerate(zip(best.tolist(), values.tolist(), strict=True)):
+        without = set(left_out.indices[left_out.indptr[n] : left_out.indptr[n + 1]].tolist())
+        pairs = [(classes[k], value) for k, value in zip(*ranked, strict=True) if k not in without]
+        found.append([pair for pair in pairs[:top] if pair[1] > threshold])
     return found

@@ -125,7 +125,7 @@ def explain(
         neighbours: item 1 +0.500
     """
     problem, Z = solution.problem, solution.Z
-    n = item_number(item, problem.N)
+    n = checked_index(item, problem.N, "item")
     a, lam = float(problem.diagonal[n]), problem.lam
     z = Z[n]
     g = problem.G[[n]] if affinities is None else sp.csr_array(_row(affinities, problem.K)[None])
@@ -171,7 +171,7 @@ def _chosen(z: Array, categories: ArrayLike | None) -> NDArray[np.intp]:
     if categories is None:
         return np.argsort(-z, kind="stable")[: np.count_nonzero(z > TOLERANCE)]
     given = np.atleast_1d(np.asarray(categories)).tolist()
-    return np.array([category_number(k, len(z)) for k in given], np.intp)
+    return np.array([checked_index(k, len(z), "category") for k in given], np.intp)
 
 
 def _row(affinities: ArrayLike, K: int) -> Array:
@@ -252,7 +252,7 @@ def flips(solution: Solution, item: int, *, affinities: ArrayLike | None = None)
     (0, 1, array([-1.,  1.]))
     """
     problem = solution.problem
-    n = item_number(item, problem.N)
+    n = checked_index(item, problem.N, "item")
     if not problem.free[n]:
         raise ValueError(f"item {n} is fixed; no affinity changes it. Solve without fixing it")
     if problem.C is not None and affinities is None:
@@ -273,17 +273,8 @@ def flips(solution: Solution, item: int, *, affinities: ArrayLike | None = None)
     return Flips(n, int(top), int(rest[0]) if rest else int(top), changes)
 
 
-def item_number(item: Any, N: int) -> int:
-    """A number of an item, or a ``ValueError``."""
-    return _within(item, N, "item")
-
-
-def category_number(category: Any, K: int) -> int:
-    """A number of a category, or a ``ValueError``."""
-    return _within(category, K, "category")
-
-
-def _within(value: Any, size: int, name: str) -> int:
+def checked_index(value: Any, size: int, name: str) -> int:
+    """The number of an item or a category, or a ``ValueError``."""
     try:
         number = whole(value)
     except TypeError:

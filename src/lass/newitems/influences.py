@@ -23,7 +23,7 @@ from lass.graph.laplacian import components
 from lass.model.harmonic import HarmonicSystem
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.model.simplex import project_simplex
-from lass.newitems.explanation import category_number, item_number
+from lass.newitems.explanation import checked_index
 from lass.solvers.coarse_space import CoarseSpace
 from lass.solvers.solution import Solution
 
@@ -83,8 +83,8 @@ def influence(
     2 1 -0.806
     """
     problem = solution.problem
-    n = item_number(item, problem.N)
-    k = int(solution.Z[n].argmax()) if category is None else category_number(category, problem.K)
+    n = checked_index(item, problem.N, "item")
+    k = int(solution.Z[n].argmax()) if category is None else checked_index(category, problem.K, "category")
     _check(solution, top, "influence")
     if not problem.convex:
         raise ValueError("influence() needs weights >= 0; with negative ones the solution can jump")
@@ -139,7 +139,7 @@ def sources(solution: Solution, item: int, *, top: int | None = 10) -> list[Sour
     [Source(item=0, share=0.75), Source(item=2, share=0.25)]
     """
     problem = solution.problem
-    n = item_number(item, problem.N)
+    n = checked_index(item, problem.N, "item")
     _check(solution, top, "sources")
     if not problem.convex or problem.C is not None:
         raise ValueError("sources() needs weights >= 0 and no category_graph: else rows are not means")

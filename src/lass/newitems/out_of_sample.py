@@ -101,11 +101,7 @@ def _assign_sparse(W_new: Any, Z: SparseAssignments, G_new: Any, lam: float, shi
         raise ValueError("shift does not go with sparse assignments; leave it out, or pass Z.to_dense()")
     weights, K = as_sparse(W_new, "W_new"), Z.shape[1]
     affinities = sp.csr_array((weights.shape[0], K)) if G_new is None else as_sparse(G_new, "G_new")
-    if weights.shape[1] != len(Z):
-        raise ValueError(
-            f"W_new must have one column a known item, {len(Z)}; found shape {weights.shape}. "
-            "Is it transposed?"
-        )
+    _check_columns(weights, len(Z))
     if weights.nnz and weights.data.min() < 0:
         raise ValueError(f"W_new must hold weights >= 0; found {weights.data.min():g}. Drop it")
     if affinities.shape != (weights.shape[0], K):
@@ -235,17 +231,21 @@ def _weights(W_new: Any, known: int) -> tuple[sp.csr_array, tuple[NDArray[Any], 
     """W_new in CSR, and its three arrays for the kernel, which checks entries where it reads them."""
     as_it_is = sp.issparse(W_new) and W_new.format == "csr" and W_new.dtype == np.float64 and W_new.ndim == 2
     weights = W_new if as_it_is else as_sparse(W_new, "W_new")
-    if weights.shape[1] != known:
-        raise ValueError(
-            f"W_new must have one column a known item, {known}; found shape {weights.shape}. "
-            "Is it transposed?"
-        )
+    _check_columns(weights, known)
     columns = weights.indices
     if columns.dtype != np.int32:
         if weights.nnz and not 0 <= columns.min() <= columns.max() < known:
             raise ValueError(f"W_new must name known items 0 to {known - 1}; found other column numbers")
         columns = columns.astype(np.int32)
     return weights, (weights.indptr.astype(np.int64), columns, np.ascontiguousarray(weights.data))
+
+
+def _check_columns(weights: sp.csr_array, known: int) -> None:
+    if weights.shape[1] != known:
+        raise ValueError(
+            f"W_new must have one column a known item, {known}; found shape {weights.shape}. "
+            "Is it transposed?"
+        )
 
 
 def _affinities(G_new: Any, M: int, K: int) -> Array:

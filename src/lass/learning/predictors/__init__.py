@@ -7,15 +7,6 @@ from lass.learning.predictors.training import train
 from lass.learning.predictors.weights import Weights
 
 __all__ = [
-    "COLUMNS",
-    "FEATURES",
-    "PREDICTORS",
-    "Feature",
-    "LinearPredictor",
-    "PredictorFeatures",
-    "Scores",
-    "Weights",
-    "score",
-    "score_tags",
-    "train",
-]
+    "COLUMNS", "FEATURES", "PREDICTORS", "Feature", "LinearPredictor", "PredictorFeatures", "Scores",
+    "Weights", "score", "score_tags", "train",
+]  # fmt: skip

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from lass.learning.predictors.features import COLUMNS
 
@@ -57,35 +55,38 @@ class Weights:
             saved = json.loads(text)
             version = saved.get("version", 1)
             if version == 2:
-                saved = _from_version_2(saved)
-            elif version != VERSION:
+                vectors = [_named(saved[key], key != "usual") for key in ("tagged", "untagged", "usual")]
+                completeness = saved["complete"]
+            elif version == VERSION:
+                vectors = [saved[key] for key in ("tagged", "untagged", "mean")]
+                completeness = saved["completeness"]
+            else:
                 raise ValueError(
                     f"the weights of the predictors are of another version of lass (number {version}, "
                     f"{VERSION} expected); run lass fit again"
                 )
+            tagged, untagged, mean = vectors
+            constant = [CONSTANT]
             return Weights(
-                _in_order(saved["tagged"], [*COLUMNS, CONSTANT]),
-                _in_order(saved["untagged"], [*COLUMNS, CONSTANT]),
-                _in_order(saved["mean"], COLUMNS),
-                float(saved["completeness"]),
+                _in_order(tagged, constant),
+                _in_order(untagged, constant),
+                _in_order(mean, []),
+                float(completeness),
             )
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"these are not weights ({error!r})") from None
 
 
-def _in_order(weights: dict[str, float], names: Iterable[str]) -> list[float]:
-    unknown = weights.keys() - set(names)
-    if unknown or (CONSTANT in names) != (CONSTANT in weights):
-        raise ValueError(f"these are not weights (unknown or missing: {sorted(unknown) or CONSTANT})")
-    return [float(weights.get(name, 0.0)) for name in names]
-
-
-def _from_version_2(saved: dict[str, Any]) -> dict[str, Any]:
-    """Lists by position, as names."""
-    names = [*VERSION_2, CONSTANT]
-    lengths = [len(saved[key]) for key in ("tagged", "untagged", "usual")]
-    if lengths != [len(names), len(names), len(names) - 1]:
+def _named(values: list[float], constant: bool) -> dict[str, float]:
+    """A list of version 2 by the names of its columns."""
+    names = [*VERSION_2, CONSTANT] if constant else VERSION_2
+    if len(values) != len(names):
         raise ValueError(f"these are not weights ({len(VERSION_2)} columns expected)")
-    vectors = {"tagged": saved["tagged"], "untagged": saved["untagged"], "mean": saved["usual"]}
-    named = {key: dict(zip(names, values, strict=False)) for key, values in vectors.items()}
-    return {**named, "completeness": saved["complete"]}
+    return dict(zip(names, values, strict=True))
+
+
+def _in_order(weights: dict[str, float], constant: list[str]) -> list[float]:
+    names = [*COLUMNS, *constant]
+    if not set(constant) <= weights.keys() <= set(names):
+        raise ValueError(f"these are not weights (columns {', '.join(weights)})")
+    return [float(weights.get(name, 0.0)) for name in names]
