@@ -168,7 +168,7 @@ def test_exports_and_the_report_are_files(page, served, tmp_path):
     found = [json.loads(line) for line in suggestions.read_text().splitlines()]
     assert found
     assert {"item", "tag"} <= set(found[0])
-    assignments = fetched("Shares of the model .csv")
+    assignments = fetched("Model shares .csv")
     with assignments.open(newline="") as lines:
         assert len({line["item"] for line in csv.DictReader(lines)}) > 400
 

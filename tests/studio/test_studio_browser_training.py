@@ -15,11 +15,12 @@ from studio_server import studio, wait_until_ready
 
 chrome, served, open_page, page = FIXTURES
 
-#: keeps every phase and gap that the bar shows, however short
+#: keeps every phase and certificate that the bar shows, however short
 FOLLOW = """() => {
     const bar = document.querySelector("[data-testid=model-state]");
     window.seen = [];
-    const keep = () => window.seen.push([bar.dataset.phase, bar.querySelector(".gap").textContent.trim()]);
+    const exactness = () => bar.querySelector(".exactness").textContent.trim();
+    const keep = () => window.seen.push([bar.dataset.phase, exactness()]);
     const all = { attributes: true, childList: true, subtree: true, characterData: true };
     new MutationObserver(keep).observe(bar, all);
 }"""
@@ -85,7 +86,7 @@ def test_an_accepted_tag_is_stored_the_model_follows_and_nothing_jumps(page, ser
     expect(state).to_have_attribute("data-phase", "ready")
     seen = page.evaluate("window.seen")
     assert "updating" in {phase for phase, _ in seen}
-    assert any(re.search(r"gap [\d.e−]+", gap) for _, gap in seen)  # noqa: RUF001
+    assert any(re.search(r"within <?[\d.]+ %", text) for _, text in seen)
     after = served.get(f"/api/items/{row}")["modelDetails"]["shares"]
     assert after != before
     # the page shows the new predictions by itself
@@ -146,8 +147,7 @@ def test_retraining_shows_its_progress(page, served):
     # one can go on working meanwhile
     open_item(page, 7)
     expect(state).to_have_attribute("data-phase", "ready", timeout=60_000)
-    gaps = [gap for phase, gap in page.evaluate("window.seen") if phase == "fitting" and "gap" in gap]
-    assert gaps
+    assert any(phase == "fitting" and "within" in text for phase, text in page.evaluate("window.seen"))
     expect(button).to_be_enabled()
 
 

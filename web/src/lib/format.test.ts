@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ago, percent, plural, signed, small } from "./format";
+import { ago, percent, plural, precise, signed } from "./format";
 
 it("writes numbers as people read them", () => {
   expect(percent(0.754)).toBe("75 %");
@@ -12,8 +12,10 @@ it("writes numbers as people read them", () => {
   expect(signed(-0.5)).toBe("−0.50");
   expect(signed(0.25)).toBe("+0.25");
   expect(signed(-0.0001)).toBe("0.00");
-  expect(small(6.6e-6)).toBe("6.6e−6");
-  expect(small(0.25)).toBe("0.25");
+  expect(precise(3.14e-4)).toBe("0.031 %");
+  expect(precise(6.6e-9)).toBe("<0.0001 %");
+  expect(precise(0)).toBe("0 %");
+  expect(precise(0.25)).toBe("25 %");
 });
 
 it("describes how long ago something was", () => {

@@ -19,10 +19,10 @@ export const signed = (number: number, digits = 2): string => {
   return `${number < 0 ? "−" : "+"}${size}`;
 };
 
-/** A gap such as 0.00042 as 4.2e-4: short, and its fall can be seen. */
-export const small = (number: number): string => {
-  if (number === 0) return "0";
-  return number >= 0.01 ? number.toFixed(2) : number.toExponential(1).replace("e-", "e−");
+/** A small share in two digits, such as 0.042 %, so that its fall can be seen. */
+export const precise = (share: number): string => {
+  const hundred = 100 * share;
+  return `${hundred > 0 && hundred < 1e-4 ? "<0.0001" : Number(hundred.toPrecision(2))} %`;
 };
 
 const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [
