@@ -52,21 +52,21 @@ wheel: web
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
 bench: $(VENV)/bench
-	$(BIN)/python benchmarks/solvers.py --resume
-	$(BIN)/python benchmarks/growth.py --million
-	$(BIN)/python benchmarks/update.py
-	$(BIN)/python benchmarks/graphs.py
-	$(BIN)/python benchmarks/mapping.py
-	$(BIN)/python benchmarks/few_labels.py --resume
-	$(BIN)/python benchmarks/estimator.py
-	$(BIN)/python benchmarks/active.py
-	$(BIN)/python benchmarks/suggestions.py --resume
-	$(BIN)/python benchmarks/many.py
-	$(BIN)/python benchmarks/clustering.py
-	$(BIN)/python benchmarks/segmentation.py
-	$(BIN)/python benchmarks/studio.py
-	$(BIN)/python benchmarks/tags.py --sets debian corel5k lastfm delicious
-	$(BIN)/python benchmarks/why_our_own.py
+	$(BIN)/python -m benchmarks.solvers --resume
+	$(BIN)/python -m benchmarks.growth --million
+	$(BIN)/python -m benchmarks.update
+	$(BIN)/python -m benchmarks.graphs
+	$(BIN)/python -m benchmarks.mapping
+	$(BIN)/python -m benchmarks.few_labels --resume
+	$(BIN)/python -m benchmarks.estimator
+	$(BIN)/python -m benchmarks.active
+	$(BIN)/python -m benchmarks.suggestions --resume
+	$(BIN)/python -m benchmarks.sparse_assignments
+	$(BIN)/python -m benchmarks.clustering
+	$(BIN)/python -m benchmarks.segmentation
+	$(BIN)/python -m benchmarks.studio
+	$(BIN)/python -m benchmarks.command_line --sets debian corel5k lastfm delicious
+	$(BIN)/python -m benchmarks.why_our_own
 
 # One environment, filled as far as a command needs it.
 

@@ -144,7 +144,7 @@ def main() -> None:
     for name in arguments.cases:
         found = compared(name, arguments.data, arguments.repeat)
         print(name, json.dumps(found, indent=1), flush=True)
-        results.add(arguments.out / "many.json", {"cases": {name: found}}, levels=2)
+        results.add(arguments.out / "sparse_assignments.json", {"cases": {name: found}}, levels=2)
 
 
 if __name__ == "__main__":

@@ -534,7 +534,7 @@ def sparse() -> str:
         "dense: seconds": lambda case: dense(case, "seconds"),
         "dense: GiB": lambda case: dense(case, "solve_gib"),
     }
-    return page(table(load("many")["cases"].values(), columns), origin("many"))
+    return page(table(load("sparse_assignments")["cases"].values(), columns), origin("sparse_assignments"))
 
 
 @block
@@ -849,7 +849,7 @@ def speed_rows() -> list[Summary]:
     warm, faster = ([row[key] for row in load("update")["rows"]] for key in ("warm", "ratio"))
     search = {row["method"]: row for row in load("graphs")["rows"] if row["set"] == "mnist-70k"}
     near, usearch = search["approximate"], search["usearch float16, all columns"]
-    million, large = load("gpu")["million"], load("many")["cases"]["large"]["sparse"]
+    million, large = load("gpu")["million"], load("sparse_assignments")["cases"]["large"]["sparse"]
     return [
         Summary(
             f"certified solution of {count} problems", f"{seconds(min(ours))} to {seconds(max(ours))}",
@@ -880,7 +880,7 @@ def speed_rows() -> list[Summary]:
         Summary(
             f"{shape(large)}, sparse, relative gap {number(large['relative_gap'])}",
             f"{seconds(large['seconds'])}, {number(large['peak_gib'])} GiB",
-            "does not fit densely", "", ("many",),
+            "does not fit densely", "", ("sparse_assignments",),
         ),
     ]  # fmt: skip
 
