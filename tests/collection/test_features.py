@@ -15,15 +15,12 @@ from sklearn.preprocessing import RobustScaler
 
 import lass
 from lass.collection.features import (
-    METRICS,
     NumericFeatures,
     TextFeatures,
     embed_texts,
     image_features,
-    numeric_features,
     read_edges,
     read_vectors,
-    text_features,
 )
 from lass.collection.features import text as text_module
 from lass.collection.reading import BadInput
@@ -98,18 +95,18 @@ def test_stop_words_go_only_from_english():
 
 
 def test_texts_without_spaces_are_cut_into_characters():
-    X = text_features(["漢字の歴史", "漢字を学ぶ", "天気予報です"]).toarray()
+    X = TextFeatures().fit_transform(["漢字の歴史", "漢字を学ぶ", "天気予報です"]).toarray()
     assert (X @ X.T)[0, 1] > 0.2
     assert (X @ X.T)[0, 2] == 0
 
 
 def test_rows_have_length_one_and_order_does_not_matter():
     texts = [*some_texts(60), "", "!!!"]
-    X = text_features(texts).toarray()
+    X = TextFeatures().fit_transform(texts).toarray()
     np.testing.assert_allclose(np.linalg.norm(X[:60], axis=1), 1.0, atol=1e-6)
     assert not X[60:].any()
-    np.testing.assert_array_equal(text_features(texts[::-1]).toarray(), X[::-1])
-    graph = lass.knn_graph(text_features(texts[:60]), 5, metric=TextFeatures.metric)
+    np.testing.assert_array_equal(TextFeatures().fit_transform(texts[::-1]).toarray(), X[::-1])
+    graph = lass.knn_graph(TextFeatures().fit_transform(texts[:60]), 5, metric="cosine")
     assert graph.shape == (60, 60)
 
 
@@ -124,11 +121,11 @@ def test_the_state_of_text_features_comes_back():
 def test_texts_that_cannot_be_used():
     for texts in ([], ["", "  "], ["...", "?"]):
         with pytest.raises(ValueError, match="texts must hold words"):
-            text_features(texts)
+            TextFeatures().fit_transform(texts)
     with pytest.raises(ValueError, match="found a single one"):
-        text_features("one text")
+        TextFeatures().fit_transform("one text")
     with pytest.raises(ValueError, match="list of str"):
-        text_features(["a", None])
+        TextFeatures().fit_transform(["a", None])
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)
@@ -175,18 +172,19 @@ def test_numbers_agree_with_the_robust_scaler():
     X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 100, 0.01] + [5, 0, -3]
     columns = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2].tolist()}
     expected = RobustScaler(unit_variance=True).fit_transform(X)
-    np.testing.assert_allclose(numeric_features(columns), expected, rtol=1e-3)
+    np.testing.assert_allclose(NumericFeatures().fit(columns).transform(columns), expected, rtol=1e-3)
 
 
-def test_unknown_numbers_get_the_median_and_it_is_said():
+def test_unknown_numbers_get_the_median_and_are_counted():
     columns = {
         "a": [1.0, np.nan, 3.0, 2.0, np.nan],
         "b": [1.0, 1, 1, 1, 9],
         "c": [np.nan] * 5,
         "d": [4.0] * 5,
     }
-    with pytest.warns(UserWarning, match="2 in 'a', 5 in 'c'"):
-        X = numeric_features(columns)
+    features = NumericFeatures().fit(columns)
+    X = features.transform(columns)
+    assert features.filled == {"a": 2, "c": 5}
     assert X[1, 0] == X[4, 0] == X[3, 0] == 0
     assert X[4, 1] == pytest.approx(8 / np.std([1, 1, 1, 1, 9]))
     assert not X[:, 2:].any()
@@ -215,7 +213,7 @@ def test_the_state_of_numeric_features_comes_back():
 )
 def test_numbers_that_cannot_be_used(columns, message):
     with pytest.raises(ValueError, match=message):
-        numeric_features(columns)
+        NumericFeatures().fit(columns).transform(columns)
 
 
 # ---- pictures
@@ -247,7 +245,6 @@ def test_pictures_of_like_colour_and_texture_are_close(pictures):
     np.testing.assert_allclose(np.diag(C), 1.0, atol=1e-5)
     assert C[0, 1] > 0.99 > 0.6 > C[0, 2]
     assert C[3, 5] > 0.9 > C[3, 4]
-    assert METRICS["images"] == "cosine"
 
 
 def test_colours_are_counted(pictures):

@@ -37,7 +37,7 @@ EXAMPLES = {
     ],
     "Try it on real data that comes with it:": ["lass demo"],
     "Completion of commands and options by the Tab key, in bash (or zsh, fish):": [
-        'eval "$(_LASS_COMPLETE=bash_source lass)"',
+        'eval "$(_LASS_COMPLETE=bash_source lass)"'
     ],
 }
 

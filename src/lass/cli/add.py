@@ -15,10 +15,7 @@ from lass.collection.importing import Imported, read_tables
 if TYPE_CHECKING:
     from lass.tagging import Collection
 
-EXAMPLES = [
-    "lass add packages/ --items more.csv --id package",
-    "lass add packages/ --tags tags-of-ann.csv",
-]
+EXAMPLES = ["lass add packages/ --items more.csv --id package", "lass add packages/ --tags tags-of-ann.csv"]
 
 
 @click.command(cls=Command, examples=EXAMPLES)

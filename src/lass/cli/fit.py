@@ -39,15 +39,11 @@ def _engine(engine: str | None, address: str | None, workers: int | None) -> Eng
 
 
 @click.command(
-    cls=Command,
-    examples=["lass fit packages/ --neighbors 20", "lass fit packages/ --engine ray --workers 4"],
+    cls=Command, examples=["lass fit packages/ --neighbors 20", "lass fit packages/ --engine ray --workers 4"]
 )
 @folder_argument
 @click.option(
-    "--lam",
-    metavar="NUMBER|auto",
-    callback=_lam,
-    help="Weight of the neighbours; auto tries several values.",
+    "--lam", metavar="NUMBER|auto", callback=_lam, help="Weight of the neighbours; auto tries several values."
 )
 @click.option(
     "--smoothing", type=float, help="Weight of edges between tags under the same parent (facet::tag, a/b/c)."

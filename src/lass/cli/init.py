@@ -12,9 +12,7 @@ from lass.cli.import_options import reading_options
 from lass.cli.output import Output, count, json_option, with_output
 from lass.collection.importing import NewCollection, read_new
 
-EXAMPLES = [
-    "lass init packages/ --items items.csv --id package --text summary --tags tags.csv",
-]
+EXAMPLES = ["lass init packages/ --items items.csv --id package --text summary --tags tags.csv"]
 
 
 @click.command(cls=Command, examples=EXAMPLES)

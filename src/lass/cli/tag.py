@@ -10,9 +10,7 @@ import click
 from lass.cli.group import Command
 from lass.cli.output import Output, json_option, opened, with_output
 
-EXAMPLES = [
-    "lass tag packages/ mutt +mail::imap -game::strategy",
-]
+EXAMPLES = ["lass tag packages/ mutt +mail::imap -game::strategy"]
 
 
 # a tag with a minus in front looks like an option: a short option would take its first letter

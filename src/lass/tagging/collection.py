@@ -18,16 +18,12 @@ if TYPE_CHECKING:
     from lass.tagging.evaluation import Evaluation
     from lass.tagging.evaluation.evaluating import StepCallback
 
-    Rows = list[Suggestion]
-else:
-    Rows = list
-
 
 #: suggestions that are printed
 SHOWN = 20
 
 
-class Suggestions(Rows):
+class Suggestions(list["Suggestion"]):
     """A list of :class:`Suggestion` rows: item, tag, score, rank, because, neighbours."""
 
     def to_pandas(self) -> Any:
@@ -134,11 +130,7 @@ class Collection(CollectionStore):
         return self.annotate_all(signed, who=who, new=new)
 
     def fit(
-        self,
-        *,
-        report: ProgressCallback | None = None,
-        engine: Engine | None = None,
-        **settings: Any,
+        self, *, report: ProgressCallback | None = None, engine: Engine | None = None, **settings: Any
     ) -> FitResult:
         """Bring features, graph, assignments and scores up to date, and save them.
 
@@ -172,16 +164,9 @@ class Collection(CollectionStore):
             raise
 
     def suggest(
-        self,
-        *,
-        top: int = 5,
-        items: Iterable[str] | None = None,
-        tag: str | None = None,
-        untagged: bool = False,
-        min_score: float = 0.0,
-        limit: int | None = None,
-        neighbours: int = 3,
-    ) -> Suggestions:
+        self, *, top: int = 5, items: Iterable[str] | None = None, tag: str | None = None,
+        untagged: bool = False, min_score: float = 0.0, limit: int | None = None, neighbours: int = 3,
+    ) -> Suggestions:  # fmt: skip
         """Tags that items may be missing, by the last :meth:`fit`.
 
         Parameters
@@ -242,32 +227,12 @@ class Collection(CollectionStore):
         return next_items(self, top)
 
     def evaluate(
-        self,
-        *,
-        hide: float = 0.5,
-        situations: Sequence[str] | None = None,
-        seeds: int = 3,
-        group: str | None = None,
-        top: int = 5,
-        report: StepCallback | None = None,
-    ) -> Evaluation:
+        self, *, hide: float = 0.5, situations: Sequence[str] | None = None, seeds: int = 3,
+        group: str | None = None, top: int = 5, report: StepCallback | None = None,
+    ) -> Evaluation:  # fmt: skip
         """Hide some of the known tags, and measure how well LASS and the baselines predict them.
 
-        Parameters
-        ----------
-        hide : float
-            The share to hide.
-        situations : sequence of {"scattered", "items"}, optional
-            Hide some tags of every item, or all tags of some items; by default both.
-        seeds : int
-            How often tags are drawn to be hidden.
-        group : str, optional
-            A field of the items: those with the same value are hidden together. By default the one
-            called group or source, if there is one; "" for none.
-        top : int
-            Suggestions an item.
-        report : callable, optional
-            Called with a description of the step, the number of steps done and of all steps.
+        Parameters as in :func:`lass.tagging.evaluation.evaluate_collection`.
         """
         from lass.learning.predictors.holdout import SITUATIONS
         from lass.tagging.evaluation import evaluate_collection

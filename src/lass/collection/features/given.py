@@ -202,8 +202,7 @@ def embed_texts(texts: Sequence[str], model: str = "sentence-transformers/all-Mi
         library = import_module("sentence_transformers")
     except ImportError:
         raise ValueError(
-            "embeddings need the package sentence-transformers: pip install sentence-transformers; "
-            "text_features needs nothing"
+            "embeddings need the package sentence-transformers: pip install sentence-transformers"
         ) from None
     try:
         encoder = library.SentenceTransformer(model)

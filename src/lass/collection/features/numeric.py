@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,9 +29,6 @@ class NumericFeatures:
     >>> features.transform({"size": [2.0, float("nan")]}).tolist()
     [[0.0], [0.0]]
     """
-
-    kind = "numeric"
-    metric = "euclidean"
 
     names: list[str]
     centre: Array
@@ -88,23 +84,6 @@ class NumericFeatures:
             raise ValueError("state is not one of numeric features: names, centre and scale do not fit")
         self.names, self.centre, self.scale = names, centre, scale
         return self
-
-
-def numeric_features(columns: Mapping[str, Sequence[float]]) -> Array:
-    """Columns of numbers on one scale, see :class:`NumericFeatures`; warns of unknown values it fills.
-
-    Examples
-    --------
-    >>> from lass.collection.features import numeric_features
-    >>> numeric_features({"size": [1.0, 2.0, 3.0]})[:, 0].round(3).tolist()
-    [-1.349, 0.0, 1.349]
-    """
-    features = NumericFeatures().fit(columns)
-    X = features.transform(columns)
-    if features.filled:
-        listing = ", ".join(f"{count} in {name!r}" for name, count in features.filled.items())
-        warnings.warn(f"unknown values were set to the median of their column: {listing}", stacklevel=2)
-    return X
 
 
 def _spread(values: Array) -> float:

@@ -48,9 +48,6 @@ class TextFeatures:
     True
     """
 
-    kind = "text"
-    metric = "cosine"
-
     terms: list[str]
     idf: np.ndarray[Any, np.dtype[np.float64]]
 
@@ -121,18 +118,6 @@ class TextFeatures:
             raise ValueError("state is not one of text features: terms, idf and settings do not fit")
         self.terms, self.idf, self.settings = terms, idf, settings
         return self
-
-
-def text_features(texts: Sequence[str]) -> sp.csr_array:
-    """TF-IDF rows of some texts; see :class:`TextFeatures`, which gives new texts the same columns.
-
-    Examples
-    --------
-    >>> from lass.collection.features import text_features
-    >>> text_features(["mail reader", "news reader"]).shape
-    (2, 5)
-    """
-    return TextFeatures().fit_transform(texts)
 
 
 def _checked(texts: Sequence[str]) -> list[str]:

@@ -31,9 +31,6 @@ def read_folder(folder: Path, bad_rows: BadRowLog, encoding: str | None = None) 
             f"no texts ({', '.join(TEXTS)}) and no pictures ({', '.join(IMAGES)}) in this folder"
         )
     items = Items(kind="images" if kind == "images" else "texts")
-    items.left_out = [
-        path.relative_to(folder).as_posix() for name in found if name != kind for path in found[name]
-    ]
     if kind == "images":
         items.columns = {"width": [], "height": []}
     for path in found[kind]:
@@ -59,7 +56,6 @@ def read_folder(folder: Path, bad_rows: BadRowLog, encoding: str | None = None) 
         items.ids.append(name)
         items.titles.append(title)
         items.texts.append(text)
-        items.paths.append(path)
     bad_rows.file = str(folder)
     if not items.ids:
         raise bad_rows.nothing_left("items")

@@ -104,11 +104,8 @@ def _read_table(
     numeric_at = {table.position(name): name for name in numeric}
     used = {id_at, tags_at, *text_at, title_at} - set(numeric_at)
     extra_at = {i: name for i, name in enumerate(table.columns) if i not in used}
-    items = Items(
-        columns={name: [] for name in extra_at.values()}, text_columns=text, numeric=numeric,
-        left_out=table.left_out,
-    )  # fmt: skip
-    kept = list(items.columns.values())
+    columns: dict[str, list[Any]] = {name: [] for name in extra_at.values()}
+    items = Items(columns=columns, text_columns=text, numeric=numeric)
     lines: dict[str, int] = {}
     tags: list[tuple[int, str, Any]] = []
     for line, cells in table.rows:
@@ -134,7 +131,7 @@ def _read_table(
         items.ids.append(item)
         items.titles.append(name)
         items.texts.append(parts[0] if len(parts) == 1 else "\n".join(part for part in parts if part))
-        for column, value in zip(kept, extra, strict=True):
+        for column, value in zip(columns.values(), extra, strict=True):
             column.append(value)
         if tags_at is not None:
             tags.append((line, item, cells[tags_at]))

@@ -13,7 +13,7 @@ BATCH = 4096
 
 
 def open_parquet(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -> Table:
-    """Columns of texts, numbers, truth values, dates and lists of them; others are left out, by name."""
+    """Columns of texts, numbers, truth values, dates and lists of them; others are left out."""
     file = parquet_file(path, bad_rows)
     try:
         schema = file.schema_arrow
@@ -23,7 +23,6 @@ def open_parquet(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -
     names = [name for name, kind in fields if _plain(kind)]
     if len(set(names)) < len(names) or not names:
         raise bad_rows.error("needs columns of text or numbers, each with a name of its own")
-    left_out = [name for name, kind in fields if not _plain(kind)]
 
     def rows() -> Rows:
         number = 0
@@ -40,7 +39,7 @@ def open_parquet(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -
                 number += 1
                 yield number, list(row)
 
-    return Table(names, rows(), bad_rows, left_out)
+    return Table(names, rows(), bad_rows)
 
 
 def parquet_file(path: Path, bad_rows: BadRowLog) -> Any:
@@ -71,15 +70,5 @@ def _plain(kind: Any) -> bool:
         return _plain(kind.value_type)
     if types.is_list(kind) or types.is_large_list(kind):
         return not types.is_list(kind.value_type) and _plain(kind.value_type)
-    tests = (
-        "string",
-        "large_string",
-        "integer",
-        "floating",
-        "boolean",
-        "date",
-        "timestamp",
-        "decimal",
-        "null",
-    )
-    return any(getattr(types, f"is_{test}")(kind) for test in tests)
+    plain = "string large_string integer floating boolean date timestamp decimal null"
+    return any(getattr(types, f"is_{name}")(kind) for name in plain.split())

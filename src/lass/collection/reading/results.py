@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from lass.collection.reading.errors import BadRow
@@ -15,8 +14,7 @@ class Items:
     """What was read: one entry an item in ``ids``, ``titles``, ``texts`` and every list of ``columns``.
 
     ``text_columns`` are the columns that ``texts`` come from, ``annotations`` those of a
-    column of tags, ``paths`` the files of a folder, ``skipped`` the bad rows,
-    and ``left_out`` columns or files of a kind that is not read.
+    column of tags, and ``skipped`` the bad rows.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -28,8 +26,6 @@ class Items:
     kind: Literal["table", "texts", "images"] = "table"
     text_columns: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
-    paths: list[Path] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -42,8 +38,3 @@ class Tags:
     annotations: list[Annotation] = field(default_factory=list)
     skipped: list[BadRow] = field(default_factory=list)
     layout: str = ""
-
-    @property
-    def names(self) -> list[str]:
-        """The different tags, sorted."""
-        return sorted({annotation.tag for annotation in self.annotations})

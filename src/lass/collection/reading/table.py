@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from lass.collection.reading.errors import BadRowLog, missing_column
@@ -18,7 +18,6 @@ class Table:
     columns: list[str]
     rows: Rows
     bad_rows: BadRowLog
-    left_out: list[str] = field(default_factory=list)
 
     def position(self, name: str) -> int:
         """Where a column is."""

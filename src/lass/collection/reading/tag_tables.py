@@ -138,12 +138,7 @@ def _is_mark(cell: Any) -> bool:
 
 
 def _read_long(
-    table: Table,
-    rows: Rows,
-    at: int,
-    tag: str | None,
-    value: str | None,
-    collector: AnnotationCollector,
+    table: Table, rows: Rows, at: int, tag: str | None, value: str | None, collector: AnnotationCollector
 ) -> None:
     others = [name for i, name in enumerate(table.columns) if i != at]
     if not others:
@@ -183,12 +178,7 @@ def _unnamed_value(table: Table, rows: Rows, name: str) -> tuple[Rows, str | Non
 
 
 def _read_column(
-    table: Table,
-    rows: Rows,
-    at: int,
-    tag: str | None,
-    separator: str | None,
-    collector: AnnotationCollector,
+    table: Table, rows: Rows, at: int, tag: str | None, separator: str | None, collector: AnnotationCollector
 ) -> None:
     others = [name for i, name in enumerate(table.columns) if i != at]
     if not others:
