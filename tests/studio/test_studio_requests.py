@@ -195,7 +195,7 @@ def test_the_page_of_a_tag(served):
         for one in page["candidates"]
     )
     assert all({"tag": tag, "value": 1} in one["row"]["annotations"] for one in page["doubts"])
-    assert all(one["score"] < one["usual"] for one in page["doubts"])
+    assert all(one["score"] < one["meanScore"] for one in page["doubts"])
     assert all(0 < one["share"] <= 1 for one in page["coOccurring"])
 
 

@@ -61,7 +61,9 @@ def item_details(session: Session, snapshot: Snapshot | None, row: int) -> ItemD
     annotation_scores, details, explained = [], None, []
     if snapshot is not None and row < len(snapshot):
         annotation_scores = [
-            AnnotationScore(tag=tag, score=float(snapshot.scores[row, tag]), usual=float(snapshot.usual[tag]))
+            AnnotationScore(
+                tag=tag, score=float(snapshot.scores[row, tag]), mean_score=float(snapshot.mean_scores[tag])
+            )
             for tag, value in session.annotations[row].items()
             if value > 0 and tag < snapshot.tags
         ]

@@ -191,7 +191,7 @@ class AnnotationScore(Message):
 
     tag: int
     score: float
-    usual: float
+    mean_score: float
 
 
 class LoggedChange(Message):
@@ -286,7 +286,7 @@ class CandidateItem(Message):
 class DoubtedItem(CandidateItem):
     """An item that has a tag, though the score is low."""
 
-    usual: float
+    mean_score: float
 
 
 class CoOccurringTag(Message):

@@ -45,7 +45,7 @@ def tag_page(session: Session, snapshot: Snapshot | None, tag: int) -> TagPage:
         doubts = [
             DoubtedItem(
                 row=row_of(session, snapshot, row), score=float(snapshot.scores[row, tag]),
-                usual=float(snapshot.usual[tag]),
+                mean_score=float(snapshot.mean_scores[tag]),
             )
             for row in doubted[:SHOWN]
         ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 from lass.studio.events import Events
 from lass.studio.messages import ModelState, PredictionsEvent, ReloadEvent
 from lass.studio.session import Session
-from lass.tagging import STAGES, Collection, LiveModel, Progress, fit, map_of
+from lass.tagging import STAGES, Collection, LiveModel, Progress, map_of
 from lass.tagging.state import SavedModel
 
 #: seconds between looks at what other programs changed
@@ -133,8 +133,7 @@ class Trainer(threading.Thread):
         self._session.live, self._saved = live, stored.stamp.changes
         self._set(
             phase="updating", lam=live.model.lam, gap=live.model.solution.relative_gap,
-            reason=state.lam_reason, certificate=live.certificate,
-            revision=stored.stamp.changes,
+            reason=state.lam_reason, certificate=live.certificate, revision=stored.stamp.changes,
         )  # fmt: skip
         self._events.send("predictions", PredictionsEvent(revision=live.annotations.number, rows=None))
         return True
@@ -145,7 +144,7 @@ class Trainer(threading.Thread):
         self._set(phase="fitting", stage="starting", error="")
         try:
             LiveModel.check(self._collection)
-            done = fit(self._collection, self._report)
+            done = self._collection.fit(report=self._report)
         except ValueError as error:  # no annotations yet, or nothing to compare items by
             self._set(phase="unfitted", stage="", error=f"{error}")
             self._failed_at = self._session.revision

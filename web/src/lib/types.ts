@@ -561,8 +561,8 @@ export interface components {
             tag: number;
             /** Score */
             score: number;
-            /** Usual */
-            usual: number;
+            /** Meanscore */
+            meanScore: number;
         };
         /**
          * AnnotationsEvent
@@ -654,8 +654,8 @@ export interface components {
             row: components["schemas"]["ItemRow"];
             /** Score */
             score: number;
-            /** Usual */
-            usual: number;
+            /** Meanscore */
+            meanScore: number;
         };
         /**
          * ErrorMessage

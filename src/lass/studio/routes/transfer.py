@@ -15,7 +15,6 @@ from lass.collection.writing import cell
 from lass.report import write_report
 from lass.studio.context import Context, RequestContext
 from lass.studio.messages import FilePreview, ImportRequest, ImportResult, ReloadEvent
-from lass.tagging import TagSuggester
 from lass.tagging.export_rows import (
     ANNOTATION_COLUMNS,
     ASSIGNMENT_COLUMNS,
@@ -29,8 +28,8 @@ router = APIRouter()
 
 #: rows sent together
 CHUNK = 1000
-#: the smallest share that is exported
-MIN_SHARE = 0.01
+#: the smallest share that is exported, and suggestions an item
+MIN_SHARE, TOP = 0.01, 5
 
 What = Literal["annotations", "assignments", "suggestions"]
 COLUMNS: dict[What, tuple[str, ...]] = {
@@ -84,9 +83,8 @@ def _rows(context: Context, what: What) -> Iterator[dict[str, Any]]:
         return annotation_rows(collection)
     if what == "assignments":
         return assignment_rows(collection, MIN_SHARE)
-    snapshot = context.snapshot
-    suggester = TagSuggester.from_collection(collection) if snapshot is None else snapshot.suggester
-    return suggestion_rows(suggester.suggestions(top=5))
+    suggest = collection.suggest if context.snapshot is None else context.snapshot.suggester.suggestions
+    return suggestion_rows(suggest(top=TOP))
 
 
 def _delimited(columns: tuple[str, ...], rows: Iterator[dict[str, Any]]) -> Iterator[str]:
