@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphs import blob_graph
 from lass.graph import hierarchy
 from lass.graph.hierarchy import Hierarchy
-from lass.graph.laplacian import as_sparse
+from lass.graph.laplacians import as_sparse
 from lass.model.linear_systems import ConjugateGradients, iterative
 
 seeds = st.integers(0, 2**32 - 1)

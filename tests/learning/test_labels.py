@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lass.graph.laplacian import components
+from lass.graph.laplacians import components
 from lass.learning.labels import balanced_labels, is_matrix, read_affinities, read_labels, unknown
 from oracle import random_graph
 

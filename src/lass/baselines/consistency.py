@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lass.baselines.labels import label_rows
-from lass.graph.laplacian import as_sparse, as_weights, split_laplacian
+from lass.graph.laplacians import as_sparse, as_weights, split_laplacian
 from lass.model.checks import number
 from lass.model.linear_systems import ConjugateGradients
 from lass.model.quadratic_program import Array, GraphOperator

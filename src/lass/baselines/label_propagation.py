@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from lass.baselines.labels import label_rows, shares_of
-from lass.graph.laplacian import as_weights
+from lass.graph.laplacians import as_weights
 from lass.model.harmonic import harmonic_extension
 from lass.model.quadratic_program import Array
 
@@ -77,8 +77,8 @@ def class_mass(W: Any, y: Any, prior: ArrayLike | None = None) -> Array:
     shares = counts / counts.sum() if prior is None else shares_of(prior, Y.shape[1])
     Z, rows = _extend(W, Y)
     reached = Z[rows]
-    masses = reached.sum(axis=0)
-    scaled = reached * np.divide(shares, masses, out=np.zeros_like(shares), where=masses > 0)
+    mass = reached.sum(axis=0)
+    scaled = reached * np.divide(shares, mass, out=np.zeros_like(shares), where=mass > 0)
     sums = scaled.sum(axis=1, keepdims=True)
     Z[~Y.any(axis=1)] = shares
     # a prior of zero can leave nothing of a row: such a row stays as it was

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from lass.graph.laplacian import as_sparse
+from lass.graph.laplacians import as_sparse
 from lass.model.checks import number, numbers
 from lass.model.quadratic_program import Array
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from lass.baselines.labels import label_rows, shares_of
-from lass.graph.laplacian import as_weights, components
+from lass.graph.laplacians import as_weights, components
 from lass.model.linear_systems import iterative
 from lass.model.quadratic_program import Array
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacian import components
+from lass.graph.laplacians import components
 from lass.kernels.threads import kernels, over_rows
 
 Array = NDArray[np.float64]

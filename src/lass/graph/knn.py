@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lass.graph.laplacian import as_sparse
+from lass.graph.laplacians import as_sparse
 from lass.graph.search import SearchKind, as_items, choose
 from lass.graph.sklearn_search import Found, Search, nearest_first
 from lass.graph.weights import (

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacian import as_sparse
+from lass.graph.laplacians import as_sparse
 
 Weights = Literal["self-tuning", "gaussian", "binary", "cosine", "entropic"]
 Symmetric = Literal["mean", "max", "mutual"]

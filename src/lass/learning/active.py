@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-from lass.graph.laplacian import as_sparse
+from lass.graph.laplacians import as_sparse
 from lass.model.linear_systems import ConjugateGradients
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, GraphOperator

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lass.graph import KNNGraph, as_weights, health
 from lass.graph.contrast import Contrast, steepened
-from lass.graph.laplacian import as_sparse
+from lass.graph.laplacians import as_sparse
 from lass.graph.weights import symmetrised
 from lass.learning.labels import (
     LabelMatrix,

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from lass.graph.laplacian import as_sparse, components
+from lass.graph.laplacians import as_sparse, components
 from lass.model.checks import numbers
 from lass.model.quadratic_program import Array
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from lass.graph.laplacian import components
+from lass.graph.laplacians import components
 from lass.model.checks import numbers
 from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
@@ -57,8 +57,8 @@ def whole_counts(prior: ArrayLike, total: int) -> NDArray[np.int64]:
 def slide(Z: Array, prior: ArrayLike, start: Array | None = None, sweeps: int = SWEEPS) -> Array:
     """The shift p (K,), which sums to zero, for which decisions follow a prior.
 
-    ``argmax(z_n + p)`` falls on category k for a share ``prior[k]`` of the rows; only rows that
-    tie, so that no shift separates them, can deviate. It minimises, exactly,
+    ``argmax(z_n + p)`` falls on category k for a share ``prior[k]`` of the rows; only equal rows, which
+    no shift separates, can deviate. It minimises, exactly,
     sum_n max_k (z_nk + p_k) - counts'p, so these decisions have the largest sum of scores of all with
     these counts. ``project_simplex(Z + p)`` has the same largest entries and valid rows; new
     items take the same shift in :func:`lass.assign`. O(N K) a sweep, a dozen sweeps as a rule,

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 import scipy.sparse as sp
 
-from lass.graph.laplacian import as_weights
+from lass.graph.laplacians import as_weights
 from lass.model.atomic import atomic_path
 from lass.model.checks import check_semidefinite, fixed_rows, number
 from lass.model.problem import Constraints, Problem, QuadraticTerm

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.graph.hierarchy import MIN_ROWS, Hierarchy
-from lass.graph.laplacian import as_sparse, components, depth
+from lass.graph.laplacians import as_sparse, components, depth
 from lass.model.linear_systems import (
     FACTOR_LIMIT,
     ConjugateGradients,

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from lass.graph.laplacian import Kind, as_sparse, as_weights, split_laplacian
+from lass.graph.laplacians import Kind, as_sparse, as_weights, split_laplacian
 from lass.kernels.threads import kernels, over_rows
 from lass.model.category_totals import category_total_multipliers, transport_prices
 from lass.model.checks import check_semidefinite, fixed_rows, number, numbers, replaced

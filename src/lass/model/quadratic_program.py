@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.graph.hierarchy import Hierarchy
-from lass.graph.laplacian import components, depth
+from lass.graph.laplacians import components, depth
 from lass.kernels.threads import kernels, over_rows
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ class GraphOperator:
 
     @cached_property
     def depth(self) -> int:
-        """Number of breadth-first levels, see :func:`lass.graph.laplacian.depth`."""
+        """Number of breadth-first levels, see :func:`lass.graph.depth`."""
         return depth(self.W)
 
     @cached_property

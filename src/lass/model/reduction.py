@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacian import as_sparse, components
+from lass.graph.laplacians import as_sparse, components
 from lass.model.category_totals import transport
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, largest

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacian import components
+from lass.graph.laplacians import components
 from lass.model.harmonic import HarmonicSystem
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.model.simplex import project_simplex

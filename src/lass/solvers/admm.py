@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from lass.graph.laplacian import components, depth
+from lass.graph.laplacians import components, depth
 from lass.model.category_totals import repair
 from lass.model.linear_systems import FACTOR_LIMIT, ConjugateGradients, Factor, fill
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram

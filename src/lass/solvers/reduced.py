@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacian import as_sparse
+from lass.graph.laplacians import as_sparse
 from lass.model.harmonic import HarmonicSystem
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.solvers.capabilities import Capabilities

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.graph.hierarchy import Hierarchy
-from lass.graph.laplacian import as_sparse
+from lass.graph.laplacians import as_sparse
 from lass.kernels.threads import kernels, over_rows
 from lass.model.quadratic_program import Array, GraphOperator
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from lass.graph.laplacian import components
+from lass.graph.laplacians import components
 from lass.model.files import pack, pack_matrix, read, unpack, unpack_matrix, write
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lass.collection.reading.cells import BadCell, number_of, text_of, value_of
 from lass.collection.reading.errors import BadRow, BadRowLog, shown
 from lass.collection.reading.opening import any_table, open_table
-from lass.graph.laplacian import as_weights
+from lass.graph.laplacians import as_weights
 
 Vectors = NDArray[np.float32]
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacian import as_sparse
+from lass.graph.laplacians import as_sparse
 from lass.model.quadratic_program import Array
 
 #: what is added to every weight, so that no contrast disconnects an image

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from lass.graph.laplacian import components
+from lass.graph.laplacians import components
 from lass.learning.segmentation.grid import grid_graph
 from lass.learning.segmentation.image_input import read_image, read_neighbors, read_prior
 from lass.learning.segmentation.regions import colour_affinities

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from lass.graph.laplacian import as_weights
+from lass.graph.laplacians import as_weights
 
 Labels = NDArray[np.int64]
 

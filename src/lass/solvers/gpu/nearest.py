@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from lass.graph.laplacian import as_sparse
+from lass.graph.laplacians import as_sparse
 from lass.graph.search import as_items
 from lass.graph.weights import symmetrised, weigh
 from lass.solvers.gpu.placement import checked_device, free_bytes, on_host

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from lass.graph.laplacian import as_sparse, components
+from lass.graph.laplacians import as_sparse, components
 from lass.model.problem import Problem
 from lass.solvers.base import Result
 from lass.solvers.capabilities import Capabilities

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacian import as_weights, components
+from lass.graph.laplacians import as_weights, components
 
 
 @dataclass(frozen=True)
