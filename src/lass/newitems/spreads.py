@@ -142,7 +142,7 @@ def _largest(v: Array, share: float, polytope: Polytope, k: int) -> float:
     """The largest f_k: maximise v_k + s p_k - t over p = q - margin and t with mass <= 1 above t."""
     K, margin = len(v), polytope.margin
     unit, zero = sp.eye_array(K), np.zeros((1, K))
-    objective = np.zeros(2 * K + 1)  # q, the masses above t, t
+    objective = np.zeros(2 * K + 1)  # q, the mass above t, t
     objective[k], objective[-1] = -share, 1.0
     above = sp.hstack([share * unit, -unit, -np.ones((K, 1))])
     mass = sp.csr_array(np.hstack([zero, np.ones((1, K)), [[0.0]]]))
