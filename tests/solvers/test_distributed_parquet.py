@@ -86,11 +86,15 @@ def test_from_features_to_assignments(points, tmp_path):
     X, G = points
     write_features(X, tmp_path, 3)
     knn_parquet(tmp_path, 5, categories=4)
-    said = G.tocoo()
+    given = G.tocoo()
     for number in range(3):
         items = pq.read_table(tmp_path / "nodes" / f"part-0000{number}.parquet")["item"].to_numpy()
-        here = np.isin(said.coords[0], items)
-        columns = {"item": said.coords[0][here], "category": said.coords[1][here], "value": said.data[here]}
+        here = np.isin(given.coords[0], items)
+        columns = {
+            "item": given.coords[0][here],
+            "category": given.coords[1][here],
+            "value": given.data[here],
+        }
         (tmp_path / "affinities").mkdir(exist_ok=True)
         pq.write_table(pa.table(columns), tmp_path / "affinities" / f"part-0000{number}.parquet")
     report = solve_parquet(tmp_path, tmp_path, 0.3, tol=1e-7)
@@ -116,7 +120,7 @@ def test_the_driver_sees_a_few_numbers_alone(points, tmp_path):
     assert report.converged
 
 
-def test_running_out_of_iterations_is_told(points, tmp_path):
+def test_running_out_of_iterations_is_reported(points, tmp_path):
     X, G = points
     write_parquet(lass.knn_graph(X, 6), G, tmp_path / "in", 2)
     with pytest.warns(lass.ConvergenceWarning, match="stopped at relative gap"):
@@ -159,7 +163,7 @@ def doubled(values):
         (lambda f: (f / "problem.json").write_text(json.dumps({"format": 9})), "format 9 instead of 1"),
         (lambda f: change(f, "edges", weight=doubled), "both ends with the same weight"),
         (lambda f: change(f, "edges", 1, weight=lambda v: [-1.0, *v[1:]]), "must have weights >= 0"),
-        (lambda f: change(f, "edges", item=lambda v: [99, *v[1:]]), "ties of item 99, which is not among"),
+        (lambda f: change(f, "edges", item=lambda v: [99, *v[1:]]), "edges of item 99, which is not among"),
         (lambda f: change(f, "edges", home=lambda v: [7] * len(v)), "both ends with the same weight"),
         (lambda f: change(f, "edges", weight=lambda v: [None, *v[1:]]), "empty cells in column weight"),
         (lambda f: change(f, "nodes", item=lambda v: [0, 0, 1]), "names item 0 twice"),

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from functools import partial
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,10 +11,17 @@ import scipy.sparse as sp
 from click.testing import CliRunner
 
 import lass
-from lass.cli import group
 from lass import Collection
+from lass.cli import group
 from lass.collection import Item, Settings
-from lass.solvers.distributed import knn_parquet, solve, solve_parquet, write_features, write_parquet
+from lass.solvers.distributed import (
+    Partitions,
+    knn_parquet,
+    solve,
+    solve_parquet,
+    write_features,
+    write_parquet,
+)
 from lass.solvers.distributed.on_ray import OnRay
 
 
@@ -54,7 +60,7 @@ def test_two_workers_give_the_same_answer(cluster, clouds, here):
 
 
 def test_solve_and_fit_take_the_engine(cluster, clouds, here, tmp_path):
-    sol = lass.solve(*clouds[1:], 0.2, tol=1e-6, engine=partial(solve, transport="ray"))
+    sol = lass.solve(*clouds[1:], 0.2, tol=1e-6, engine=Partitions(2, transport="ray"))
     np.testing.assert_allclose(sol.Z, here.Z, rtol=0, atol=1e-12)
     with Collection.create(
         tmp_path / "points", [Item(str(n)) for n in range(600)], features=clouds[0],
@@ -128,7 +134,7 @@ def test_the_graph_is_built_by_the_cluster_too(cluster, clouds, tmp_path):
     np.testing.assert_allclose(W, lass.knn_graph(X, 6).toarray(), rtol=0, atol=1e-9)
 
 
-def test_what_a_worker_finds_wrong_is_told_once(cluster, clouds, tmp_path):
+def test_what_a_worker_finds_wrong_is_raised_once(cluster, clouds, tmp_path):
     write_parquet(*clouds[1:], tmp_path, 2)
     (tmp_path / "edges" / "part-00001.parquet").unlink()
     with pytest.raises(ValueError, match=r"there is no .*part-00001\.parquet; each partition needs one"):

@@ -6,61 +6,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lass
-from oracle import Case, cases, check_against_oracle, random_affinities, random_graph
+from example_problems import repelling
+from oracle import Case, cases, check_against_oracle, random_graph
+from solvers_under_test import declaring, solve
 
 steady = settings(max_examples=60, deadline=None, derandomize=True)
-
-
-def with_ties(case, seed):
-    """The case with a random graph on its categories."""
-    rng = np.random.default_rng(seed)
-    K = case.shape[1]
-    case.options["category_graph"] = random_graph(rng, K, "dense")
-    return case
-
-
-@pytest.mark.parametrize("method", ["auto", "face", "gradient", "admm"])
-@steady
-@given(case=cases(wide=False, decades=2, extras=("fixed", "ridge")), seed=st.integers(0, 99))
-def test_category_graph_against_oracle(method, case, seed):
-    case = with_ties(case, seed)
-    sol = lass.solve(case.W, case.G, case.lam, method=method, tol=1e-8, max_iter=20_000, **case.options)
-    check_against_oracle(sol, case)
 
 
 @steady
 @given(case=cases(wide=False, decades=1, extras=("prior",)), seed=st.integers(0, 99))
 def test_category_graph_with_a_prior(case, seed):
-    case = with_ties(case, seed)
+    rng = np.random.default_rng(seed)
+    case.options["category_graph"] = random_graph(rng, case.shape[1], "dense")
     case.options.setdefault("prior", np.full(case.shape[1], 1 / case.shape[1]))
     sol = lass.solve(case.W, case.G, case.lam, tol=1e-8, max_iter=20_000, **case.options)
     check_against_oracle(sol, case, share=1e-7)
 
 
-def test_tied_categories_become_alike():
+def test_categories_with_an_edge_become_alike():
     W, G = np.zeros((3, 3)), np.array([[1.0, 0, 0], [0, 0, 1], [0, 0, 0]])
-    ties = np.array([[0, 1.0, 0], [1, 0, 0], [0, 0, 0]])
-    loose, tight = (lass.solve(W, G, lam, category_graph=ties, tol=1e-10).Z for lam in (0.3, 1e3))
+    edges = np.array([[0, 1.0, 0], [1, 0, 0], [0, 0, 0]])
+    loose, tight = (lass.solve(W, G, lam, category_graph=edges, tol=1e-10).Z for lam in (0.3, 1e3))
     assert loose[0, 0] > loose[0, 1] + 0.1
     np.testing.assert_allclose(tight[0], [0.5, 0.5, 0], atol=1e-3)
     np.testing.assert_allclose(tight[1], [0, 0, 1], atol=1e-9)
 
 
-def test_a_category_graph_without_ties_changes_nothing():
+def test_a_category_graph_without_edges_changes_nothing():
     rng = np.random.default_rng(0)
     W, G = random_graph(rng, 20, "sparse"), rng.normal(size=(20, 3))
     plain = lass.solve(W, G, 0.4, tol=1e-10)
-    tied = lass.solve(W, G, 0.4, tol=1e-10, category_graph=np.zeros((3, 3)))
-    np.testing.assert_allclose(tied.Z, plain.Z, atol=1e-6)
-
-
-def repelling(seed, N=12, K=3):
-    rng = np.random.default_rng(seed)
-    W = random_graph(rng, N, "sparse")
-    sign = np.triu(rng.random((N, N)) < 0.3, 1)
-    W = np.where(sign | sign.T, -W, W)
-    W[0, 1] = W[1, 0] = -1.0
-    return Case(W, random_affinities(rng, N, K, "normal"), 0.7)
+    with_graph = lass.solve(W, G, 0.4, tol=1e-10, category_graph=np.zeros((3, 3)))
+    np.testing.assert_allclose(with_graph.Z, plain.Z, atol=1e-6)
 
 
 OPTIONS = [{}, {"fixed": {0: 1, 5: [0.2, 0.3, 0.5]}}, {"ridge": 0.3}]
@@ -68,12 +45,11 @@ OPTIONS = [{}, {"fixed": {0: 1, 5: [0.2, 0.3, 0.5]}}, {"ridge": 0.3}]
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("method", ["auto", "face", "gradient"])
-def test_negative_weights_end_stationary_without_a_certificate(seed, options, method):
-    case = repelling(seed)
-    case.options = options
+@pytest.mark.parametrize("solver", declaring("negative_weights"))
+def test_negative_weights_end_stationary_without_a_certificate(seed, options, solver):
+    case = Case(*repelling(seed), 0.7, options)
     problem = lass.Problem(case.W, case.G, case.lam, negative_weights=True, **options)
-    sol = lass.solve(problem, method=method, tol=1e-8)
+    sol = solve(solver, problem, tol=1e-8)
     assert math.isnan(sol.gap)
     assert math.isnan(sol.relative_gap)
     assert sol.converged
@@ -91,14 +67,13 @@ def test_negative_weights_end_stationary_without_a_certificate(seed, options, me
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("method", ["auto", "face", "gradient"])
-def test_negative_weights_never_go_uphill(seed, method):
-    case = repelling(seed)
-    problem = lass.Problem(case.W, case.G, case.lam, negative_weights=True)
+@pytest.mark.parametrize("solver", declaring("negative_weights"))
+def test_negative_weights_never_go_uphill(seed, solver):
+    problem = lass.Problem(*repelling(seed), 0.7, negative_weights=True)
     start = np.random.default_rng(seed).dirichlet(np.ones(3), 12)
     last = problem.objective(start)
     for max_iter in (1, 3, 10, 100, 5000):
-        sol = lass.solve(problem, method=method, start=start, tol=1e-9, max_iter=max_iter)
+        sol = solve(solver, problem, start=start, tol=1e-9, max_iter=max_iter)
         assert sol.objective <= last + 1e-12
         last = sol.objective
     assert last < problem.objective(start) - 0.1
@@ -112,9 +87,8 @@ def test_negative_weights_push_items_apart():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_negative_weights_with_a_prior(seed):
-    case = repelling(seed)
     prior = [0.2, 0.3, 0.5]
-    sol = lass.solve(case.W, case.G, case.lam, negative_weights=True, prior=prior, tol=1e-6, max_iter=5000)
+    sol = lass.solve(*repelling(seed), 0.7, negative_weights=True, prior=prior, tol=1e-6, max_iter=5000)
     assert math.isnan(sol.gap)
     np.testing.assert_allclose(sol.Z.sum(axis=0), 12 * np.array(prior), atol=1e-9)
     assert (sol.Z >= 0).all()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import lass
 import lass.solvers.gpu
 from lass.solvers.gpu import descent, placement
-from oracle import cases, check_against_oracle, check_feasible
+from oracle import cases, check_feasible
 
 torch.set_num_threads(1)
 
@@ -19,16 +19,9 @@ def clouds(rng, N=600, K=4):
     """A graph of clustered points and a few labels."""
     truth = rng.integers(K, size=N)
     X = 1.5 * rng.normal(size=(K, 3))[truth] + rng.normal(size=(N, 3))
-    told = rng.permutation(N)[: N // 10]
-    G = sp.csr_array((np.ones(len(told)), (told, truth[told])), shape=(N, K))
+    labelled = rng.permutation(N)[: N // 10]
+    G = sp.csr_array((np.ones(len(labelled)), (labelled, truth[labelled])), shape=(N, K))
     return X, G
-
-
-@settings(max_examples=40, deadline=None)
-@given(case=cases(extras=("fixed", "ridge", "normalized"), wide=False, decades=1))
-def test_agrees_with_the_oracle(case):
-    sol = lass.solvers.gpu.solve(case.W, case.G, case.lam, tol=1e-9, device="cpu", **case.options)
-    check_against_oracle(sol, case)
 
 
 @settings(max_examples=15, deadline=None)
@@ -163,15 +156,15 @@ def test_what_cannot_be_done_is_said():
         lass.solvers.gpu.solve(W, G, device="abacus")
     with pytest.raises(ValueError, match="NVIDIA GPU that torch can see"):
         lass.solvers.gpu.solve(W, G, device="cuda:99")
-    with pytest.raises(ValueError, match="cannot hold a prior"):
+    with pytest.raises(ValueError, match="device='cpu' does not support a prior"):
         lass.solvers.gpu.solve(W, G, prior=[0.5, 0.5], device="cpu")
-    with pytest.raises(ValueError, match="takes no category_graph"):
+    with pytest.raises(ValueError, match="does not support a category_graph"):
         lass.solvers.gpu.solve(W, G, category_graph=W, device="cpu")
-    with pytest.raises(ValueError, match="takes no negative weights"):
+    with pytest.raises(ValueError, match="does not support negative weights"):
         lass.solvers.gpu.solve([[0, -1], [-1, 0]], G, negative_weights=True, device="cpu")
     with pytest.raises(ValueError, match=r"problems\[1\] differs"):
         lass.solvers.gpu.solve_many([problem, lass.Problem([[0, 2], [2, 0]], G)], device="cpu")
-    with pytest.raises(ValueError, match=r"problems\[0\] has a prior"):
+    with pytest.raises(ValueError, match=r"problems\[0\].* does not support a prior"):
         lass.solvers.gpu.solve_many([lass.Problem(W, G, prior=[0.5, 0.5])], device="cpu")
     with pytest.raises(ValueError, match="n_neighbors must be"):
         lass.solvers.gpu.knn_graph([[0.0], [1.0]], 2, device="cpu")
@@ -187,8 +180,6 @@ def test_solve_takes_a_device():
     here, there = lass.solve(W, G, 1.0, tol=1e-8), lass.solve(W, G, 1.0, tol=1e-8, device="cpu")
     assert there.objective == pytest.approx(here.objective, abs=2e-8 * here.problem.stake)
     assert there.relative_gap <= 1e-8
-    with pytest.raises(ValueError, match="method"):
-        lass.solve(W, G, 1.0, method="face", device="cpu")
 
 
 def problem_of_two_groups():

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 import torch
 
 import lass
-from lass.solvers.gpu import triton_kernels as kernels
 from lass.solvers.gpu import torch_kernels as plain
+from lass.solvers.gpu import triton_kernels as kernels
 from lass.solvers.gpu.batch import padded, upload
 
 CPU = torch.device("cpu")

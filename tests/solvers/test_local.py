@@ -1,29 +1,24 @@
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import lass
+from example_problems import grid
 from lass.solvers import Face, Local
 
 SIDE, K, TOL = 50, 4, 1e-6
 
 
-def grid(side=SIDE):
-    path = sp.diags_array([np.ones(side - 1)] * 2, offsets=[-1, 1])
-    return sp.csr_array(sp.kron(path, sp.eye_array(side)) + sp.kron(sp.eye_array(side), path))
-
-
 def everywhere(lam=0.1, **options):
-    """A grid on which every item has words: a change is felt a few ties away."""
+    """A grid on which every item is labelled: a change has an effect a few edges away."""
     G = np.random.default_rng(0).normal(size=(SIDE * SIDE, K))
-    return lass.Problem(grid(), G, lam, **options)
+    return lass.Problem(grid(SIDE), G, lam, **options)
 
 
-def few_words(lam=1.0):
-    """A grid with two words: a change is felt everywhere."""
+def few_labels(lam=1.0):
+    """A grid with two labels: a change has an effect everywhere."""
     G = np.zeros((SIDE * SIDE, K))
     G[0, 0] = G[-1, 1] = 1.0
-    return lass.Problem(grid(), G, lam)
+    return lass.Problem(grid(SIDE), G, lam)
 
 
 @pytest.fixture
@@ -51,13 +46,13 @@ def agrees_with_cold(warm, **how):
     return cold
 
 
-@pytest.mark.parametrize("word", ["praise", "blame", "nothing"])
+@pytest.mark.parametrize("label", ["positive", "negative", "removed"])
 @pytest.mark.parametrize("item", [0, 1233, SIDE * SIDE - 2])
-def test_one_changed_word(word, item, handed_over):
+def test_one_changed_label(label, item, handed_over):
     first = lass.solve(everywhere(), tol=TOL)
-    k = int(first.Z[item].argmin() if word == "praise" else first.Z[item].argmax())
+    k = int(first.Z[item].argmin() if label == "positive" else first.Z[item].argmax())
     handed_over.clear()
-    warm = first.update(G={(item, k): {"praise": 5.0, "blame": -5.0, "nothing": 0.0}[word]})
+    warm = first.update(G={(item, k): {"positive": 5.0, "negative": -5.0, "removed": 0.0}[label]})
     assert not handed_over
     assert "local" in warm.method
     cold = agrees_with_cold(warm)
@@ -73,34 +68,34 @@ def test_rows_far_away_are_not_touched():
     assert (warm.Z[-SIDE:] == first.Z[-SIDE:]).all()
 
 
-def test_several_changed_words_one_after_the_other():
+def test_several_changed_labels_one_after_the_other():
     sol = lass.solve(everywhere(), tol=TOL)
     rng = np.random.default_rng(1)
     for _ in range(10):
-        words = {
+        labels = {
             (int(rng.integers(SIDE * SIDE)), int(rng.integers(K))): float(rng.normal()) for _ in range(3)
         }
-        sol = sol.update(G=words)
-        for (n, k), value in words.items():
+        sol = sol.update(G=labels)
+        for (n, k), value in labels.items():
             assert sol.problem.G[n, k] == pytest.approx(value, abs=1e-14)
     agrees_with_cold(sol)
 
 
 @pytest.mark.parametrize("value", [1.0, 0.1, -3.0])
-def test_a_replaced_word_is_the_new_one_whatever_the_old(value):
+def test_a_replaced_affinity_is_the_new_one_whatever_the_old(value):
     for old in (1e20, 1e3, 1e-20):
         problem = lass.Problem(np.ones((2, 2)), [[old, 0], [0, 1]]).changed(G={(0, 0): value})
         assert problem.G[0, 0] == value
 
 
-@pytest.mark.parametrize("problem", [everywhere, few_words])
+@pytest.mark.parametrize("problem", [everywhere, few_labels])
 @pytest.mark.parametrize("lam", [0.0, 0.01, 0.33, 2.0, 50.0])
 def test_another_lam(problem, lam):
     first = lass.solve(problem(), tol=TOL)
     agrees_with_cold(first.update(lam=lam))
 
 
-@pytest.mark.parametrize("problem", [everywhere, few_words])
+@pytest.mark.parametrize("problem", [everywhere, few_labels])
 @pytest.mark.parametrize("fixed", [{5: 2}, {5: [0.1, 0.2, 0.3, 0.4], 600: 0}, {}])
 def test_other_fixed_rows(problem, fixed):
     first = lass.solve(problem(), tol=TOL).update(fixed={0: 3})
@@ -111,15 +106,15 @@ def test_other_fixed_rows(problem, fixed):
         np.testing.assert_allclose(warm.Z[n], np.eye(K)[given] if np.ndim(given) == 0 else given)
 
 
-def test_a_change_that_is_felt_everywhere_is_handed_over(handed_over):
-    first = lass.solve(few_words(), tol=TOL)
+def test_a_change_with_an_effect_everywhere_is_handed_over(handed_over):
+    first = lass.solve(few_labels(), tol=TOL)
     handed_over.clear()
     warm = first.update(G={(1235, 2): 3.0})
     assert handed_over
     agrees_with_cold(warm)
 
 
-def test_a_new_matrix_of_words_is_handed_over(handed_over):
+def test_a_new_matrix_of_affinities_is_handed_over(handed_over):
     first = lass.solve(everywhere(), tol=TOL)
     handed_over.clear()
     warm = first.update(G=np.random.default_rng(9).normal(size=(SIDE * SIDE, K)))
@@ -147,8 +142,8 @@ def test_other_terms(options):
 
 
 def test_category_graph_is_left_to_face(handed_over):
-    ties = np.ones((K, K)) - np.eye(K)
-    first = lass.solve(everywhere(category_graph=ties), tol=TOL)
+    edges = np.ones((K, K)) - np.eye(K)
+    first = lass.solve(everywhere(category_graph=edges), tol=TOL)
     warm = first.update(G={(1233, 1): 5.0}, method="local")
     agrees_with_cold(warm)
     assert handed_over

@@ -10,7 +10,7 @@ N, NEIGHBOURS = 20_000, 15
 
 
 def ring(rng):
-    """Each item tied to some of the items near it on a ring, like neighbours on a curve."""
+    """Each item with edges to some of the items near it on a ring, like neighbours on a curve."""
     rows = np.repeat(np.arange(N), NEIGHBOURS)
     columns = (rows + rng.integers(1, 3 * NEIGHBOURS, rows.size)) % N
     W = sp.csr_array((rng.uniform(0.1, 1, rows.size), (rows, columns)), shape=(N, N))
@@ -33,11 +33,11 @@ def peak(call):
 @pytest.mark.parametrize("share", [0.02, 1.0])
 @pytest.mark.parametrize(("method", "arrays"), [("auto", 6), ("gradient", 4)])
 def test_six_arrays_and_the_graph(K, share, method, arrays):
-    """At most six arrays of N x K, and four copies of the graph and the words, are ever held."""
+    """At most six arrays of N x K, and four copies of the graph and the affinities, are ever held."""
     rng = np.random.default_rng(0)
     W = ring(rng)
-    told = rng.permutation(N)[: int(share * N)]
-    G = sp.csr_array((np.ones(len(told)), (told, rng.integers(K, size=len(told)))), shape=(N, K))
+    labelled = rng.permutation(N)[: int(share * N)]
+    G = sp.csr_array((np.ones(len(labelled)), (labelled, rng.integers(K, size=len(labelled)))), shape=(N, K))
     given = sum(part.nbytes for M in (W, G) for part in (M.data, M.indices, M.indptr))
 
     def call(max_iter=150):

@@ -1,4 +1,4 @@
-"""Few words, one more after the other: the rows that have one are solved for alone, all others follow."""
+"""Few labels, one more after the other: the labelled rows are solved for alone, all others follow."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,8 @@ import lass
 from lass.kernels.threads import kernels
 from lass.learning.labels import balanced_labels
 from lass.model.quadratic_program import GraphOperator
-from lass.solvers import Face
-from lass.solvers import labelled_rows as few
-from lass.solvers import response_basis as reaches
-from lass.solvers.response_basis import Reaches
+from lass.solvers import Face, labelled_rows, response_basis
+from lass.solvers.response_basis import ResponseBasis
 
 N, K = 2000, 8
 
@@ -38,10 +36,10 @@ def eliminated(W, rows):
 @pytest.mark.parametrize("more", [0, 1, 5, 35])
 def test_the_basis_is_that_of_elimination_however_it_grew(blobs, more, monkeypatch):
     W, _ = blobs
-    monkeypatch.setattr(reaches, "CLOSE", 1e-11)
+    monkeypatch.setattr(response_basis, "CLOSE", 1e-11)
     rows = np.random.default_rng(0).permutation(N)[: 20 + more]
     operator = GraphOperator(W, W.sum(axis=1))
-    found, steps = Reaches.of(operator, rows[:20])
+    found, steps = ResponseBasis.of(operator, rows[:20])
     for row in rows[20:]:
         found, taken = found.and_row(operator, int(row))
         assert taken > 0
@@ -69,7 +67,7 @@ def on_everything(monkeypatch):
     return calls
 
 
-def session(blobs, lam, count, tol=1e-5):
+def first_and_labels(blobs, lam, count, tol=1e-5):
     """A solution with few labels, partly between vertices, and further labels."""
     W, truth = blobs
     codes = np.where(np.arange(N) % 40 == 0, truth, -1)
@@ -79,17 +77,17 @@ def session(blobs, lam, count, tol=1e-5):
 
 
 @pytest.mark.parametrize("lam", [0.3, 3.0, 30.0])
-def test_after_some_updates_only_told_rows_are_solved_for(blobs, lam, on_everything):
-    solution, words = session(blobs, lam, 25)
-    operator = solution.problem.operator
-    operator.spent = 10**9  # as if many updates had been
+def test_after_some_updates_only_labelled_rows_are_solved_for(blobs, lam, on_everything):
+    solution, labels = first_and_labels(blobs, lam, 25)
+    responses = solution.warm.responses
+    responses.steps_without = 10**9  # as if many updates had been
     on_everything.clear()
-    for word in words:
-        solution = solution.update(G={word: 1.0})
+    for label in labels:
+        solution = solution.update(G={label: 1.0})
         assert solution.converged
         assert solution.gap == pytest.approx(solution.problem.gap(solution.Z), abs=1e-11)
     assert not on_everything
-    assert (operator.reaches is None) == (lam < 1)  # labels all at their vertex: one column does
+    assert (responses.basis is None) == (lam < 1)  # labels all at their vertex: one column does
     cold = lass.solve(solution.problem, tol=1e-8)
     assert solution.objective - cold.objective <= solution.gap
     assert (solution.Z >= 0).all()
@@ -97,47 +95,48 @@ def test_after_some_updates_only_told_rows_are_solved_for(blobs, lam, on_everyth
 
 
 def test_a_basis_is_made_only_once_a_share_of_its_cost_was_spent(blobs, on_everything):
-    solution, words = session(blobs, 3.0, 40)
-    operator = solution.problem.operator
+    solution, labels = first_and_labels(blobs, 3.0, 40)
+    responses = solution.warm.responses
     on_everything.clear()
     made = None
-    for i, word in enumerate(words):
-        spent = operator.spent
-        solution = solution.update(G={word: 1.0})
-        told = few.labelled_rows(solution.problem.qp())
-        if operator.reaches is not None:
+    for i, label in enumerate(labels):
+        spent = responses.steps_without
+        solution = solution.update(G={label: 1.0})
+        labelled = labelled_rows.labelled_rows(solution.problem.qp())
+        due = labelled_rows.DUE * response_basis.STEPS * len(labelled)
+        if responses.basis is not None:
             made = i
-            assert spent >= few.DUE * reaches.STEPS * len(told)
+            assert spent >= due
             break
-        assert operator.spent > spent
-        assert spent < few.DUE * reaches.STEPS * len(told)
+        assert responses.steps_without > spent
+        assert spent < due
     assert made is not None
     assert 0 < made == len(on_everything)
-    assert operator.spent == 0
+    assert responses.steps_without == 0
 
 
-def test_words_taken_back_changed_and_from_an_older_solution(blobs, on_everything):
-    first, words = session(blobs, 3.0, 12)
-    first.problem.operator.spent = 10**9
-    solution = first.update(G={words[0]: 1.0})
+def test_labels_taken_back_changed_and_from_an_older_solution(blobs, on_everything):
+    first, labels = first_and_labels(blobs, 3.0, 12)
+    first.warm.responses.steps_without = 10**9
+    solution = first.update(G={labels[0]: 1.0})
     on_everything.clear()
-    for changes in ({words[0]: 0.0}, {words[1]: 2.0, words[2]: -1.0}, {words[1]: 0.5}):
+    for changes in ({labels[0]: 0.0}, {labels[1]: 2.0, labels[2]: -1.0}, {labels[1]: 0.5}):
         solution = solution.update(G=changes)
         assert solution.gap == pytest.approx(solution.problem.gap(solution.Z), abs=1e-11)
         assert solution.converged
-    other = first.update(G={words[5]: 1.0})  # the basis knows rows that have no word here
+    other = first.update(G={labels[5]: 1.0})  # the basis holds rows that are not labelled here
     assert other.converged
     assert other.gap == pytest.approx(other.problem.gap(other.Z), abs=1e-11)
     assert not on_everything
 
 
-def test_many_new_words_at_once_are_left_to_others(blobs, on_everything):
-    solution, words = session(blobs, 3.0, 30)
-    solution.problem.operator.spent = 10**9
-    solution = solution.update(G={words[0]: 1.0})
+def test_many_new_labels_at_once_are_left_to_others(blobs, on_everything):
+    solution, labels = first_and_labels(blobs, 3.0, 30)
+    solution.warm.responses.steps_without = 10**9
+    solution = solution.update(G={labels[0]: 1.0})
     on_everything.clear()
-    assert len(words[1:]) > few.LACKING
-    warm = solution.update(G=dict.fromkeys(words[1:], 1.0))
+    assert len(labels[1:]) > labelled_rows.LACKING
+    warm = solution.update(G=dict.fromkeys(labels[1:], 1.0))
     assert on_everything
     assert warm.converged
 
@@ -147,9 +146,9 @@ def test_rows_held_by_something_else_have_no_basis(blobs, options):
     W, truth = blobs
     G = balanced_labels(np.where(np.arange(N) % 40 == 0, truth, -1), K, W)
     solution = lass.solve(W, G, 3.0, tol=1e-5, **options)
-    solution.problem.operator.spent = 10**9
+    solution.warm.responses.steps_without = 10**9
     warm = solution.update(G={(7, 1): 1.0})
-    assert warm.problem.operator.reaches is None
+    assert warm.warm.responses.basis is None
     assert warm.converged
     assert warm.gap == pytest.approx(warm.problem.gap(warm.Z), abs=1e-11)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from test_sparse_assignments import topics
 
 import lass
+from example_problems import topics
 from lass.solvers.sparse import SparseAssignments
 
 N, K = 200, 40
@@ -113,24 +113,24 @@ def test_new_items_as_from_dense_assignments(sparse, lam):
     W = sp.csr_array(W.multiply(rng.random((30, 1)) < 0.8))
     G = rng.integers(-1, 2, (30, K)) * (rng.random((30, K)) < 0.1)
     dense = sparse.Z.to_dense()
-    for words in (None, G, sp.csr_array(G.astype(float))):
+    for affinities in (None, G, sp.csr_array(G.astype(float))):
         for known in (sparse, sparse.Z):
-            found = lass.assign(W, known, words, lam)
+            found = lass.assign(W, known, affinities, lam)
             assert isinstance(found, SparseAssignments)
             assert found.feasible
             np.testing.assert_allclose(
-                found.to_dense(), lass.assign(W, dense, words, lam), rtol=0, atol=1e-12
+                found.to_dense(), lass.assign(W, dense, affinities, lam), rtol=0, atol=1e-12
             )
 
 
 def test_new_items_refuse_what_does_not_fit(sparse):
     good = np.ones((1, N))
-    for arguments, words in [
+    for arguments, message in [
         ((np.ones((1, N + 1)), sparse), "W_new must have one column"),
         ((-good, sparse), "weights >= 0"),
         ((good, sparse, np.ones((1, K + 1))), "G_new must have shape"),
     ]:
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             lass.assign(*arguments)
     with pytest.raises(ValueError, match="shift"):
         lass.assign(good, sparse, shift=np.ones(K))
@@ -181,7 +181,8 @@ def test_estimator_with_sparse_assignments(models, tmp_path):
     assert clone(back).output == "sparse"
     assert (back.predict(new) == sparse.predict(new)).all()
     assert isinstance(
-        clone(sparse).fit(sparse.graph_, sparse.affinities_).update({(0, 3): 1.0}).solution_.Z, SparseAssignments
+        clone(sparse).fit(sparse.graph_, sparse.affinities_).update({(0, 3): 1.0}).solution_.Z,
+        SparseAssignments,
     )
 
 
@@ -204,7 +205,7 @@ def test_tags_from_sparse_assignments(models):
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "message"),
     [
         ({"lam": "auto"}, "lam"),
         ({"prior": "labels"}, "prior"),
@@ -212,7 +213,7 @@ def test_tags_from_sparse_assignments(models):
         ({"output": "csr"}, "output must be"),
     ],
 )
-def test_settings_that_do_not_go_together(settings, words):
+def test_settings_that_do_not_go_together(settings, message):
     model = lass.LASS(**{"lam": 1.0, "output": "sparse", "metric": "precomputed", **settings})
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         model.fit(*topics(50, 10))

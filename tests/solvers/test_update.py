@@ -7,20 +7,17 @@ import pytest
 import scipy.sparse as sp
 
 import lass
+from example_problems import grid
 from lass.model.quadratic_program import QuadraticProgram
-from lass.solvers import Face, Gradient, Local, Reduced
+from lass.solvers import Capabilities, Face
+from solvers_under_test import METHOD_NAMES
 
 SIDE, K, TOL = 40, 4, 1e-6
 
 
-def grid(side=SIDE):
-    path = sp.diags_array([np.ones(side - 1)] * 2, offsets=[-1, 1])
-    return sp.csr_array(sp.kron(path, sp.eye_array(side)) + sp.kron(sp.eye_array(side), path))
-
-
 def everywhere(seed=0, **options):
     G = np.random.default_rng(seed).normal(size=(SIDE * SIDE, K))
-    return lass.Problem(grid(), G, 0.2, **options)
+    return lass.Problem(grid(SIDE), G, 0.2, **options)
 
 
 def is_true(solution):
@@ -31,7 +28,7 @@ def is_true(solution):
         problem.C, problem.fixed_rows, problem.fixed_Z, problem.free
     )  # fmt: skip
     scale = fresh.stake
-    np.testing.assert_allclose(solution.product, fresh.smoothness(solution.Z), atol=1e-11)
+    np.testing.assert_allclose(solution.warm.product, fresh.smoothness(solution.Z), atol=1e-11)
     assert solution.gap == pytest.approx(fresh.gap(solution.Z), abs=1e-11 * scale)
     assert solution.objective == pytest.approx(fresh.objective(solution.Z), abs=1e-11 * scale)
     assert problem.stake == pytest.approx(scale, rel=1e-12)
@@ -41,8 +38,8 @@ def test_the_certificate_is_true_after_hundreds_of_updates():
     solution = lass.solve(everywhere(), tol=TOL)
     rng = np.random.default_rng(1)
     for _ in range(300):
-        word = (int(rng.integers(SIDE * SIDE)), int(rng.integers(K)))
-        solution = solution.update(G={word: float(rng.normal())})
+        entry = (int(rng.integers(SIDE * SIDE)), int(rng.integers(K)))
+        solution = solution.update(G={entry: float(rng.normal())})
         assert solution.converged
     is_true(solution)
     assert solution.problem.gap(solution.Z) <= TOL * solution.problem.stake * (1 + 1e-9)
@@ -58,7 +55,7 @@ def test_an_update_multiplies_with_the_graph_only_where_rows_moved(monkeypatch):
     is_true(warm)
 
 
-@pytest.mark.parametrize("method", [Face(), Gradient(), Local(), Reduced(), "admm"], ids=str)
+@pytest.mark.parametrize("method", METHOD_NAMES)
 @pytest.mark.parametrize("max_iter", [0, 1, 3, 30, None])
 @pytest.mark.filterwarnings("ignore::lass.ConvergenceWarning")
 def test_whatever_a_solver_leaves_behind_is_the_product_of_its_answer(method, max_iter):
@@ -78,10 +75,10 @@ def test_assignments_changed_by_hand_are_noticed():
 
 def test_a_solver_that_leaves_a_wrong_product_is_not_believed():
     class Careless:
-        name, supports_category_totals = "careless", False
+        name, capabilities = "careless", Capabilities()
 
-        def run(self, qp, Z, monitor):
-            Z = Face().run(qp, Z, monitor)
+        def run(self, qp, Z, monitor, warm):
+            Z = Face().run(qp, Z, monitor, warm)
             Z[3] = 1.0 / K
             return Z
 
@@ -102,7 +99,7 @@ def test_other_terms(options):
 
 
 def test_two_components():
-    W = sp.csr_array(sp.block_diag([grid(), grid(17), sp.csr_array((2, 2))]))
+    W = sp.csr_array(sp.block_diag([grid(SIDE), grid(17), sp.csr_array((2, 2))]))
     G = np.random.default_rng(0).normal(size=(W.shape[0], K))
     solution = lass.solve(W, G, 0.2, tol=TOL)
     for item in (3, SIDE * SIDE + 5, W.shape[0] - 1):
@@ -111,8 +108,8 @@ def test_two_components():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_changed_words_are_put_where_they_belong(seed):
-    """New, changed and withdrawn words, several of them in one row, against a dense matrix."""
+def test_changed_affinities_are_put_where_they_belong(seed):
+    """New, changed and withdrawn ones, several of them in one row, against a dense matrix."""
     rng = np.random.default_rng(seed)
     dense = np.where(rng.random((6, 5)) < 0.4, rng.choice([-1.0, 1.0], (6, 5)), 0.0)
     problem = lass.Problem(1 - np.eye(6), dense)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args
 import numpy as np
 
 from lass.model.problem import Problem
-from lass.model.quadratic_program import Array, GraphOperator
+from lass.model.quadratic_program import Array, GraphOperator, largest
 from lass.solvers.base import Result
 from lass.solvers.capabilities import Capabilities
 from lass.solvers.distributed.checkpoints import Checkpoint
@@ -69,7 +69,9 @@ class Partitions:
     checkpoint: str | Path | None = None
     checkpoint_every: int = 100
     device: str | None = None
-    capabilities: ClassVar[Capabilities] = Capabilities(zero_lam=False, infinite_lam=False)
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        zero_lam=False, infinite_lam=False, harmonic_limit=False
+    )
 
     def run(self, problem: Problem, start: Start | None, monitor: Monitor, tol: float) -> Result:
         """Solve; graph and answer are in the memory of this process."""
@@ -120,8 +122,12 @@ def _parts(problem: Problem, labels: Labels, count: int, start: Array | None) ->
     qp = problem.qp()
     operator = qp.operator
     assert isinstance(operator, GraphOperator)
-    first = None if start is None else start[problem.free]
-    if first is None and len(problem.fixed_rows):
+    # without labels the even assignment is best, and is not looked for
+    first = None if start is None or qp.stake == 0.0 else start[problem.free]
+    if first is not None:
+        isolated = operator.diagonal == 0
+        first[isolated] = largest(qp.H[isolated])  # no iteration would move them
+    elif len(problem.fixed_rows):
         first = qp.vertex()  # where only one machine can tell own affinities from those to fixed rows
     parts = []
     for number, lists in enumerate(split(operator.W, problem.linear_term(), labels[problem.free], count)):
