@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lass.collection import Annotation, CollectionStore, Item
-from lass.collection.importing import read_new
 from lass.collection.writing import check_ending, write_rows
 
 if TYPE_CHECKING:
@@ -344,6 +343,8 @@ def create(
     ...         print(programs.tags, len(programs))
     ['game', 'mail'] 2
     """
+    from lass.collection.importing import read_new
+
     new = read_new(
         items=items, id=id, title=title, text=text, tags=tags, tag_column=tag_column, vectors=vectors,
         edges=edges, numeric=numeric, embed=embed, metric=metric, n_neighbors=n_neighbors, name=name,
