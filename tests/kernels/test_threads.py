@@ -11,8 +11,7 @@ import pytest
 import lass
 from lass.kernels import threads
 from oracle import random_graph
-
-METHODS = ["face", "gradient", "reduced", "admm", "local"]
+from solvers_under_test import METHOD_NAMES
 
 
 def example(seed=0, N=120, K=5):
@@ -28,7 +27,7 @@ def fill(low, high, out):
     return float(out[low:high].sum())
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD_NAMES)
 def test_any_number_of_threads_gives_the_same_answer(method, several_threads):
     problem = example()
     several_threads(1)

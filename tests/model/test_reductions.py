@@ -123,23 +123,6 @@ def test_no_labels_at_all():
     assert sol.relative_gap == 0
 
 
-@pytest.mark.parametrize("method", ["auto", "face", "gradient", "reduced", "admm"])
-@settings(max_examples=30, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 10_000), lam=st.sampled_from((1e-3, 1.0, 1e3)))
-def test_fixed_rows_without_affinities_are_harmonic(method, seed, lam):
-    rng = np.random.default_rng(seed)
-    N, K = int(rng.integers(4, 30)), int(rng.integers(2, 5))
-    W = random_graph(rng, N, "sparse") + (np.eye(N, k=1) + np.eye(N, k=-1)) * 0.1
-    labelled = rng.permutation(N)[: int(rng.integers(1, N))]
-    free = np.setdiff1d(np.arange(N), labelled)
-    labels = rng.dirichlet(np.ones(K), len(labelled))
-    L = np.diag(W.sum(axis=1)) - W
-    expected = np.linalg.solve(L[np.ix_(free, free)], W[np.ix_(free, labelled)] @ labels)
-    fixed = (labelled, labels)
-    sol = lass.solve(W, np.zeros((N, K)), lam, fixed=fixed, method=method, tol=1e-16, max_iter=3000)
-    np.testing.assert_allclose(sol.Z[free], expected, rtol=0, atol=1e-8)
-
-
 def critical_lam(W, G, Z):
     """The formula: min over labelled n, k != y of (g_ny - g_nk) / (2 ((LZ)_ny - (LZ)_nk)), where positive."""
     LZ = (np.diag(W.sum(axis=1)) - W) @ Z
@@ -188,13 +171,3 @@ def test_large_components_are_pieces_and_small_ones_share_one():
     apart = [lass.solve(W, G[rows], 0.3, tol=1e-10) for W, rows in zip(graphs, parts, strict=True)]
     assert sol.objective == pytest.approx(sum(one.objective for one in apart), rel=1e-9)
     np.testing.assert_allclose(sol.Z, np.concatenate([one.Z for one in apart]), atol=1e-4)
-
-
-@pytest.mark.parametrize("method", ["auto", "face", "gradient", "reduced", "admm"])
-def test_method_names_what_was_done(method):
-    sol = lass.solve(PATH, np.eye(5), 1.0, method=method)
-    assert sol.method
-    if method == "auto":
-        assert "(" in sol.method
-    else:
-        assert sol.method.startswith(method)

@@ -64,7 +64,7 @@ def test_solve_and_fit_take_the_engine(cluster, clouds, here, tmp_path):
     np.testing.assert_allclose(sol.Z, here.Z, rtol=0, atol=1e-12)
     with Collection.create(
         tmp_path / "points", [Item(str(n)) for n in range(600)], features=clouds[0],
-        words=[(str(n), f"kind {clouds[2][[n]].indices[0]}", 1) for n in range(60)],
+        annotations=[(str(n), f"kind {clouds[2][[n]].indices[0]}", 1) for n in range(60)],
         settings=Settings(n_neighbors=10, lam=0.2),
     ):  # fmt: skip
         pass

@@ -122,7 +122,7 @@ def test_a_sweep_is_row_by_row_the_projection(seed, N, K, cut):
         kernels("sparse_rows").sweep, np.zeros(N, np.int64), 1,
         graph.indptr.astype(np.int64), graph.indices.astype(np.int32), graph.data, inverse,
         linear.indptr.astype(np.int64), linear.indices.astype(np.int32), linear.data, K, np.full(N, cut),
-        *SparseAssignments.of(Z).arrays,
+        SparseAssignments.of(Z).arrays,
     )  # fmt: skip
     found = out.packed(K)
     assert found.feasible

@@ -31,7 +31,7 @@ def responses(
     out = np.empty((len(rows), len(held)))
     levels = _parts(operator.hierarchy(held))
     work = len(rows) * STEPS * (operator.W.nnz + 10 * len(held))
-    arguments = (*operator.graph, held, *levels, rows.astype(np.int64), tol, most, out)
+    arguments = (*operator.graph, held, levels, rows.astype(np.int64), tol, most, out)
     steps = over_rows(
         kernels("single_columns").unit_responses, len(rows), work if len(rows) > 1 else 0, *arguments
     )
@@ -62,19 +62,21 @@ class ResponseBasis:
     schur: Array  # what is left of the Laplacian when all other rows are eliminated
 
     @staticmethod
-    def of(operator: GraphOperator, rows: NDArray[np.intp]) -> tuple[ResponseBasis, int]:
+    def of(
+        operator: GraphOperator, rows: NDArray[np.intp], tol: float = CLOSE
+    ) -> tuple[ResponseBasis, int]:
         """The basis of some rows, and how many steps it took."""
         held = np.zeros(len(operator.diagonal), bool)
         held[rows] = True
-        basis, steps = responses(operator, held, rows, CLOSE, 10 * STEPS)
+        basis, steps = responses(operator, held, rows, tol, 10 * STEPS)
         schur = np.diag(operator.diagonal[rows]) - (operator.W[rows] @ basis.T)
         return ResponseBasis(rows, (basis,), np.eye(len(rows)), (schur + schur.T) / 2), steps
 
-    def and_row(self, operator: GraphOperator, row: int) -> tuple[ResponseBasis, int]:
+    def and_row(self, operator: GraphOperator, row: int, tol: float = CLOSE) -> tuple[ResponseBasis, int]:
         """The same with one row more, and how many steps it took; one column."""
         held = np.zeros(len(operator.diagonal), bool)
         held[self.rows] = True
-        new, steps = responses(operator, held, np.array([row]), CLOSE, 10 * STEPS)
+        new, steps = responses(operator, held, np.array([row]), tol, 10 * STEPS)
         rows = np.append(self.rows, row)
         column = operator.diagonal[rows] * new[0, rows] - operator.W[rows] @ new[0]
         size = len(rows)

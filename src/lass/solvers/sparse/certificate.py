@@ -44,7 +44,7 @@ def certify(problem: Problem, Z: SparseRows) -> tuple[float, float]:
     gaps = np.empty(problem.N)
     quadratic, linear = over_rows(
         kernels("sparse_rows").certify, problem.N, work(problem, Z),
-        *graph, problem.diagonal, *affinities, problem.K, scale, *Z.arrays, gaps,
+        *graph, problem.diagonal, *affinities, problem.K, scale, Z.arrays, gaps,
     )  # fmt: skip
     gap = float(gaps[problem.free].sum()) if math.isfinite(problem.lam) else 0.0
     return 0.5 * quadratic - linear, gap

@@ -28,7 +28,7 @@ def mapped(
     most = np.minimum(pattern @ Z.lengths, K)  # as if no two neighbours stored the same category
     lengths = (0.25 * most).astype(np.int64) + np.diff(affinities[0])
     kernel = kernels("sparse_rows").assign
-    out.fill(kernel, lengths, int(most.sum()), *edges, *affinities, K, half, cut, *Z.arrays)
+    out.fill(kernel, lengths, int(most.sum()), *edges, *affinities, K, half, cut, Z.arrays)
     return out.packed(K)
 
 

@@ -138,7 +138,7 @@ class SparseAssignments:
             raise ValueError(f"k must be a whole number from 1 to {self.shape[1]}; found {k!r}")
         best, shares = np.empty((len(self), k), np.int32), np.empty((len(self), k))
         work = self.stored + best.size
-        over_rows(kernels("sparse_rows").top, len(self), work, self.shape[1], *self.arrays, best, shares)
+        over_rows(kernels("sparse_rows").top, len(self), work, self.shape[1], self.arrays, best, shares)
         return best, shares
 
     def sums(self) -> Array:

@@ -61,13 +61,13 @@ def sweeps(problem: Problem, Z: SparseAssignments, monitor: Monitor) -> SparseAs
         for _ in range(EVERY):
             spare.fill(
                 kernel.sweep, ahead.lengths, work(problem, ahead),
-                *graph, inverse, *affinities, K, cuts, *ahead.arrays,
+                *graph, inverse, *affinities, K, cuts, ahead.arrays,
             )  # fmt: skip
             following = 1.0 if calm > 0 else (1.0 + (1.0 + 4.0 * t * t) ** 0.5) / 2.0
             uphill = spare_ahead.fill(
                 kernel.extrapolate, spare.lengths + now.lengths, spare.lengths.sum(),
                 K, 0.0 if calm > 0 else (t - 1.0) / following, inverse,
-                *spare.arrays, *now.arrays, *ahead.arrays,
+                spare.arrays, now.arrays, ahead.arrays,
             )  # fmt: skip
             t = 1.0 if uphill > 0.0 else following
             calm -= 1
