@@ -1,11 +1,12 @@
 """Generated requests, from the server's own schema."""
 
-from pathlib import Path
+import shutil
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
+from lass.studio.app import openapi_schema
 from studio_server import studio, wait_until_ready
 
 CHECKS = [
@@ -18,21 +19,13 @@ CHECKS = [
 
 @pytest.fixture(scope="module")
 def served(packages, tmp_path_factory):
-    import shutil
-
     folder = shutil.copytree(packages, tmp_path_factory.mktemp("fuzzed") / "packages")
     with studio(folder) as running, running.client() as client:
         wait_until_ready(client)
         yield running
 
 
-def described():
-    """The schema of the server."""
-    with studio(Path("nowhere-yet")) as running, running.client() as client:
-        return client.get("/api/openapi.json").json()
-
-
-schema = schemathesis.openapi.from_dict(described()).exclude(path="/api/events")  # which never ends
+schema = schemathesis.openapi.from_dict(openapi_schema()).exclude(path="/api/events")  # which never ends
 
 
 @schema.parametrize()

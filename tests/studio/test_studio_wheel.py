@@ -18,7 +18,7 @@ def test_the_wheel_serves_the_pages_without_node(tmp_path, own_packages):
          "--wheel-dir", tmp_path, ROOT],
         check=True,
     )  # fmt: skip
-    (wheel,) = tmp_path.glob("lass-*.whl")
+    (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         archive.extractall(tmp_path / "installed")
