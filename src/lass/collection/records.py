@@ -148,10 +148,15 @@ def check_sign(value: Any, item: Any, tag: Any) -> int:
     )
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message: which of the known names may have been meant; empty where none is near."""
+def near_names(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
+    """Up to three of the known names that look like a misspelt one, the nearest first."""
     lowered: dict[str, str] = {}
     for other in known:
         lowered.setdefault(other.lower(), other)
-    near = difflib.get_close_matches(name.lower(), lowered, n=3)
-    return f"; did you mean {' or '.join(repr(lowered[match]) for match in near)}?" if near else ""
+    return [lowered[match] for match in difflib.get_close_matches(name.lower(), lowered, cutoff=cutoff)]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message: which of the known names may have been meant; empty where none is near."""
+    near = near_names(name, known)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

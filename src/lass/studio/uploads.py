@@ -16,7 +16,7 @@ from lass.collection.reading import BadInput
 from lass.collection.reading.cells import text_of
 from lass.collection.reading.errors import BadRowLog
 from lass.collection.reading.items import ID, TEXT, TITLE
-from lass.collection.reading.opening import open_table
+from lass.collection.reading.tables import open_table
 from lass.studio.messages import ColumnMapping, FilePreview, ImportRequest, ImportResult
 from lass.studio.session import NotFound, Session
 from lass.tagging import Collection

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection.reading.cells import BadCell, number_of, text_of, value_of
-from lass.collection.reading.errors import BadRow, BadRowLog, shown
-from lass.collection.reading.opening import any_table, open_table
+from lass.collection.reading.errors import BadRow, BadRowLog, reason_of, shown
+from lass.collection.reading.tables import any_table, open_table
 from lass.graph.laplacians import as_weights
 
 Vectors = NDArray[np.float32]
@@ -73,9 +73,8 @@ def read_vectors(source: Any, ids: Sequence[str]) -> Vectors:
         raise bad_rows.error("names an item twice; keep one vector an item")
     missing = [item for item in ids if item not in where]
     if missing:
-        raise bad_rows.error(
-            f"has no vector for {len(missing)} of {len(ids)} items, such as {shown(missing[0])}"
-        )
+        counts = f"{len(missing)} of {len(ids)} items"
+        raise bad_rows.error(f"has no vector for {counts}, such as {shown(missing[0])}")
     return vectors[[where[item] for item in ids]]
 
 
@@ -88,7 +87,7 @@ def _arrays(path: Path, bad_rows: BadRowLog) -> tuple[NDArray[Any], list[str] | 
             with loaded as file:
                 data = {name: np.asarray(file[name]) for name in file.files}
     except Exception as error:  # a decoder of damaged bytes may raise anything
-        reason = ascii(str(error).split("\n")[0])[1:-1][:120]
+        reason = reason_of(error)
         raise bad_rows.error(f"not a sound NumPy file of plain numbers ({reason}); write it again") from None
     names = data.pop("ids", None)
     vectors = data.get("vectors", next(iter(data.values())) if len(data) == 1 else None)
@@ -141,7 +140,7 @@ def read_edges(
     -------
     csr_array of shape (N, N)
         Symmetric, >= 0, zero diagonal.
-    list of Problem
+    list of BadRow
         Rows left out, where ``skip_bad`` allows it.
 
     Examples
@@ -163,10 +162,8 @@ def read_edges(
             raise bad_rows.error(f"has {W.shape[0]} rows for {len(ids)} items; give it one row an item")
         return W, []
     table = any_table(source, bad_rows, ("a", "b", "weight"), encoding)
-    if len(table.columns) not in (2, 3):
-        raise bad_rows.error(
-            f"needs columns a, b and, if you like, weight; found {len(table.columns)} columns"
-        )
+    if (width := len(table.columns)) not in (2, 3):
+        raise bad_rows.error(f"needs columns a, b and, if you like, weight; found {width} columns")
     where = {item: n for n, item in enumerate(ids)}
     edges: dict[tuple[int, int], float] = {}
     for line, cells in table.rows:

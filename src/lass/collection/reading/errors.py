@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from lass.collection.records import near_names
 
 
 class BadRow(NamedTuple):
@@ -84,12 +85,14 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def reason_of(error: Exception) -> str:
+    """What a decoder has to say about damaged bytes, on one line and not too long."""
+    return f"{type(error).__name__}: {ascii(str(error).partition(chr(10))[0])[1:-1][:160]}"
+
+
 def missing_column(name: str, columns: list[str]) -> str:
     """A message about a column that is not there, with those that are, the closest first."""
-    lowered: dict[str, str] = {}
-    for column in columns[:1000]:
-        lowered.setdefault(column.lower(), column)
-    near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3, cutoff=0.4)]
+    near = near_names(name, columns[:1000], cutoff=0.4)
     ordered = near + [column for column in columns if column not in near]
     listing = ", ".join(shown(column) for column in ordered[:12])
     more = f" and {len(ordered) - 12} more" if len(ordered) > 12 else ""

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from lass.collection.reading.errors import BadInput, BadRowLog
+from lass.collection.reading.errors import BadInput, BadRowLog, reason_of
 from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, text_lines
 from lass.collection.reading.results import Items
 
@@ -21,26 +21,22 @@ MOST_PIXELS = 64_000_000
 
 def read_folder(folder: Path, bad_rows: BadRowLog, encoding: str | None = None) -> Items:
     """Texts or pictures, whichever there are more of; hidden files are not looked at."""
-    found: dict[str, list[Path]] = {"texts": [], "images": [], "": []}
-    for path in _files(folder, bad_rows):
-        kind = path.suffix.lower()
-        found["texts" if kind in TEXTS else "images" if kind in IMAGES else ""].append(path)
-    kind = "images" if len(found["images"]) > len(found["texts"]) else "texts"
-    if not found[kind]:
+    paths = _files(folder, bad_rows)
+    texts, images = ([path for path in paths if path.suffix.lower() in kind] for kind in (TEXTS, IMAGES))
+    if not texts and not images:
         raise bad_rows.error(
             f"no texts ({', '.join(TEXTS)}) and no pictures ({', '.join(IMAGES)}) in this folder"
         )
-    items = Items(kind="images" if kind == "images" else "texts")
-    if kind == "images":
-        items.columns = {"width": [], "height": []}
-    for path in found[kind]:
+    pictures = len(images) > len(texts)
+    items = Items(kind="images", columns={"width": [], "height": []}) if pictures else Items(kind="texts")
+    for path in images if pictures else texts:
         name = path.relative_to(folder).as_posix()
         own = BadRowLog(path)
         try:
             if message := fault(name):
                 raise own.error(f"the name of the file cannot be an id: {message}")
             title, text = path.stem, ""
-            if kind == "images":
+            if pictures:
                 with open_image(path) as image:
                     width, height = image.size
                 items.columns["width"].append(width)
@@ -50,13 +46,13 @@ def read_folder(folder: Path, bad_rows: BadRowLog, encoding: str | None = None) 
                 first = (line.strip(" \t#*=-") for line in text.splitlines())
                 title = next(filter(None, first), title)[:200]
         except BadInput as error:
-            bad_rows.file = error.file
-            bad_rows.add(error.line, error.bad_row.message)
+            if not bad_rows.skip_bad:
+                raise
+            bad_rows.skipped.append(error.bad_row)
             continue
         items.ids.append(name)
         items.titles.append(title)
         items.texts.append(text)
-    bad_rows.file = str(folder)
     if not items.ids:
         raise bad_rows.nothing_left("items")
     items.skipped = bad_rows.skipped
@@ -87,13 +83,12 @@ def read_text(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -> s
 
 def open_image(path: Path) -> Any:
     """A picture, its header read and its size bounded, its pixels not yet."""
-    bad_rows = BadRowLog(path)
     try:
         pillow = import_module("PIL.Image")
     except ImportError:
         from lass.model.checks import install_hint
 
-        raise bad_rows.error(f"pictures need the package Pillow: {install_hint('files')}") from None
+        raise BadInput(path, None, f"pictures need the package Pillow: {install_hint('files')}") from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -103,13 +98,11 @@ def open_image(path: Path) -> Any:
         raise no_image(path, error) from None
     if width * height > MOST_PIXELS:
         image.close()
-        raise bad_rows.error(
-            f"{width} x {height} pixels are more than {MOST_PIXELS:,}, the most read; make it smaller"
-        )
+        size = f"{width} x {height} pixels are more than {MOST_PIXELS:,}"
+        raise BadInput(path, None, f"{size}, the most read; make it smaller")
     return image
 
 
 def no_image(path: Path, error: Exception) -> BadInput:
     """The exception for a picture that cannot be decoded."""
-    reason = ascii(str(error).split("\n")[0])[1:-1][:120]
-    return BadInput(path, None, f"not a sound picture ({type(error).__name__}: {reason}); save it again")
+    return BadInput(path, None, f"not a sound picture ({reason_of(error)}); save it again")

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from lass.collection.reading.annotations import AnnotationCollector, add_cells
 from lass.collection.reading.cells import BadCell, number_of, plain_of, text_of
 from lass.collection.reading.errors import BadRowLog, shown
 from lass.collection.reading.folders import read_folder
-from lass.collection.reading.opening import any_table
-from lass.collection.reading.results import Items
-from lass.collection.reading.table import Table
+from lass.collection.reading.results import AnnotationCollector, Items
+from lass.collection.reading.tables import any_table
 
 ID = ("id", "item", "item_id", "key")
 TITLE = ("title", "name", "label")
@@ -84,20 +82,12 @@ def read_items(
     if isinstance(source, str | Path) and Path(source).is_dir():
         return read_folder(Path(source), bad_rows, encoding)
     table = any_table(source, bad_rows, ("id", "text"), encoding)
-    names = (text,) if isinstance(text, str) else None if text is None else tuple(text)
-    return _read_table(table, id, title, names, tuple(numeric), tags_column, separator)
-
-
-def _read_table(
-    table: Table, id: str | None, title: str | None, text: tuple[str, ...] | None, numeric: tuple[str, ...],
-    tags_column: str | None, separator: str | None,
-) -> Items:  # fmt: skip
-    bad_rows = table.bad_rows
     id = id or table.find(*ID) or table.columns[0]
     title = title or table.find(*TITLE) or id
     if text is None:
-        found = (table.find(name) for name in TEXT)
-        text = tuple(name for name in found if name is not None and name not in (id, tags_column))
+        text = [name for name in map(table.find, TEXT) if name is not None and name not in (id, tags_column)]
+    text = (text,) if isinstance(text, str) else tuple(text)
+    numeric = tuple(numeric)
     id_at, title_at = table.position(id), table.position(title)
     text_at = [table.position(name) for name in text]
     tags_at = None if tags_column is None else table.position(tags_column)
@@ -138,7 +128,7 @@ def _read_table(
     if not items.ids:
         raise bad_rows.nothing_left("items")
     collector = AnnotationCollector(bad_rows)
-    add_cells(tags, separator, collector)
+    collector.add_cells(tags, separator)
     items.annotations = collector.annotations
     items.skipped = bad_rows.skipped
     return items

@@ -1,11 +1,13 @@
-"""What was read from tables and folders."""
+"""What is read from tables and folders: items, and annotations that do not contradict one another."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lass.collection.reading.errors import BadRow
+from lass.collection.reading.cells import BadCell, separator_of, tags_of, text_of
+from lass.collection.reading.errors import BadRow, BadRowLog, shown
 from lass.collection.records import Annotation
 
 
@@ -38,3 +40,43 @@ class Tags:
     annotations: list[Annotation] = field(default_factory=list)
     skipped: list[BadRow] = field(default_factory=list)
     layout: str = ""
+
+
+class AnnotationCollector:
+    """Collects annotations, each (item, tag) once, and finds those that contradict one another."""
+
+    def __init__(self, bad_rows: BadRowLog, ids: Collection[str] | None = None) -> None:
+        self.bad_rows = bad_rows
+        self.ids = None if ids is None else frozenset(ids)
+        self.values: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def add(self, line: int, item: Any, pairs: Iterable[tuple[str, float]]) -> None:
+        """Take the annotations of one row; ``BadCell`` where it names no item of the collection."""
+        item = text_of(item).strip()
+        if not item:
+            raise BadCell("no item is named here; give each row the id of an item")
+        if self.ids is not None and item not in self.ids:
+            raise BadCell(
+                f"item {shown(item)} is not in the collection; add it to the items, or leave this row out"
+            )
+        for tag, value in pairs:
+            before, first = self.values.setdefault((item, tag), (value, line))
+            if before != value:
+                self.bad_rows.add(
+                    line, f"item {shown(item)} has {value:g} for tag {shown(tag)}, but {before:g} in line "
+                    f"{first}; keep one of them",
+                )  # fmt: skip
+
+    def add_cells(self, taken: list[tuple[int, Any, Any]], separator: str | None) -> None:
+        """Add (line, item, cell with its tags); the separator is found in all cells together."""
+        separator = separator or separator_of([cell for _, _, cell in taken])
+        for line, item, cell in taken:
+            try:
+                self.add(line, item, tags_of(cell, separator))
+            except BadCell as error:
+                self.bad_rows.add(line, str(error))
+
+    @property
+    def annotations(self) -> list[Annotation]:
+        """The annotations so far; a value of zero is none."""
+        return [Annotation(item, tag, value) for (item, tag), (value, _) in self.values.items() if value]

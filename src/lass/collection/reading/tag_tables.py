@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from itertools import chain, islice
 from typing import Any, Literal
 
-from lass.collection.reading.annotations import AnnotationCollector, add_cells
 from lass.collection.reading.cells import BadCell, separator_of, signed_tag, text_of, value_of
 from lass.collection.reading.errors import BadRowLog, shown
-from lass.collection.reading.opening import any_table
-from lass.collection.reading.results import Tags
-from lass.collection.reading.table import Rows, Table
+from lass.collection.reading.results import AnnotationCollector, Tags
+from lass.collection.reading.tables import Rows, Table, any_table
 
 Layout = Literal["auto", "long", "column", "wide"]
 
@@ -19,7 +17,16 @@ ITEM = ("item", "id", "item_id")
 TAG = ("tag", "label", "category", "word")
 TAGS = ("tags", "labels", "categories", "keywords", "words")
 VALUE = ("value", "weight", "sign", "score", "affinity")
+NEEDED = {
+    "long": "item and tag, and may have value",
+    "column": "the item and its tags",
+    "wide": "the item and one column a tag",
+}
+#: rows by which the layout is recognised
 PEEK = 200
+
+#: the annotations of a row, as tags and values, from its cells
+Pairs = Callable[[list[Any]], list[tuple[str, float]]]
 
 
 def read_tags(
@@ -90,12 +97,19 @@ def read_tags(
             f"the first line names item {shown(item)}; put a header before it: item,tag,value", 1
         )
     found, rows = _layout(table, layout, at, tag, value)
-    if found == "long":
-        _read_long(table, rows, at, tag, value, collector)
-    elif found == "column":
-        _read_column(table, rows, at, tag, separator, collector)
+    others = [name for name in table.columns if name != item]
+    if not others:
+        raise bad_rows.error(f"has one column; a table of tags needs {NEEDED[found]}")
+    if found == "column":
+        tag_at = table.position(tag or table.find(*TAGS, *TAG) or others[0])
+        collector.add_cells([(line, cells[at], cells[tag_at]) for line, cells in rows], separator)
     else:
-        _read_wide(table, rows, at, collector)
+        rows, pairs = _long(table, rows, others, tag, value) if found == "long" else (rows, _wide(table, at))
+        for line, cells in rows:
+            try:
+                collector.add(line, cells[at], pairs(cells))
+            except BadCell as error:
+                bad_rows.add(line, str(error))
     if not collector.values and bad_rows.skipped:
         raise bad_rows.nothing_left("annotations")
     return Tags(collector.annotations, bad_rows.skipped, found)
@@ -131,36 +145,44 @@ def _layout(table: Table, layout: Layout, at: int, tag: str | None, value: str |
 
 def _is_mark(cell: Any) -> bool:
     try:
-        _wide(cell, "")
+        _mark(cell, "")
     except BadCell:
         return False
     return True
 
 
-def _read_long(
-    table: Table, rows: Rows, at: int, tag: str | None, value: str | None, collector: AnnotationCollector
-) -> None:
-    others = [name for i, name in enumerate(table.columns) if i != at]
-    if not others:
-        raise table.bad_rows.error("has one column; a long table needs item and tag, and may have value")
+def _mark(cell: Any, name: str) -> float:
+    """The value in a cell of a wide table."""
+    if isinstance(cell, float) and cell != cell:
+        return 0.0  # how data frames write a missing entry
+    try:
+        return value_of(cell, no=0.0, empty=0.0)
+    except BadCell as error:
+        raise BadCell(f"column {shown(name)}: {error}") from None
+
+
+def _long(
+    table: Table, rows: Rows, others: list[str], tag: str | None, value: str | None
+) -> tuple[Rows, Pairs]:
+    """The rows of a long table, and what reads the annotation of one."""
     value = value or table.find(*VALUE)
     tag = tag or table.find(*TAG) or next((name for name in others if name != value), others[0])
     tag_at = table.position(tag)
     if value is None and len(others) == 2:
         rows, value = _unnamed_value(table, rows, next(name for name in others if name != tag))
     value_at = None if value is None else table.position(value)
-    for line, cells in rows:
-        try:
-            name, sign = signed_tag(text_of(cells[tag_at]))
-            given = None if value_at is None else cells[value_at]
-            number = value_of(given, empty=1.0 if sign is None else sign)
-            if sign is not None and number > 0:
-                raise BadCell(
-                    f"{shown('-' + name)} is negative and {number:g} positive; drop the minus or the value"
-                )
-            collector.add(line, text_of(cells[at]).strip(), [(name, number)])
-        except BadCell as error:
-            table.bad_rows.add(line, str(error))
+
+    def pairs(cells: list[Any]) -> list[tuple[str, float]]:
+        name, sign = signed_tag(text_of(cells[tag_at]))
+        given = None if value_at is None else cells[value_at]
+        number = value_of(given, empty=1.0 if sign is None else sign)
+        if sign is not None and number > 0:
+            raise BadCell(
+                f"{shown('-' + name)} is negative and {number:g} positive; drop the minus or the value"
+            )
+        return [(name, number)]
+
+    return rows, pairs
 
 
 def _unnamed_value(table: Table, rows: Rows, name: str) -> tuple[Rows, str | None]:
@@ -169,7 +191,7 @@ def _unnamed_value(table: Table, rows: Rows, name: str) -> tuple[Rows, str | Non
     at = table.position(name)
     if not all(_is_mark(cells[at]) for _, cells in first):
         return chain(first, rows), None
-    if any(abs(_wide(cells[at], name)) > 1 for _, cells in first):
+    if any(abs(_mark(cells[at], name)) > 1 for _, cells in first):
         raise table.bad_rows.error(
             f"does {shown(name)} hold the values of the tags? Then pass value= (--value); "
             "else remove the column"
@@ -177,33 +199,12 @@ def _unnamed_value(table: Table, rows: Rows, name: str) -> tuple[Rows, str | Non
     return chain(first, rows), name
 
 
-def _read_column(
-    table: Table, rows: Rows, at: int, tag: str | None, separator: str | None, collector: AnnotationCollector
-) -> None:
-    others = [name for i, name in enumerate(table.columns) if i != at]
-    if not others:
-        raise table.bad_rows.error("has one column; a table of tags needs the item and its tags")
-    tag_at = table.position(tag or table.find(*TAGS, *TAG) or others[0])
-    taken = [(line, cells[at], cells[tag_at]) for line, cells in rows]
-    add_cells(taken, separator, collector)
+def _wide(table: Table, at: int) -> Pairs:
+    """What reads the annotations of one row of a wide table."""
+    columns = [(i, name.strip()) for i, name in enumerate(table.columns) if i != at]
 
+    def pairs(cells: list[Any]) -> list[tuple[str, float]]:
+        marks = [(name, _mark(cells[i], name)) for i, name in columns if cells[i] not in ("", "0", None)]
+        return [(name, value) for name, value in marks if value]
 
-def _read_wide(table: Table, rows: Rows, at: int, collector: AnnotationCollector) -> None:
-    others = [(i, name.strip()) for i, name in enumerate(table.columns) if i != at]
-    if not others:
-        raise table.bad_rows.error("has one column; a wide table needs the item and one column a tag")
-    for line, cells in rows:
-        try:
-            numbers = [(name, _wide(cells[i], name)) for i, name in others if cells[i] not in ("", "0", None)]
-            collector.add(line, text_of(cells[at]).strip(), [pair for pair in numbers if pair[1]])
-        except BadCell as error:
-            table.bad_rows.add(line, str(error))
-
-
-def _wide(cell: Any, name: str) -> float:
-    if isinstance(cell, float) and cell != cell:
-        return 0.0  # how data frames write a missing entry
-    try:
-        return value_of(cell, no=0.0, empty=0.0)
-    except BadCell as error:
-        raise BadCell(f"column {shown(name)}: {error}") from None
+    return pairs
