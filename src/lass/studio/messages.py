@@ -21,11 +21,9 @@ Value = Literal[-1, 0, 1]
 
 
 class Message(BaseModel):
-    """Field names are written in camel case, as in JavaScript; docstrings go into the schema."""
+    """Field names are written in camel case, as in JavaScript."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
 
 class TagAnnotation(Message):
@@ -49,13 +47,10 @@ class ItemRow(Message):
     row: int
     id: str
     title: str
-    snippet: str
-    """the beginning of its text"""
+    snippet: str  #: the beginning of its text
     annotations: list[TagAnnotation]
-    suggestions: list[SuggestedTag]
-    """the highest score first, five at most"""
-    doubted: list[int]
-    """tags that it has, though their score is low"""
+    suggestions: list[SuggestedTag]  #: the highest score first, five at most
+    doubted: list[int]  #: tags that it has, though their score is low
     picture: bool
 
 
@@ -71,15 +66,11 @@ class Tag(Message):
 
     tag: int
     name: str
-    is_: int = Field(alias="is", description="how many items have it")
-    is_not: int
-    """how many items are annotated not to have it"""
-    predicted: int
-    """how many items without an annotation have a score of one half or more"""
-    total: float
-    """sum of its shares over all items"""
-    retired: bool
-    """merged into another or removed by undo: no longer offered"""
+    is_: int = Field(alias="is")  #: how many items have it
+    is_not: int  #: how many items are annotated not to have it
+    predicted: int  #: how many items without an annotation have a score of one half or more
+    total: float  #: sum of its shares over all items
+    retired: bool  #: merged into another or removed by undo: no longer offered
 
 
 class ModelState(Message):
@@ -87,14 +78,11 @@ class ModelState(Message):
 
     phase: Literal["empty", "unfitted", "fitting", "updating", "ready", "failed"]
     stage: str = ""
-    gap: float | None = None
-    """certified relative gap; null before the first solve"""
+    gap: float | None = None  #: certified relative gap; null before the first solve
     lam: float | None = None
-    reason: str = ""
-    """why that lam"""
+    reason: str = ""  #: why that lam
     certificate: str = ""
-    revision: int = 0
-    """the last change of the log that the model has taken in"""
+    revision: int = 0  #: the last change of the log that the model has taken in
     seconds: float = 0.0
     error: str = ""
 
@@ -115,14 +103,11 @@ class StudioState(Message):
     version: str
     items: int
     tags: int
-    revision: int
-    """the last change of the log"""
+    revision: int  #: the last change of the log
     annotations: AnnotationCounts
     model: ModelState
-    map: bool
-    """whether the points of the map are there"""
-    pictures: bool
-    """whether items are pictures"""
+    map: bool  #: whether the points of the map are there
+    pictures: bool  #: whether items are pictures
 
 
 class NeighbourDetails(Message):
@@ -131,8 +116,7 @@ class NeighbourDetails(Message):
     row: int
     id: str
     title: str
-    weight: float
-    """of its edge, relative to all edges of the item"""
+    weight: float  #: of its edge, relative to all edges of the item
     annotations: list[TagAnnotation]
     contributions: list[float]
 
@@ -142,46 +126,32 @@ class Flip(Message):
 
     top: int
     runner_up: int
-    change: float
-    """what must be added to the annotation of ``runner_up`` for it to draw level with ``top``"""
-    possible: bool
-    """whether one annotation can do that"""
+    change: float  #: what must be added to the annotation of ``runner_up`` for it to draw level with ``top``
+    possible: bool  #: whether one annotation can do that
 
 
 class ModelDetails(Message):
     """The assignment of one item, at every lam; lists hold one number for each of ``tags``."""
 
-    tags: list[int]
-    """tags with a share anywhere on the path, or with an annotation; the largest share first"""
-    shares: list[float]
-    """at the lam of the model"""
-    gamma: float
-    """1 / (2 lam degree); zero is the crowd alone"""
+    tags: list[int]  #: tags with a share anywhere on the path, or with an annotation; the largest share first
+    shares: list[float]  #: at the lam of the model
+    gamma: float  #: 1 / (2 lam degree); zero is the crowd alone
     lam: float
     degree: float
-    gammas: list[float]
-    """breakpoints, increasing from 0; shares and threshold are linear between them"""
-    path: list[list[float]]
-    """the shares at each of ``gammas``; constant after the last"""
-    thresholds: list[float]
-    """the threshold at each of ``gammas``"""
-    affinities: list[float]
-    """the annotations: +1, -1 or 0"""
-    crowd: list[float]
-    """shares[t] = max(0, crowd[t] + expert[t] - threshold)"""
-    expert: list[float]
-    """gamma times ``affinities``"""
-    threshold: float | None
-    """null where a rule decides and not a sum"""
-    neighbours: list[NeighbourDetails]
-    """the largest weight first"""
+    gammas: list[float]  #: breakpoints, increasing from 0; shares and threshold are linear between them
+    path: list[list[float]]  #: the shares at each of ``gammas``; constant after the last
+    thresholds: list[float]  #: the threshold at each of ``gammas``
+    affinities: list[float]  #: the annotations: +1, -1 or 0
+    crowd: list[float]  #: shares[t] = max(0, crowd[t] + expert[t] - threshold)
+    expert: list[float]  #: gamma times ``affinities``
+    threshold: float | None  #: null where a rule decides and not a sum
+    neighbours: list[NeighbourDetails]  #: the largest weight first
     flip: Flip | None
-    note: str
-    """what decides, where it is a rule"""
+    note: str  #: what decides, where it is a rule
 
 
 class ExplainedSuggestion(SuggestedTag):
-    """A suggestion with what each predictor adds to its score, on the scale of log-odds."""
+    """A suggestion with what each predictor adds, before the sum is turned into a score."""
 
     because: dict[str, float]
 
@@ -206,8 +176,7 @@ class LoggedChange(Message):
     tag: int
     value: Value
     undone: bool
-    undoes: bool
-    """whether it is itself the undoing of another"""
+    undoes: bool  #: whether it is itself the undoing of another
 
 
 class ItemDetails(ItemRow):
@@ -215,8 +184,7 @@ class ItemDetails(ItemRow):
 
     text: str
     extra: dict[str, Any]
-    explained: list[ExplainedSuggestion]
-    """ten suggestions at most"""
+    explained: list[ExplainedSuggestion]  #: ten suggestions at most
     annotation_scores: list[AnnotationScore]
     model_details: ModelDetails | None
     history: list[LoggedChange]
@@ -265,8 +233,7 @@ class ChangeResult(Message):
     """What every change answers with, once it is on the disk."""
 
     revision: int
-    what: str
-    """what was done, for people, such as: Undid: +mail on mutt"""
+    what: str  #: what was done, for people, such as: Undid: +mail on mutt
     rows: list[ItemRow]
 
 
@@ -300,10 +267,8 @@ class TagPage(Message):
     """A tag, items to decide on, and tags that occur with it."""
 
     tag: Tag
-    candidates: list[CandidateItem]
-    """items without an annotation, the highest score first"""
-    doubts: list[DoubtedItem]
-    """the lowest score first"""
+    candidates: list[CandidateItem]  #: items without an annotation, the highest score first
+    doubts: list[DoubtedItem]  #: the lowest score first
     co_occurring: list[CoOccurringTag]
 
 
@@ -334,8 +299,7 @@ class ColumnMapping(Message):
 class FilePreview(Message):
     """What a file holds, before it is imported."""
 
-    upload: str
-    """names the files in the import request; the server keeps them until then"""
+    upload: str  #: names the files in the import request; the server keeps them until then
     columns: list[str]
     sample: list[list[str]]
     rows: int
@@ -359,21 +323,18 @@ class ImportResult(Message):
     problems: list[str]
 
 
-class AnnotationsEvent(Message):
-    """Annotations of these rows changed."""
-
-    revision: int
-    who: str
-    what: str
-    rows: list[int]
-
-
 class TagsEvent(Message):
     """Tags were made, renamed or merged."""
 
     revision: int
     who: str
     what: str
+
+
+class AnnotationsEvent(TagsEvent):
+    """Annotations of these rows changed."""
+
+    rows: list[int]
 
 
 class PredictionsEvent(Message):

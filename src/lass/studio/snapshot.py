@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix
+from lass.learning.active import rank
 from lass.model.quadratic_program import Array
 from lass.tagging import LiveModel, TagModel, TagSuggester, scores
-from lass.tagging.item_selection import rank_next
 
 #: a tag is predicted from this score on
 LIKELY = 0.5
@@ -93,7 +93,7 @@ class Snapshot:
 
     def next_rows(self) -> list[int]:
         """Unlabelled items whose labels would change most of the others; takes long with many items."""
-        return [int(row) for row in rank_next(self.model.solution, NEXT_ITEMS).items]
+        return [int(row) for row in rank(self.model.solution, by="change", top=NEXT_ITEMS).items]
 
     def is_doubtful(self, row: int, tag: int) -> bool:
         """Whether the score of a tag is less than half of its mean."""

@@ -10,7 +10,7 @@ from lass.studio.events import Events
 from lass.studio.messages import ModelState, PredictionsEvent, ReloadEvent
 from lass.studio.session import Session
 from lass.tagging import STAGES, Collection, LiveModel, Progress, map_of
-from lass.tagging.state import SavedModel
+from lass.tagging.storage import SavedModel
 
 #: seconds between looks at what other programs changed
 POLL = 0.5
@@ -133,7 +133,7 @@ class Trainer(threading.Thread):
         self._session.live, self._saved = live, stored.stamp.changes
         self._set(
             phase="updating", lam=live.model.lam, gap=live.model.solution.relative_gap,
-            reason=state.lam_reason, certificate=live.certificate, revision=stored.stamp.changes,
+            reason=state.lam_reason, certificate=live.model.certificate, revision=stored.stamp.changes,
         )  # fmt: skip
         self._events.send("predictions", PredictionsEvent(revision=live.annotations.number, rows=None))
         return True
@@ -143,7 +143,7 @@ class Trainer(threading.Thread):
         began = time.monotonic()
         self._set(phase="fitting", stage="starting", error="")
         try:
-            LiveModel.check(self._collection)
+            LiveModel.check((len(self._collection), len(self._collection.names())))
             done = self._collection.fit(report=self._report)
         except ValueError as error:  # no annotations yet, or nothing to compare items by
             self._set(phase="unfitted", stage="", error=f"{error}")
@@ -165,7 +165,7 @@ class Trainer(threading.Thread):
         update = live.update(annotations, self._report)
         self._set(
             phase="updating", stage="", revision=annotations.number, seconds=update.seconds,
-            gap=live.model.solution.relative_gap, lam=live.model.lam, certificate=live.certificate,
+            gap=live.model.solution.relative_gap, lam=live.model.lam, certificate=live.model.certificate,
         )  # fmt: skip
         rows = None if update.rows is None else update.rows.tolist()
         self._events.send("predictions", PredictionsEvent(revision=annotations.number, rows=rows))
