@@ -317,13 +317,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         elif self.lam != "auto":
             raise ValueError(f"lam must be 'auto' or a number >= 0; found {self.lam!r}")
         if isinstance(self.prior, str) and self.prior != "labels":
-            raise ValueError(
-                f"prior must be None, 'labels' or shares of the categories; found {self.prior!r}"
-            )
-        automatic = isinstance(self.sharpen, str) and self.sharpen == "auto"
-        if not (self.sharpen is None or automatic or _positive(self.sharpen)):
+            raise ValueError(f"prior must be None, 'labels' or shares of categories; found {self.prior!r}")
+        if not (self.sharpen is None or _is(self.sharpen, "auto") or _positive(self.sharpen)):
             raise ValueError(f"sharpen must be None, 'auto' or a number > 0; found {self.sharpen!r}")
-        if not (isinstance(self.output, str) and self.output in ("auto", "dense", "sparse")):
+        if not _is(self.output, "auto", "dense", "sparse"):
             raise ValueError(f"output must be 'auto', 'dense' or 'sparse'; found {self.output!r}")
         if self.output == "sparse":
             for name, value in (("lam", self.lam), ("prior", self.prior), ("sharpen", self.sharpen)):
@@ -334,14 +331,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             raise ValueError(f"contrast must be None or a number > 0; found {self.contrast!r}")
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        return validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            reset=reset,
-            ensure_min_samples=2 if reset else 1,
-        )
+        least = 2 if reset else 1
+        kinds = (np.float64, np.float32)
+        return validate_data(self, X, accept_sparse="csr", dtype=kinds, reset=reset, ensure_min_samples=least)
 
     def _build_graph(self, X: Any, contrast: float) -> None:
         """Build the graph, or take it; ``contrast`` is the default one."""
@@ -480,6 +472,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
                 self._log(f"iteration {step.iteration}, {step.seconds:.0f} s, gap {step.gap:.2g}")
 
         return log
+
+
+def _is(value: Any, *names: str) -> bool:
+    return isinstance(value, str) and value in names
 
 
 def _positive(value: Any) -> bool:

@@ -87,11 +87,7 @@ class Explanation:
 
 
 def explain(
-    solution: Solution,
-    item: int,
-    categories: ArrayLike | None = None,
-    *,
-    affinities: ArrayLike | None = None,
+    solution: Solution, item: int, categories: ArrayLike | None = None, *, affinities: ArrayLike | None = None
 ) -> Explanation:
     """Take an assignment apart: what each neighbour and each affinity adds, less one threshold.
 

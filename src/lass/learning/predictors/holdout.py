@@ -73,9 +73,7 @@ def items(G: sp.csr_array, groups: NDArray[np.intp], share: float, generator: np
     count = min(max(1, round(share * len(tagged))), len(tagged) - 1)
     away = np.isin(groups, generator.permutation(tagged)[: max(count, 0)])
     hidden = _marks(item[away[item]], tag[away[item]], G.shape)
-    visible = sp.csr_array(sp.diags_array((~away).astype(float)) @ G)
-    visible.eliminate_zeros()
-    return Split(visible, hidden, np.flatnonzero(np.diff(hidden.indptr) > 0), groups)
+    return Split(only_rows(G, ~away), hidden, np.flatnonzero(np.diff(hidden.indptr) > 0), groups)
 
 
 #: ways to hide annotations, by name
@@ -110,6 +108,13 @@ def split(G: sp.csr_array, groups: NDArray[np.intp], situation: str, share: floa
             + ("an item with two tags" if situation == "scattered" else "tagged items in two groups")
             + ". Tag more, or leave the situation out"
         )
+    return result
+
+
+def only_rows(matrix: sp.csr_array, kept: NDArray[np.bool_]) -> sp.csr_array:
+    """The matrix with zeros in all other rows."""
+    result = sp.csr_array(sp.diags_array(kept.astype(float)) @ matrix)
+    result.eliminate_zeros()
     return result
 
 

@@ -18,7 +18,7 @@ from lass.learning.predictors.completeness import (
     shift_to_total,
 )
 from lass.learning.predictors.features import SHARES, PredictorFeatures
-from lass.learning.predictors.holdout import split
+from lass.learning.predictors.holdout import only_rows, split
 from lass.learning.predictors.weights import Weights
 from lass.model.quadratic_program import Array
 
@@ -128,23 +128,16 @@ def holdouts(
         chosen = order[at % len(order)]
         emptied, reduced = np.isin(groups, chosen[:size]), np.isin(groups, chosen[size:])
         reduced &= ~emptied
-        hidden = _rows(T, emptied)
-        visible = _rows(G, ~emptied)
+        hidden = only_rows(T, emptied)
+        visible = only_rows(G, ~emptied)
         try:
             fewer = split(G, groups, "scattered", HIDE_SOME, seed + number)
         except ValueError:  # no item has two tags
             pass
         else:
-            hidden = sp.csr_array(hidden + _rows(fewer.hidden, reduced))
-            visible = sp.csr_array(_rows(G, ~emptied & ~reduced) + _rows(fewer.visible, reduced))
+            hidden = sp.csr_array(hidden + only_rows(fewer.hidden, reduced))
+            visible = sp.csr_array(only_rows(G, ~emptied & ~reduced) + only_rows(fewer.visible, reduced))
         yield visible, hidden
-
-
-def _rows(matrix: sp.csr_array, kept: NDArray[np.bool_]) -> sp.csr_array:
-    """The matrix with zeros in all other rows."""
-    result = sp.csr_array(sp.diags_array(kept.astype(float)) @ matrix)
-    result.eliminate_zeros()
-    return result
 
 
 class Pairs(NamedTuple):
