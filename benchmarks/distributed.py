@@ -12,9 +12,7 @@ threads as there are cores. ``docs/scale.md`` uses the constants.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import os
 import shutil
 import signal
@@ -73,6 +71,8 @@ def stretches(history: list[Any]) -> list[float]:
 
 
 def one_process(folder: Path, iterations: int | None) -> dict[str, Any]:
+    """The same solve without workers."""
+    warnings.simplefilter("ignore", lass.ConvergenceWarning)
     W, G = (sp.csr_array(sp.load_npz(folder / f"{name}.npz")) for name in "WG")
     sol = lass.solve(W, G, LAM, method="gradient", tol=TOLERANCE, max_iter=iterations)
     return {
@@ -81,7 +81,7 @@ def one_process(folder: Path, iterations: int | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class TimedRows(HostArrays):
+class TimedArrays(HostArrays):
     """Rows that count the seconds of their kernels, by the clock and of the processor."""
 
     spent = np.zeros(2)
@@ -92,9 +92,9 @@ class TimedRows(HostArrays):
         self.spent = self.spent - began + np.array([time.perf_counter(), time.process_time()])
         return result
 
-    def ahead(self) -> None:
+    def apply_inner(self) -> None:
         """As ever, timed."""
-        self._timed(super().ahead)
+        self._timed(super().apply_inner)
 
     def descend(self, momentum: float) -> float:
         """As ever, timed."""
@@ -108,12 +108,12 @@ class TimedRows(HostArrays):
 class TimedActor(Actor):
     """A worker with such rows."""
 
-    def _rows_of(self, part: Part) -> TimedRows:
-        return TimedRows(part, self.lam)
+    def _arrays_of(self, part: Part) -> TimedArrays:
+        return TimedArrays(part, self.lam)
 
     def costs(self) -> Any:
         """Seconds of the kernels, their processor seconds, and those of the whole process."""
-        return [*self.numbers.spent.tolist(), time.process_time()]
+        return [*self.arrays.spent.tolist(), time.process_time()]
 
 
 class TimedRay(OnRay):
@@ -126,8 +126,19 @@ class TimedRay(OnRay):
         return np.array(self.ray.get([actor.costs.remote() for actor in self.actors]))
 
 
+def costs_between(marks: list[tuple[int, Any]]) -> dict[str, list[float]]:
+    """Seconds an iteration between two certificates: the slowest kernels, all kernels, all workers."""
+    costs = [(two[1] - one[1]) / (two[0] - one[0]) for one, two in itertools.pairwise(marks)]
+    return {
+        "slowest_kernels": [float(cost[:, 0].max()) for cost in costs],
+        "kernel_processor": [float(cost[:, 1].sum()) for cost in costs],
+        "worker_processor": [float(cost[:, 2].sum()) for cost in costs],
+    }
+
+
 def on_ray(folder: Path, workers: int, iterations: int | None, kills: list[int]) -> dict[str, Any]:
     """One run on Ray; a worker is killed soon after each of those iterations."""
+    warnings.simplefilter("ignore", lass.ConvergenceWarning)
     transport = TimedRay(workers)
     before = peak()
     waiting, marks = list(kills), []
@@ -149,14 +160,11 @@ def on_ray(folder: Path, workers: int, iterations: int | None, kills: list[int])
             transport=transport, callback=watch, checkpoint_every=20,
             checkpoint=Path(spare) / "checkpoint" if kills else None,
         )  # fmt: skip
-    costs = [(two[1] - one[1]) / (two[0] - one[0]) for one, two in itertools.pairwise(marks)]
     return {
         "workers": workers, "iterations": report.n_iter, "objective": report.objective,
         "relative_gap": report.relative_gap, "seconds": report.seconds, "rounds": report.rounds,
         "lost": report.lost, "entries": report.entries, "stretches": stretches(report.history),
-        "slowest_kernels": [float(cost[:, 0].max()) for cost in costs],
-        "kernel_processor": [float(cost[:, 1].sum()) for cost in costs],
-        "worker_processor": [float(cost[:, 2].sum()) for cost in costs],
+        **costs_between(marks),
         "driver_mib": (peak() - before) / 2**20,
     }  # fmt: skip
 
@@ -166,6 +174,7 @@ def constants(workers: int, items: int) -> dict[str, Any]:
 
     With a few items there is nothing to compute or to send, and the round itself is left.
     """
+    warnings.simplefilter("ignore", lass.ConvergenceWarning)
     along = sp.eye_array(items, k=1)
     G = sp.csr_array(([1.0, 1.0], ([0, items - 1], [0, 1])), shape=(items, CATEGORIES))
     transport, marks = TimedRay(workers), []
@@ -174,34 +183,18 @@ def constants(workers: int, items: int) -> dict[str, Any]:
         max_iter=200 if items < 1000 else 60, transport=transport,
         callback=lambda step: marks.append((step.iteration, transport.costs())),
     )  # fmt: skip
-    costs = [(two[1] - one[1]) / (two[0] - one[0]) for one, two in itertools.pairwise(marks)]
-    return {
-        "workers": workers, "items": items, "stretches": stretches(sol.history),
-        "slowest_kernels": [float(cost[:, 0].max()) for cost in costs],
-        "kernel_processor": [float(cost[:, 1].sum()) for cost in costs],
-        "worker_processor": [float(cost[:, 2].sum()) for cost in costs],
-    }  # fmt: skip
+    found = {"workers": workers, "items": items, "stretches": stretches(sol.history)}
+    return found | costs_between(marks)
 
 
-def run(*arguments: Any) -> dict[str, Any]:
+def run(measurement: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
     """Do one measurement in a process of its own; with the load of the machine when it began."""
     load = os.getloadavg()[0]
-    found: dict[str, Any] = apart("benchmarks.distributed", "--child", *arguments)
+    found: dict[str, Any] = apart(measurement, *arguments)
     figures = {name: value for name, value in found.items() if not isinstance(value, list)}
-    print(*arguments, f"load {load:.1f}, least {1e3 * min(found['stretches']):.1f} ms", figures, flush=True)
+    least = f"load {load:.1f}, least {1e3 * min(found['stretches']):.1f} ms"
+    print(measurement.__name__, *arguments, least, figures, flush=True)
     return found | {"load": round(load, 1)}
-
-
-def child(arguments: list[str]) -> None:
-    kind, *rest = arguments
-    warnings.simplefilter("ignore", lass.ConvergenceWarning)
-    if kind == "one":
-        found = one_process(Path(rest[0]), int(rest[1]) or None)
-    elif kind == "ray":
-        found = on_ray(Path(rest[0]), int(rest[1]), int(rest[2]) or None, [int(step) for step in rest[3:]])
-    else:
-        found = constants(int(rest[0]), int(rest[1]))
-    print(json.dumps(found))
 
 
 def best(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -217,15 +210,16 @@ def best(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def measure(size: int, repeats: int) -> dict[str, Any]:
     folder = build(size)
-    full = {"one": run("one", folder, 0)} | {str(count): run("ray", folder, count, 0) for count in WORKERS}
-    killed = {str(count): run("ray", folder, count, 0, 30, 60) for count in WORKERS}
+    full = {"one": run(one_process, folder, None)}
+    full |= {str(count): run(on_ray, folder, count, None, []) for count in WORKERS}
+    killed = {str(count): run(on_ray, folder, count, None, [30, 60]) for count in WORKERS}
     short = {"one": [full["one"]]} | {str(count): [full[str(count)]] for count in WORKERS}
     for _ in range(repeats - 1):
-        short["one"].append(run("one", folder, 60))
+        short["one"].append(run(one_process, folder, 60))
         for count in WORKERS:
-            short[str(count)].append(run("ray", folder, count, 60))
-    rounds = {str(count): best([run("constants", count, 64)]) for count in (1, 2, 4)}
-    carried = best([run("constants", 2, 200_000) for _ in range(repeats)])
+            short[str(count)].append(run(on_ray, folder, count, 60, []))
+    rounds = {str(count): best([run(constants, count, 64)]) for count in (1, 2, 4)}
+    carried = best([run(constants, 2, 200_000) for _ in range(repeats)])
     return {
         "items": size, "categories": CATEGORIES, "lam": LAM, "tol": TOLERANCE, "runs": full, "killed": killed,
         "iterations": {name: best(found) for name, found in short.items()},
@@ -256,11 +250,7 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--items", type=int, default=500_000)
     options.add_argument("--repeats", type=int, default=3)
-    options.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     given = options.parse_args()
-    if given.child:
-        child(given.child)
-        return
     found = measure(given.items, given.repeats)
     show(found)
     if given.items == 500_000:

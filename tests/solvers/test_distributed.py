@@ -29,11 +29,13 @@ def labelled_cases(draw):
     labelled_cases(), st.sampled_from((0, 1, 2, 7, 20, 33, 60)), st.booleans(), st.sampled_from((None, "cpu"))
 )
 @settings(deadline=None, max_examples=200)
-def test_iterates_are_those_of_one_machine(given_case, steps, together, device):
+def test_iterates_are_those_of_one_machine(given_case, steps, shared_memory, device):
     case, labels = given_case
     how = {"tol": 0.0, "max_iter": steps, **case.options}
     here = lass.solve(case.W, case.G, case.lam, method="gradient", **how)
-    sol = solve(case.W, case.G, case.lam, partitions=labels, transport=InProcess(together, device), **how)
+    sol = solve(
+        case.W, case.G, case.lam, partitions=labels, transport=InProcess(shared_memory, device), **how
+    )
     np.testing.assert_allclose(sol.Z, here.Z, rtol=0, atol=1e-12)
     assert abs(sol.objective - here.objective) <= 1e-12 * case.scale(here.objective) + case.rounding()
 
@@ -181,8 +183,8 @@ def test_more_partitions_than_items_leave_some_empty():
 class Dying(InProcess):
     """Loses a worker at given calls, counted over the run."""
 
-    def __init__(self, *when, together=False):
-        super().__init__(together)
+    def __init__(self, *when, shared_memory=False):
+        super().__init__(shared_memory)
         self.when, self.count = set(when), 0
 
     def call(self, number, method, *arguments, returns=1):
@@ -196,11 +198,11 @@ class Dying(InProcess):
 @settings(deadline=None, max_examples=40)
 @example([9, 10], 20, True, True)
 @example([7], 20, False, True)
-def test_lost_workers_do_not_change_the_answer(blobs, tmp_path_factory, when, every, kept, together):
+def test_lost_workers_do_not_change_the_answer(blobs, tmp_path_factory, when, every, kept, shared_memory):
     folder = tmp_path_factory.mktemp("checkpoint") if kept else None
     here = solve(*blobs, 0.5, partitions=3, tol=1e-7)
     how = {"checkpoint": folder, "checkpoint_every": every}
-    transport = Dying(*when, together=together)
+    transport = Dying(*when, shared_memory=shared_memory)
     sol = solve(*blobs, 0.5, partitions=3, tol=1e-7, transport=transport, **how)
     np.testing.assert_array_equal(sol.Z, here.Z)
     assert [step[::2] for step in sol.history] == [step[::2] for step in here.history]

@@ -96,13 +96,13 @@ class Driver:
         if self.checkpoint is not None and self.sums.gap <= self.monitor.target:
             self.checkpoint.clear()
             folder = str(self.checkpoint.folder)
-            self._with_retries(lambda: self._forget(folder))
+            self._with_retries(lambda: self._remove_states(folder))
         return answer
 
-    def _forget(self, folder: str) -> None:
+    def _remove_states(self, folder: str) -> None:
         """Remove all saved states: the run is over."""
         self._ask("load")
-        self._ask("forget", folder, None)
+        self._ask("remove_states", folder, None)
 
     def _with_retries(self, attempt: Callable[[], Thing]) -> Thing:
         """Try until nothing is lost on the way."""
@@ -129,18 +129,18 @@ class Driver:
         return self.transport.get(called)
 
     def _rows(self, method: str, *arguments: Any) -> list[dict[int, Any]]:
-        """Have all workers give away border rows; the references by whom they come from and go to."""
+        """Have all workers send border rows; references by the partitions they come from and go to."""
         return [self._sent(number, self._border(number, method, *arguments)[1:]) for number in self.numbers]
 
     def _border(self, number: int, method: str, *arguments: Any) -> list[Any]:
         blocks = len(self.neighbours[number])
-        if self.transport.together:
+        if self.transport.shared_memory:
             blocks = min(blocks, 1)
         return self.transport.call(number, method, *arguments, returns=1 + blocks)
 
     def _sent(self, number: int, blocks: list[Any]) -> dict[int, Any]:
         neighbours = self.neighbours[number]
-        if self.transport.together:
+        if self.transport.shared_memory:
             blocks = blocks * len(neighbours)
         return dict(zip(neighbours, blocks, strict=True))
 
@@ -150,8 +150,8 @@ class Driver:
     def _return_to_saved(self) -> None:
         """All workers to the last state that all of them have written, or to the start."""
         self._ask("load")
-        if self.transport.together:
-            self._introduce()
+        if self.transport.shared_memory:
+            self._share_border_items()
         iteration, self.momentum = self.saved
         monitor = self.monitor
         monitor.iterations, monitor.found = iteration, min(monitor.found, iteration)
@@ -161,18 +161,20 @@ class Driver:
         else:
             self.Y = self._rows("begin")
 
-    def _introduce(self) -> None:
+    def _share_border_items(self) -> None:
         """Tell all workers which rows their neighbours will show; waits, since all must know or none."""
         borders = [self.transport.call(number, "border")[0] for number in self.numbers]
-        learnt = [
-            self.transport.call(number, "learn", *(borders[other] for other in self.neighbours[number]))[0]
+        called = [
+            self.transport.call(
+                number, "share_border_items", *(borders[other] for other in self.neighbours[number])
+            )[0]
             for number in self.numbers
         ]
-        self.transport.get(learnt)
+        self.transport.get(called)
 
     def _check(self) -> bool:
         """Certify Z with three sums; True when it is good enough, or nothing more can be done."""
-        border_rows = self._rows("show")
+        border_rows = self._rows("border_of_Z")
         called = [
             self.transport.call(number, "certify", *self._halo(number, border_rows))[0]
             for number in self.numbers
@@ -190,26 +192,27 @@ class Driver:
         self._ask("save", folder, iteration)
         self.checkpoint.write(self.problem, state)
         self.saved, self.lost_in_a_row = state, 0
-        self._ask("forget", folder, iteration)
+        self._ask("remove_states", folder, iteration)
 
     def _advance(self) -> None:
         """The iterations between two checks; the step of ``solvers/gradient.py``."""
-        self._ahead()
+        self._apply_inner()
         for left in reversed(range(Gradient.every)):
             following = (1.0 + (1.0 + 4.0 * self.momentum**2) ** 0.5) / 2.0
             weight = (self.momentum - 1.0) / following
             called = [
-                self._border(number, "finish", weight, *self._halo(number, self.Y)) for number in self.numbers
+                self._border(number, "finish_step", weight, *self._halo(number, self.Y))
+                for number in self.numbers
             ]
             self.Y = [self._sent(number, called[number][1:]) for number in self.numbers]
             if left:  # the next product begins while this round's numbers are on their way
-                self._ahead()
+                self._apply_inner()
             uphill = sum(self.transport.get([results[0] for results in called]))
             self.momentum = 1.0 if uphill > 0.0 else following
             self.rounds += 1
             if self.monitor.count():
                 break
 
-    def _ahead(self) -> None:
+    def _apply_inner(self) -> None:
         for number in self.numbers:
-            self.transport.call(number, "ahead")
+            self.transport.call(number, "apply_inner")

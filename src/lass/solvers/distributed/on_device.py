@@ -54,7 +54,7 @@ class DeviceArrays:
         rows = block if picked is None else block[picked]
         self.tensors[name][place, 0, : self.size] = self._tensor(rows)
 
-    def ahead(self) -> None:
+    def apply_inner(self) -> None:
         """Nothing: one kernel does all rows in one go."""
 
     def descend(self, momentum: float) -> float:

@@ -80,7 +80,7 @@ class OnRay:
         gpus = sum(node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"])
         #: workers share GPUs where there are more of them
         self.gpus = min(1.0, gpus / partitions) if device is not None and device.startswith("cuda") else 0.0
-        self.together = len(processors) == 1
+        self.shared_memory = len(processors) == 1
 
     def launch(self, parts: Sequence[Part | PartFiles], lam: float) -> None:
         """Start an actor a partition; rows in memory are kept in the cluster for those that come later."""
@@ -147,7 +147,7 @@ class OnRay:
 
 
 def _check_reachable(address: str | None) -> None:
-    """Say so at once where nobody answers; Ray itself would try for minutes."""
+    """Fail at once where nothing answers; Ray itself would try for minutes."""
     host, colon, port = (address or "").rpartition(":")
     if not colon or not port.isdigit() or "//" in host:
         return

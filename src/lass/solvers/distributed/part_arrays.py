@@ -38,7 +38,7 @@ class PartArrays(Protocol):
         """Halo rows: the block, or what is picked from it."""
         ...
 
-    def ahead(self) -> None:
+    def apply_inner(self) -> None:
         """What an iteration can do before the halo of Y is there."""
         ...
 
@@ -99,7 +99,7 @@ class HostArrays:
         else:
             over_rows(_gather, len(rows), rows.size, block, picked, rows)
 
-    def ahead(self) -> None:
+    def apply_inner(self) -> None:
         """The product of the Laplacian and Y for the rows that need no halo."""
         self._apply("Y", 0, self.inner)
 

@@ -1,4 +1,4 @@
-"""The nearest-neighbour graph partition by partition: nobody ever holds all rows, or all edges."""
+"""The nearest-neighbour graph partition by partition: no process ever holds all rows, or all edges."""
 
 from __future__ import annotations
 

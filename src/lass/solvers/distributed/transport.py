@@ -17,7 +17,7 @@ class WorkerLostError(Exception):
 
 
 class Transport(Protocol):
-    """Starts workers, calls their methods, and moves what they return to whoever needs it.
+    """Starts workers, calls their methods, and moves what they return to where it is needed.
 
     What :meth:`call` returns stands for results and can be passed on to other calls;
     the driver looks at results with :meth:`get` only, which it does with a few numbers.
@@ -25,7 +25,7 @@ class Transport(Protocol):
 
     name: str
     #: all workers share their memory: border rows need to be written once for all neighbours
-    together: bool
+    shared_memory: bool
 
     def launch(self, parts: Sequence[Part | PartFiles], lam: float) -> None:
         """Start one worker a partition."""
@@ -57,8 +57,8 @@ class InProcess:
 
     name = "local"
 
-    def __init__(self, together: bool = False, device: str | None = None) -> None:
-        self.together, self.device = together, device
+    def __init__(self, shared_memory: bool = False, device: str | None = None) -> None:
+        self.shared_memory, self.device = shared_memory, device
         self.workers: list[Worker | None] = []
 
     def launch(self, parts: Sequence[Part | PartFiles], lam: float) -> None:
@@ -67,7 +67,7 @@ class InProcess:
         self.workers = [Worker(source, lam, self.device) for source in parts]
 
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1) -> list[Any]:
-        """Run the method now; results stand for themselves, those of a lost worker for the loss."""
+        """Run the method now; results are their own references, those of a lost worker an error."""
         worker = self.workers[number]
         lost = [given for given in arguments if isinstance(given, WorkerLostError)]
         if worker is None or lost:
@@ -77,7 +77,7 @@ class InProcess:
         result = getattr(worker, method)(*arguments)
         if returns == 1:
             return [result]
-        # rows that are given away must not change later, as they would not between processes
+        # rows that were sent must not change later, as they would not between processes
         return [part.copy() if isinstance(part, np.ndarray) else part for part in result]
 
     def get(self, references: Sequence[Any]) -> list[Any]:

@@ -29,9 +29,9 @@ class PartSummary(NamedTuple):
 
 
 class Worker:
-    """Holds the rows of a partition; everything it gives away is its border rows or a few numbers.
+    """Holds the rows of a partition; all it sends are its border rows and a few numbers.
 
-    One iteration is :meth:`ahead`, which needs nobody, and :meth:`finish`, which needs
+    One iteration is :meth:`apply_inner`, which needs no halo, and :meth:`finish_step`, which needs
     the halo. Between them the border rows of the others can travel. With a ``device``
     the rows live there, else in the memory of this process.
     """
@@ -43,7 +43,7 @@ class Worker:
         """Make the rows ready, if they are not yet; returns a few numbers about them."""
         if not hasattr(self, "part"):
             part = self.source if isinstance(self.source, Part) else read_part(self.source)
-            self.numbers = self._rows_of(part)
+            self.arrays = self._arrays_of(part)
             self.own = slice(0, len(part.items))
             #: where the halo stands among all border rows of each neighbour, once those are known
             self.picked: list[NDArray[np.int64]] | None = None
@@ -51,7 +51,7 @@ class Worker:
             self.summary = self._summary()
         return self.summary
 
-    def _rows_of(self, part: Part) -> PartArrays:
+    def _arrays_of(self, part: Part) -> PartArrays:
         if self.device is None:
             return HostArrays(part, self.lam)
         from lass.solvers.distributed.on_device import DeviceArrays  # torch is heavy, and wanted by few
@@ -74,7 +74,7 @@ class Worker:
         """The items of the border rows."""
         return self.part.items[self.part.inner :]
 
-    def learn(self, *borders: Items) -> None:
+    def share_border_items(self, *borders: Items) -> None:
         """From now on border rows go to all neighbours in one block, and each picks what it needs.
 
         That is less work where blocks lie in memory that all workers share, and more
@@ -84,42 +84,42 @@ class Worker:
         self.picked = [np.searchsorted(border, items) for border, items in pairs]
 
     def begin(self) -> Any:
-        """Start at the given rows, or at the largest affinities; gives away the border rows of Y."""
+        """Start at the given rows, or at the largest affinities; returns the border rows of Y."""
         first = largest(self.part.affinities()) if self.part.start is None else self.part.start
-        self.numbers.put("Z", first)
-        self.numbers.put("Y", first)
+        self.arrays.put("Z", first)
+        self.arrays.put("Y", first)
         return self._with_border(None, "Y")
 
-    def ahead(self) -> None:
+    def apply_inner(self) -> None:
         """What needs no halo."""
-        self.numbers.ahead()
+        self.arrays.apply_inner()
 
-    def finish(self, momentum: float, *halo: Array) -> Any:
+    def finish_step(self, momentum: float, *halo: Array) -> Any:
         """The rest of an iteration: how far uphill the momentum points, and the border rows of Y."""
         self._receive("Y", halo)
-        return self._with_border(self.numbers.descend(momentum), "Y")
+        return self._with_border(self.arrays.descend(momentum), "Y")
 
-    def show(self) -> Any:
-        """Give away the border rows of Z."""
+    def border_of_Z(self) -> Any:
+        """Return the border rows of Z."""
         return self._with_border(None, "Z")
 
     def certify(self, *halo: Array) -> Sums:
         """The share of this partition in the certificate at Z."""
         self._receive("Z", halo)
-        return self.numbers.certify()
+        return self.arrays.certify()
 
     def save(self, folder: str, iteration: int) -> None:
         """Write the state after an iteration; the file is there whole or not at all."""
         path = _state_path(folder, self.part.number, iteration)
-        state = {name: self.numbers.take(name, self.own) for name in ("Z", "Y")}
+        state = {name: self.arrays.take(name, self.own) for name in ("Z", "Y")}
         write(path, {**state, "items": self.part.items})
 
     def restore(self, folder: str, iteration: int) -> Any:
-        """Go back to a saved state; gives away the border rows of Y."""
+        """Go back to a saved state; returns the border rows of Y."""
         read(_state_path(folder, self.part.number, iteration), self._take, "state of a partition")
         return self._with_border(None, "Y")
 
-    def forget(self, folder: str, iteration: int | None) -> None:
+    def remove_states(self, folder: str, iteration: int | None) -> None:
         """Remove all saved states of this partition but one."""
         kept = None if iteration is None else _state_path(folder, self.part.number, iteration)
         for path in Path(folder).glob(f"part-{self.part.number:05d}-*.npz"):
@@ -128,7 +128,7 @@ class Worker:
 
     def rows(self) -> tuple[Items, Array]:
         """The items and their assignments."""
-        return self.part.items, self.numbers.take("Z", self.own)
+        return self.part.items, self.arrays.take("Z", self.own)
 
     def store(self, folder: str) -> int:
         """Write the assignments as Parquet; returns how many are not zero."""
@@ -138,18 +138,18 @@ class Worker:
         if not np.array_equal(data["items"], self.part.items):
             raise ValueError("it holds other items")
         for name in ("Z", "Y"):
-            self.numbers.put(name, data[name])
+            self.arrays.put(name, data[name])
 
     def _with_border(self, value: Any, name: str) -> Any:
         """The value and the border rows, one block (a neighbour); the value alone where there is none."""
         if self.picked:
-            return value, self.numbers.take(name, slice(self.part.inner, len(self.part.items)))
-        blocks = [self.numbers.take(name, border_rows) for border_rows in self.part.border_rows.values()]
+            return value, self.arrays.take(name, slice(self.part.inner, len(self.part.items)))
+        blocks = [self.arrays.take(name, border_rows) for border_rows in self.part.border_rows.values()]
         return (value, *blocks) if blocks else value
 
     def _receive(self, name: str, halo: tuple[Array, ...]) -> None:
         for i, (place, block) in enumerate(zip(self.part.halo.values(), halo, strict=True)):
-            self.numbers.receive(name, place, block, None if self.picked is None else self.picked[i])
+            self.arrays.receive(name, place, block, None if self.picked is None else self.picked[i])
 
 
 def _state_path(folder: str, number: int, iteration: int) -> Path:
