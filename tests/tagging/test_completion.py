@@ -6,8 +6,7 @@ import scipy.sparse as sp
 
 import lass
 from lass.tagging import complete, scores
-from lass.tagging.completion import choose_lam
-from lass.tagging.sampling import sample_items
+from lass.tagging.completion import choose_lam, sample_items
 
 
 def test_scores_are_the_mean_assignments_of_the_neighbours():

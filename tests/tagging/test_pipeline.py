@@ -8,8 +8,7 @@ import pytest
 import lass
 from lass.collection import CollectionStore, Item, Settings
 from lass.tagging import count_tags, fit, load_model, next_items
-from lass.tagging.state import SavedModel
-from lass.tagging.storage import saved_model
+from lass.tagging.storage import SavedModel, saved_model
 
 
 def test_fit_certifies_saves_and_starts_warm(program_collection):

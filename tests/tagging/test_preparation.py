@@ -8,7 +8,7 @@ import lass
 from lass.collection import CollectionStore, Item, Settings
 from lass.collection.features import TextFeatures
 from lass.tagging import TagSuggester, features_of, fit, graph_of
-from lass.tagging.state import SavedFeatures
+from lass.tagging.storage import SavedFeatures
 
 
 def test_features_and_graph_are_computed_by_the_settings_once(program_collection):

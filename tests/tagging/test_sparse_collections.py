@@ -15,7 +15,7 @@ from lass.solvers.assignments import extended
 from lass.solvers.sparse import SparseAssignments
 from lass.tagging import LiveModel, TagSuggester, complete, fit, load_model, next_items, scores
 from lass.tagging.completion import choose_lam
-from lass.tagging.memory import blocks
+from lass.tagging.suggestions import blocks
 
 N, K = 120, 30
 NAMES = [f"tag{k}" for k in range(K)]

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from lass.collection import CollectionStore
 from lass.learning.predictors import PREDICTORS
 from lass.tagging import LiveModel, TagSuggester, features_of, fit, graph_of, load_model, map_of
-from lass.tagging.state import SavedFeatures, SavedGraph, SavedMap, SavedModel
-from lass.tagging.storage import saved_model
+from lass.tagging.storage import SavedFeatures, SavedGraph, SavedMap, SavedModel, saved_model
 
 V0_1_0 = Path(__file__).parents[1] / "fixtures" / "v0_1_0"
 #: names of predictors in 0.1.0

@@ -4,8 +4,6 @@ from .completion import TagModel as TagModel
 from .completion import complete as complete
 from .completion import scores as scores
 from .completion import with_scores as with_scores
-from .item_selection import NextItem as NextItem
-from .item_selection import next_items as next_items
 from .live import LiveModel as LiveModel
 from .live import LiveUpdate as LiveUpdate
 from .map_layout import map_of as map_of
@@ -19,7 +17,9 @@ from .progress import Progress as Progress
 from .progress import ProgressCallback as ProgressCallback
 from .storage import load_model as load_model
 from .suggestions import DoubtfulTag as DoubtfulTag
+from .suggestions import NextItem as NextItem
 from .suggestions import Suggestion as Suggestion
 from .suggestions import TagSuggester as TagSuggester
+from .suggestions import next_items as next_items
 from .tag_counts import TagCounts as TagCounts
 from .tag_counts import count_tags as count_tags

@@ -221,7 +221,7 @@ class Collection(CollectionStore):
 
     def next_items(self, top: int = 10) -> list[NextItem]:
         """Untagged items whose tags would change most of the other assignments."""
-        from lass.tagging.item_selection import next_items
+        from lass.tagging.suggestions import next_items
 
         return next_items(self, top)
 

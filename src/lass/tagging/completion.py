@@ -14,16 +14,16 @@ from lass.learning.predictors import Scores, Weights, score_tags
 from lass.model.problem import Problem
 from lass.solvers import Callback
 from lass.solvers.assignments import AnyAssignments, is_sparse
-from lass.solvers.memory import allowed_gib, fits
+from lass.solvers.memory import allowed_gib, fits, needed_gib
 from lass.solvers.plan import Engine
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 from lass.solvers.sparse import certify
-from lass.tagging.memory import check_memory
-from lass.tagging.sampling import SIZE, sample_items
 
-#: with more items lam is chosen on a sample of them, which holds no fewer than the second number
-MANY, LEAST = 10_000, 100
+#: with more items lam is chosen on a sample of them: its size, and the least where memory is small
+MANY, SAMPLE, LEAST = 10_000, 4000, 100
+#: share of the edges, the heaviest, that a sample follows
+STRONG = 0.1
 #: a solve from a start ends below this share of its gap there, so that every annotation has an effect and
 #: the gap falls from update to update, down to the least relative gap
 GAP_SHARE, MIN_GAP = 0.98, 1e-6
@@ -58,6 +58,19 @@ class TagModel:
             "are stored sparsely, and a score is the tag's mean share among similar items; other predictors "
             "are not used."
         )
+
+    @property
+    def certificate(self) -> str:
+        """How close to the optimum the assignments are, in one sentence."""
+        solution = self.solution
+        if not solution.problem.G.nnz:
+            return "No annotations yet: every item gets the same share of every tag."
+        if not solution.problem.stake:
+            return "The annotations do not prefer any tag: every assignment is optimal."
+        gap = max(solution.relative_gap, 0.0)
+        percent = f"{gap:.2%}" if gap >= 1e-3 or gap < 1e-9 else f"{100 * gap:.2g}%"
+        end = "." if solution.converged else ", which is more than the tolerance."
+        return f"The assignments are certified optimal to within {percent} (relative gap){end}"
 
 
 def complete(
@@ -109,11 +122,10 @@ def complete(
     check_form(G, category_graph, engine)
     choice = choose_lam(W, G) if lam == "auto" else None
     value = float(lam) if choice is None else choice.lam
-    options = {} if category_graph is None else {"category_graph": category_graph}
     # at a small lam unlabelled items hardly contribute to the gap: it must be as much smaller
     tol *= min(1.0, 2.0 * value * _median_degree(W)) if value > 0 else 1.0
-    problem = Problem(W, G, value, **options)
-    if is_sparse(start) and not options and engine is None:
+    problem = Problem(W, G, value, category_graph=category_graph)
+    if is_sparse(start) and category_graph is None and engine is None:
         # one annotation among very many hardly changes the gap, and must have an effect all the same
         tol = min(tol, max(GAP_SHARE * certify(problem, start)[1] / (problem.stake or 1.0), MIN_GAP))
     solution = solve(problem, tol=tol, start=start, callback=callback, engine=engine)
@@ -122,16 +134,26 @@ def complete(
 
 def check_form(G: sp.csr_array, category_graph: Any, engine: Engine | None) -> None:
     """Raise a ``ValueError`` where assignments must be sparse and an option needs dense ones."""
-    items, tags = G.shape
     if category_graph is not None and engine is not None:
         raise ValueError("smoothing cannot be done on workers; set smoothing to 0, or leave the engine out")
     if category_graph is not None:
-        check_memory(items, tags, "with smoothing", "set smoothing to 0")
+        check_memory(G.shape, "with smoothing", "set smoothing to 0")
     if engine is not None:
-        check_memory(items, tags, "on workers", "solve on this machine")
+        check_memory(G.shape, "on workers", "solve on this machine")
 
 
-def choose_lam(W: sp.csr_array, G: sp.csr_array, max_items: int = MANY, sample_size: int = SIZE) -> Choice:
+def check_memory(shape: tuple[int, int], where: str, instead: str = "") -> None:
+    """Raise a ``ValueError`` where all numbers of items x tags do not fit, with what can be done instead."""
+    items, tags = shape
+    if not fits(items, tags):
+        advice = ", ".join(filter(None, ["Leave rare tags out", instead, "or set the environment variable"]))
+        raise ValueError(
+            f"{items:,} items x {tags:,} tags need about {needed_gib(items, tags):.1f} GiB of memory {where}"
+            f", and {allowed_gib():.3g} GiB are allowed. {advice} LASS_MEMORY_GIB if there is more"
+        )
+
+
+def choose_lam(W: sp.csr_array, G: sp.csr_array, max_items: int = MANY, sample_size: int = SAMPLE) -> Choice:
     """The lam that predicts held-out annotations best, see :mod:`lass.learning.lam_selection`.
 
     With more than ``max_items`` it is chosen on a sample of ``sample_size``, or fewer where those and their
@@ -154,6 +176,46 @@ def choose_lam(W: sp.csr_array, G: sp.csr_array, max_items: int = MANY, sample_s
         lams=[lam * scale for lam in choice.lams],
         reason=f"{choice.reason}, tried on {tried}",
     )
+
+
+def sample_items(W: sp.csr_array, G: sp.csr_array, size: int, seed: int = 0) -> NDArray[np.intp]:
+    """Annotated items drawn at random, each with all items reached by heavy edges, until there are ``size``.
+
+    Along the heaviest tenth of the edges, so that items keep most of their neighbours: 86 % of the
+    weight on 4,000 of 63,620 Debian packages, where items drawn at random would keep 6 %.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> from lass.tagging.completion import sample_items
+    >>> row = sp.diags_array([np.ones(9), np.ones(9)], offsets=[-1, 1], format="csr")
+    >>> part = sample_items(row, sp.csr_array(np.eye(10)), size=4)
+    >>> len(part), bool((np.diff(part) == 1).all())
+    (4, True)
+    """
+    N = W.shape[0]
+    if size >= N:
+        return np.arange(N)
+    strong = W.copy()
+    if W.nnz:
+        strong.data[W.data < np.quantile(W.data, 1 - STRONG)] = 0.0
+        strong.eliminate_zeros()
+    rng = np.random.default_rng(seed)
+    annotated = np.diff(G.indptr) > 0
+    order = iter(np.concatenate([rng.permutation(np.flatnonzero(one)) for one in (annotated, ~annotated)]))
+    taken = np.zeros(N, bool)
+    border = np.zeros(0, np.intp)
+    count = 0
+    while count < size:
+        near = np.unique(strong[border].indices)
+        border = near[~taken[near]]
+        if not len(border):  # all of its neighbourhood is taken: go on elsewhere
+            border = np.array([next(item for item in order if not taken[item])])
+        border = rng.permutation(border)[: size - count]
+        taken[border] = True
+        count += len(border)
+    return np.flatnonzero(taken)
 
 
 def with_scores(
@@ -202,19 +264,3 @@ def scores(model: TagModel) -> Any:
     the assignments, see :meth:`lass.Solution.crowd`.
     """
     return model.solution.crowd() if model.scores is None else model.scores.values
-
-
-def certificate(solution: Solution) -> str:
-    """How close to the optimum a solution is, in one sentence."""
-    if not solution.problem.G.nnz:
-        return "No annotations yet: every item gets the same share of every tag."
-    if not solution.problem.stake:
-        return "The annotations do not prefer any tag: every assignment is optimal."
-    share = max(solution.relative_gap, 0.0)
-    bound = f"The assignments are certified optimal to within {_percent(share)} (relative gap)"
-    return f"{bound}." if solution.converged else f"{bound}, which is more than the tolerance."
-
-
-def _percent(share: float) -> str:
-    """A share with two significant digits."""
-    return f"{share:.2%}" if share >= 1e-3 or share < 1e-9 else f"{100 * share:.2g}%"

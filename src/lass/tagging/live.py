@@ -16,18 +16,11 @@ from lass.solvers import Step
 from lass.solvers.assignments import extended
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
-from lass.tagging.completion import GAP_SHARE, MIN_GAP, TagModel, certificate, complete
-from lass.tagging.memory import check_memory
+from lass.tagging.completion import GAP_SHARE, MIN_GAP, TagModel, check_memory, complete
 from lass.tagging.pipeline import smoothing_of
-from lass.tagging.preparation import groups_of
+from lass.tagging.preparation import groups_of, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
-from lass.tagging.state import FitRecord
-from lass.tagging.storage import (
-    load_model,
-    reduced_features,
-    save_model,
-    saved_model,
-)
+from lass.tagging.storage import FitRecord, load_model, save_model, saved_model
 
 #: an assignment that changes by more counts as changed
 MOVED = 1e-3
@@ -56,12 +49,12 @@ class LiveModel:
     """
 
     @staticmethod
-    def check(collection: CollectionStore) -> None:
-        """Raise a ``ValueError`` where the items x tags of a collection do not fit into the memory."""
-        _check(len(collection), len(collection.names()))
+    def check(shape: tuple[int, int]) -> None:
+        """Raise a ``ValueError`` where so many items x tags do not fit into the memory."""
+        check_memory(shape, "in the Studio", "use lass fit and lass suggest, which store less")
 
     def __init__(self, collection: CollectionStore) -> None:
-        self.check(collection)
+        self.check((len(collection), len(collection.names())))
         self._collection = collection
         #: the model and the annotations it was computed from; replaced together, never changed
         self.state: tuple[TagModel, AnnotationMatrix] = load_model(collection)
@@ -82,23 +75,19 @@ class LiveModel:
         """The annotations it was computed from."""
         return self.state[1]
 
-    @property
-    def certificate(self) -> str:
-        """How close to the optimum the assignments are, in one sentence."""
-        return certificate(self.model.solution)
-
     def update(self, annotations: AnnotationMatrix, report: ProgressCallback = ignore_progress) -> LiveUpdate:
         """Solve for these annotations from the present assignments; score rows near a change again."""
         began = time.perf_counter()
         before = self.model
         G = sp.csr_array(annotations.G[: before.solution.problem.N])
-        _check(*G.shape)
+        self.check(G.shape)
         solution = self._solve(G, report)
         model = replace(before, solution=solution)
         rows = self._changed_rows(before, G, solution.Z)
         if rows is not None and before.scores is not None and before.weights is not None and self._predictors:
             self._predictors.update(G, solution.Z, rows)
-            rows = self._with_neighbours(rows)
+            reached = np.concatenate([rows, solution.problem.W[rows[:NEAR]].indices.astype(np.intp)])
+            rows = reached[np.sort(np.unique(reached, return_index=True)[1])]
             again = score(self._predictors, G, before.weights, rows=rows[:NEAR])
             model = replace(model, scores=_with_rows(before.scores, again, rows[:NEAR]))
         elif before.scores is not None and G.shape[1] > before.scores.values.shape[1]:
@@ -126,9 +115,9 @@ class LiveModel:
             if self._linear is None and self._collection.settings.metric != "precomputed":
                 groups = groups_of(self._collection)[1]
                 codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups[: problem.N]
-                record = reduced_features(self._collection, FitRecord(), saved_model(self._collection))
-                assert record.reduced_features is not None
-                self._linear = LinearPredictor(record.reduced_features[: problem.N], codes, problem.W)
+                features, _ = reduced_features(self._collection, saved_model(self._collection))
+                assert features is not None
+                self._linear = LinearPredictor(features[: problem.N], codes, problem.W)
             predictors = PredictorFeatures(problem.W, problem.G, model.solution.Z, self._linear, pause)
             scores = score(predictors, problem.G, model.weights, pause=pause)
             self._predictors = predictors
@@ -176,16 +165,6 @@ class LiveModel:
         order = np.argsort(-moved, kind="stable")
         others = order[: np.count_nonzero(moved > MOVED)]
         return np.concatenate([annotated, others[~np.isin(others, annotated)]]).astype(np.intp)
-
-    def _with_neighbours(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        W = self.model.solution.problem.W
-        near = W[rows[:NEAR]].indices.astype(np.intp)
-        _, first = np.unique(np.concatenate([rows, near]), return_index=True)
-        return np.concatenate([rows, near])[np.sort(first)]
-
-
-def _check(items: int, tags: int) -> None:
-    check_memory(items, tags, "in the Studio", "use lass fit and lass suggest, which store less")
 
 
 def _with_rows(scores: Scores, again: Scores, rows: NDArray[np.intp]) -> Scores:

@@ -14,7 +14,7 @@ from lass.collection import CollectionStore
 from lass.model.quadratic_program import Array
 from lass.tagging.preparation import GROWTH
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
-from lass.tagging.state import SavedGraph, SavedMap
+from lass.tagging.storage import SavedGraph, SavedMap
 
 #: parts of the graph with fewer items, and those beyond the largest, become plain discs
 FEW, PARTS = 30, 50

@@ -15,12 +15,11 @@ from lass.model.quadratic_program import row_ranges
 from lass.solvers import Step
 from lass.solvers.assignments import extended
 from lass.solvers.plan import Engine
-from lass.tagging.completion import TagModel, certificate, check_form, choose_lam, complete, with_scores
+from lass.tagging.completion import TagModel, check_form, choose_lam, complete, with_scores
 from lass.tagging.map_layout import map_of
-from lass.tagging.preparation import graph_of, groups_of
+from lass.tagging.preparation import graph_of, groups_of, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
-from lass.tagging.state import FitRecord, SavedModel
-from lass.tagging.storage import reduced_features, save_model
+from lass.tagging.storage import FitRecord, SavedModel, save_model
 from lass.tagging.tag_counts import TagCounts, count_tags
 
 #: share of the annotations that must change before lam is chosen and weights are trained again
@@ -50,7 +49,7 @@ class FitResult:
     @property
     def certificate(self) -> str:
         """How close to the optimum the assignments are, in one sentence."""
-        return certificate(self.model.solution)
+        return self.model.certificate
 
     @property
     def note(self) -> str:
@@ -111,7 +110,7 @@ def fit(
     former = None if saved is None else SavedModel.from_arrays(saved.extras)
     start = None if saved is None else extended(saved.matrix, W, G.shape[1])
     automatic = saved is not None and saved.stamp.settings.get("lam") == "auto"
-    lam, record = _choose_lam(collection.settings.lam, former if automatic else None, W, G, timer)
+    lam, reason, n_lam = _choose_lam(collection.settings.lam, former if automatic else None, W, G, timer)
     timer.report(Progress("solve"))
     stake = float(row_ranges(G).sum()) or 1.0
 
@@ -121,13 +120,16 @@ def fit(
     model = complete(
         W, G, lam, tol=tol, category_graph=smoothing, start=start, callback=report_gap, engine=engine
     )
+    record = FitRecord(lam_reason=reason, n_lam_annotations=n_lam)
     if not model.is_sparse:
         timer.report(Progress("scores"))
-        record, weights = reduced_features(collection, record, former), _saved_weights(former, G.nnz)
-        groups = groups_of(collection)[1]
-        model = with_scores(model, features=record.reduced_features, groups=groups, weights=weights)
-        trained_with = G.nnz if former is None or weights is None else former.n_weights_annotations
-        record = replace(record, n_weights_annotations=trained_with)
+        features, token = reduced_features(collection, former)
+        weights = _saved_weights(former, G.nnz)
+        model = with_scores(model, features=features, groups=groups_of(collection)[1], weights=weights)
+        n_weights = G.nnz if former is None or weights is None else former.n_weights_annotations
+        record = replace(
+            record, n_weights_annotations=n_weights, reduced_features=features, reduced_from=token
+        )
     timer.report(Progress("saving"))
     save_model(collection, model, annotations, record)
     map_of(collection, W, timer.report)
@@ -139,16 +141,15 @@ def fit(
 
 def _choose_lam(
     lam: float | str, former: SavedModel | None, W: sp.csr_array, G: sp.csr_array, timer: StageTimer
-) -> tuple[float, FitRecord]:
-    """The lam of the settings, the one that the former fit chose, or one chosen now; and how."""
+) -> tuple[float, str, int]:
+    """The lam of the settings, of the former fit, or chosen now; how, and with how many annotations."""
     if lam != "auto":
-        return float(lam), FitRecord(lam_reason="set in collection.toml", n_lam_annotations=G.nnz)
+        return float(lam), "set in collection.toml", G.nnz
     if former is not None and _still_valid(former.n_lam_annotations, G.nnz):
-        record = FitRecord(lam_reason=former.lam_reason, n_lam_annotations=former.n_lam_annotations)
-        return former.lam, record
+        return former.lam, former.lam_reason, former.n_lam_annotations
     timer.report(Progress("lam"))
     choice = choose_lam(W, G)
-    return choice.lam, FitRecord(lam_reason=choice.reason, n_lam_annotations=G.nnz)
+    return choice.lam, choice.reason, G.nnz
 
 
 def _saved_weights(former: SavedModel | None, n_annotations: int) -> Weights | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,14 @@ from numpy.typing import NDArray
 
 from lass.collection import CollectionStore, Item
 from lass.collection.arrays import SavedArray
-from lass.collection.features import (
-    NumericFeatures,
-    TextFeatures,
-    embed_texts,
-    image_features,
-)
+from lass.collection.features import NumericFeatures, TextFeatures, embed_texts, image_features
 from lass.collection.reading import BadRow
 from lass.collection.records import did_you_mean
 from lass.graph import KNNGraph
+from lass.learning.predictors import linear
 from lass.learning.predictors.holdout import group_codes
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
-from lass.tagging.state import SavedFeatures, SavedGraph
+from lass.tagging.storage import FitRecord, SavedFeatures, SavedGraph
 
 #: fields that items are grouped by where no other is named
 DEFAULT_GROUPS = ("group", "source")
@@ -51,18 +47,33 @@ def features_of(collection: CollectionStore, report: ProgressCallback = ignore_p
         return saved.matrix
     report(Progress("features", why or ""))
     items, settings = collection.get_items(), dict(collection.settings.features)
-    extract = _extractor(settings, report)
     if saved is not None and saved.stamp.settings == settings and saved.stamp.items < len(items):
         state = SavedFeatures.from_arrays(saved.extras) or SavedFeatures(n_fitted=saved.stamp.items)
         if len(items) - state.n_fitted <= GROWTH * state.n_fitted:
-            rows, _ = extract(items[saved.stamp.items :], state.extractor)
+            rows, _ = _extract(items[saved.stamp.items :], settings, state.extractor, report)
             X = (sp.vstack if sp.issparse(rows) else np.concatenate)([saved.matrix, rows])
             state = replace(state, extended_from=saved.stamp.token)
             collection.save_features(X, **state.to_arrays())
             return X
-    X, extractor = extract(items, None)
+    X, extractor = _extract(items, settings, None, report)
     collection.save_features(X, **SavedFeatures(n_fitted=len(items), extractor=extractor).to_arrays())
     return X
+
+
+def reduced_features(
+    collection: CollectionStore, former: FitRecord | None
+) -> tuple[NDArray[np.float32] | None, str]:
+    """Features in few columns and the token of what they were made from, those of the former fit if it is
+    the same; None where the graph was given.
+    """
+    if collection.settings.metric == "precomputed":
+        return None, ""
+    features = features_of(collection)
+    saved = collection.saved_stamp("features")
+    token = "" if saved is None else saved.token
+    if former is not None and former.reduced_features is not None and former.reduced_from == token:
+        return former.reduced_features, token
+    return linear.reduced(features).astype(np.float32), token
 
 
 def graph_of(collection: CollectionStore, report: ProgressCallback = ignore_progress) -> sp.csr_array:
@@ -146,58 +157,48 @@ def _without_empty_rows(W: sp.csr_array, X: Any) -> sp.csr_array:
     return W
 
 
-Extracted = tuple[Any, dict[str, Any]]
-#: (items, state of a fitted extractor or None) -> (rows, state)
-Extractor = Callable[[Sequence[Item], dict[str, Any] | None], Extracted]
+def _extract(
+    items: Sequence[Item], settings: dict[str, Any], state: dict[str, Any] | None, report: ProgressCallback
+) -> tuple[Any, dict[str, Any]]:
+    """The rows of items by the kind of features in the settings, and the state of the extractor.
 
-
-def _extractor(settings: dict[str, Any], report: ProgressCallback) -> Extractor:
-    """The function that turns items into rows, by the kind of features in the settings."""
-    kind = settings.get("kind", "text")
-
-    def texts(items: Sequence[Item], state: dict[str, Any] | None) -> Extracted:
-        documents = [item.text for item in items]
-        if state is not None:
-            return TextFeatures.from_state(state).transform(documents), state
-        features = TextFeatures()
-        rows = features.fit_transform(documents)
-        return rows, features.state()
-
-    def numbers(items: Sequence[Item], state: dict[str, Any] | None) -> Extracted:
-        columns = {
-            name: [np.nan if item.extra.get(name) is None else item.extra[name] for item in items]
-            for name in settings.get("columns", [])
-        }
-        features = NumericFeatures().fit(columns) if state is None else NumericFeatures.from_state(state)
-        rows = features.transform(columns)
-        for name, count in features.filled.items():
-            report(Progress("features", f"{count:,} unknown numbers of {name!r} were set to its median"))
-        return rows, features.state()
-
-    def pictures(items: Sequence[Item], _: dict[str, Any] | None) -> Extracted:
-        skipped: list[BadRow] = []
-        folder = Path(str(settings.get("folder", "")))
-        rows = image_features([folder / item.id for item in items], skipped=skipped)
-        if skipped:
-            report(Progress("features", f"{len(skipped):,} pictures could not be read, such as {skipped[0]}"))
-        if len(skipped) == len(items):
-            raise ValueError(f"no picture could be read; {skipped[0]}. Is folder right in collection.toml?")
-        return rows, {}
-
-    def embeddings(items: Sequence[Item], _: dict[str, Any] | None) -> Extracted:
-        return embed_texts([item.text for item in items], str(settings["model"])), {}
-
-    def given(items: Sequence[Item], _: dict[str, Any] | None) -> Extracted:
-        raise ValueError(
-            f"the vectors were given, and there are none for {len(items):,} items; "
-            "give them: lass add --vectors"
-        )
-
-    known: dict[Any, Extractor] = {
-        "text": texts, "numeric": numbers, "images": pictures, "embeddings": embeddings, "vectors": given,
-    }  # fmt: skip
-    if kind not in known:
-        raise ValueError(
-            f"features of kind {kind!r} are not known; collection.toml may have {', '.join(known)}"
-        )
-    return known[kind]
+    It is fitted to these items where ``state`` is None.
+    """
+    match settings.get("kind", "text"):
+        case "text":
+            documents = [item.text for item in items]
+            if state is not None:
+                return TextFeatures.from_state(state).transform(documents), state
+            texts = TextFeatures()
+            return texts.fit_transform(documents), texts.state()
+        case "numeric":
+            columns = {
+                name: [np.nan if item.extra.get(name) is None else item.extra[name] for item in items]
+                for name in settings.get("columns", [])
+            }
+            numbers = NumericFeatures().fit(columns) if state is None else NumericFeatures.from_state(state)
+            rows = numbers.transform(columns)
+            for name, count in numbers.filled.items():
+                report(Progress("features", f"{count:,} unknown numbers of {name!r} were set to its median"))
+            return rows, numbers.state()
+        case "images":
+            skipped: list[BadRow] = []
+            folder = Path(str(settings.get("folder", "")))
+            pictures = image_features([folder / item.id for item in items], skipped=skipped)
+            if len(skipped) == len(items):
+                advice = "Is folder right in collection.toml?"
+                raise ValueError(f"no picture could be read; {skipped[0]}. {advice}")
+            if skipped:
+                note = f"{len(skipped):,} pictures could not be read, such as {skipped[0]}"
+                report(Progress("features", note))
+            return pictures, {}
+        case "embeddings":
+            return embed_texts([item.text for item in items], str(settings["model"])), {}
+        case "vectors":
+            raise ValueError(
+                f"the vectors were given, and there are none for {len(items):,} items; "
+                "give them: lass add --vectors"
+            )
+        case kind:
+            known = "text, numeric, images, embeddings, vectors"
+            raise ValueError(f"features of kind {kind!r} are not known; collection.toml may have {known}")

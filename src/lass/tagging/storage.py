@@ -1,49 +1,188 @@
-"""The model of a collection on disk: saved, and loaded for the tags of today."""
+"""The model of a collection on disk: typed objects saved with its arrays; only this module knows the keys."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
-from lass.learning.predictors import linear
+from lass.learning.predictors import PREDICTORS, Scores, Weights
 from lass.model.problem import Problem
 from lass.solvers.assignments import extended, is_feasible, is_sparse
 from lass.solvers.solution import Solution
 from lass.tagging.completion import TagModel
-from lass.tagging.preparation import features_of
-from lass.tagging.state import FitRecord, SavedModel
+
+#: version of the keys; files of lass 0.1.0 hold none, and are read by the names in ``V0_KEYS``
+VERSION = 1
+SCALARS = {"int": int, "float": float, "str": str}
 
 
-def reduced_features(collection: CollectionStore, record: FitRecord, former: FitRecord | None) -> FitRecord:
-    """The record with features in few columns: those of the former fit, if its features are still the same.
+@dataclass(frozen=True, kw_only=True)
+class SavedState:
+    """Base: a dataclass whose fields are stored as arrays by name; what is None or "" is left out."""
 
-    Without any where the graph was given.
-    """
-    if collection.settings.metric == "precomputed":
-        return record
-    features = features_of(collection)
-    saved = collection.saved_array("features")
-    token = "" if saved is None else saved.stamp.token
-    if former is not None and former.reduced_features is not None and former.reduced_from == token:
-        compact = former.reduced_features
-    else:
-        compact = linear.reduced(features).astype(np.float32)
-    return replace(record, reduced_features=compact, reduced_from=token)
+    #: key in files of lass 0.1.0 -> field
+    V0_KEYS: ClassVar[dict[str, str]] = {}
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Arrays by key, to be saved with an array of a collection."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {"version": np.asarray(VERSION)} | {
+            name: value if sp.issparse(value) else np.asarray(value)
+            for name, value in values.items()
+            if not (value is None or (isinstance(value, str) and not value))
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self | None:
+        """What :meth:`to_arrays` gave, or lass 0.1.0 wrote; None where a required field is missing.
+
+        An array that somebody saved by itself, such as a given graph, has none of the fields.
+        """
+        found = cls._fields(arrays)
+        values = {}
+        for one in fields(cls):
+            if one.name in found:
+                values[one.name] = SCALARS.get(str(one.type), lambda value: value)(found[one.name])
+            elif one.default is MISSING and one.default_factory is MISSING:
+                return None
+        return cls(**values)
+
+    @classmethod
+    def _fields(cls, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        version = int(arrays.get("version", 0))
+        if version > VERSION:
+            raise ValueError(
+                f"it was saved by a newer version of lass (format {version}, this one reads {VERSION}); "
+                "update lass, or run lass fit again"
+            )
+        return {cls.V0_KEYS.get(key, key) if version == 0 else key: value for key, value in arrays.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedFeatures(SavedState):
+    """How features were computed, so that new items get the same columns."""
+
+    V0_KEYS: ClassVar = {"fitted": "n_fitted", "grown_from": "extended_from"}
+
+    #: items that the extractor was fitted to
+    n_fitted: int
+    #: state of the extractor, see :class:`lass.collection.features.TextFeatures`; each array has its own key
+    extractor: dict[str, Any] = field(default_factory=dict)
+    #: token of the features to which rows were appended; empty if all rows were computed together
+    extended_from: str = ""
+
+    def to_arrays(self) -> dict[str, Any]:  # noqa: D102
+        arrays = super().to_arrays()
+        del arrays["extractor"]
+        return arrays | {f"extractor_{name}": value for name, value in self.extractor.items()}
+
+    @classmethod
+    def _fields(cls, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        found = super()._fields(arrays)
+        others = found.keys() - {"version", "n_fitted", "extended_from"}
+        return found | {"extractor": {key.removeprefix("extractor_"): found[key] for key in others}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedGraph(SavedState):
+    """The nearest-neighbour search behind a graph, so that new items can be added to it."""
+
+    V0_KEYS: ClassVar = {"fitted": "n_fitted"}
+
+    #: items in the graph when all of it was built together
+    n_fitted: int
+    #: directed graph of nearest neighbours and the scale of its weights, see :class:`lass.graph.KNNGraph`
+    directed: sp.csr_array
+    spread: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedMap(SavedState):
+    """What a map was drawn from."""
+
+    V0_KEYS: ClassVar = {"drawn": "n_drawn", "fitted": "n_fitted"}
+
+    #: items on the map when all of it was drawn together
+    n_drawn: int
+    #: ``n_fitted`` of the graph then, -1 if unknown
+    n_fitted: int = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitRecord(SavedState):
+    """Choices of a fit that the next one reuses while few annotations have changed."""
+
+    lam_reason: str = ""
+    #: number of annotations when lam was chosen, and when the weights were trained
+    n_lam_annotations: int = 0
+    n_weights_annotations: int = 0
+    #: features in few columns for the linear predictor, and the token of the features they were made from
+    reduced_features: NDArray[np.float32] | None = None
+    reduced_from: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedModel(FitRecord):
+    """Lam, certificate, weights and scores that belong to saved assignments."""
+
+    V0_KEYS: ClassVar = {
+        "reason": "lam_reason", "chosen_with": "n_lam_annotations", "weighed_with": "n_weights_annotations",
+        "reduced": "reduced_features", "gap": "gaps", "best": "top_tags", "parts": "contributions",
+    }  # fmt: skip
+
+    lam: float
+    #: absolute and relative gap
+    gaps: NDArray[np.float64]
+    #: the weights as JSON, see :class:`lass.learning.predictors.Weights`
+    weights: str = ""
+    #: fields of :class:`lass.learning.predictors.Scores`, in half precision, contributions with two axes
+    scores: NDArray[np.float16] | None = None
+    top_tags: NDArray[np.int32] | None = None
+    contributions: NDArray[np.float16] | None = None
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap over the stake."""
+        return float(self.gaps[1])
+
+    def with_scores(self, model: TagModel) -> TagModel:
+        """The model with the saved weights and scores, if any; a tag that is new since then scores zero."""
+        saved, top, parts = self.scores, self.top_tags, self.contributions
+        if model.is_sparse or saved is None or top is None or parts is None or not self.weights:
+            return model
+        weights = Weights.from_json(self.weights)
+        items, tags = model.solution.Z.shape
+        if (
+            len({items, len(saved), len(top), len(parts)}) > 1
+            or saved.shape[1] > tags
+            or parts.shape[1] != top.shape[1] * len(PREDICTORS)
+            or not (saved.min(initial=0) >= 0 and saved.max(initial=0) <= 1 and np.isfinite(parts).all())
+        ):
+            raise ValueError("the saved scores are damaged; run lass fit again")
+        values = np.pad(saved.astype(np.float32), ((0, 0), (0, tags - saved.shape[1])))
+        contributions = parts.astype(np.float32).reshape(items, top.shape[1], len(PREDICTORS))
+        return replace(model, weights=weights, scores=Scores(values, top.astype(np.int32), contributions))
 
 
 def save_model(
     collection: CollectionStore, model: TagModel, annotations: AnnotationMatrix, record: FitRecord
 ) -> None:
     """Save assignments, weights and scores for these annotations, with what the next fit may reuse."""
-    solution = model.solution
+    solution, weights, scores = model.solution, model.weights, model.scores
     kept = {one.name: getattr(record, one.name) for one in fields(FitRecord)}
-    state = SavedModel(
-        lam=model.lam, gaps=np.array([solution.gap, solution.relative_gap]),
-        **SavedModel.score_fields(model.weights, model.scores), **kept,
-    )  # fmt: skip
+    state = SavedModel(lam=model.lam, gaps=np.array([solution.gap, solution.relative_gap]), **kept)
+    if weights is not None and scores is not None:
+        parts = scores.contributions.reshape(len(scores.contributions), -1)
+        state = replace(
+            state, weights=weights.to_json(), scores=scores.values.astype(np.float16),
+            top_tags=scores.top_tags, contributions=parts.astype(np.float16),
+        )  # fmt: skip
     Z = solution.Z if model.is_sparse else solution.Z.astype(np.float32)
     collection.save_assignments(Z, annotations.number, **state.to_arrays())
 
@@ -71,6 +210,4 @@ def load_model(collection: CollectionStore) -> tuple[TagModel, AnnotationMatrix]
     if not is_sparse(Z):
         Z /= Z.sum(axis=1, keepdims=True)  # they are in single precision on the disk
     solution = Solution(problem, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
-    model = TagModel(solution, problem.lam)
-    scored = None if model.is_sparse else state.read_scores(*Z.shape)
-    return model if scored is None else replace(model, weights=scored[0], scores=scored[1]), annotations
+    return state.with_scores(TagModel(solution, problem.lam)), annotations

@@ -1,4 +1,4 @@
-"""Tags to add and stated tags to check, each with the reasons."""
+"""Tags to add with their reasons, stated tags to check, and items to annotate next."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.records import did_you_mean
+from lass.learning.active import rank
 from lass.learning.predictors import PREDICTORS
+from lass.model.quadratic_program import Array
 from lass.solvers.assignments import AnyAssignments, background
 from lass.tagging.completion import TagModel, scores
-from lass.tagging.memory import blocks
 from lass.tagging.storage import load_model
-from lass.tagging.support import SupportingNeighbour, supporting_neighbours
+
+#: bytes that a block of rows over all tags takes at most, and edges processed together
+BLOCK, EDGES = 2**24, 2_000_000
+
+
+class SupportingNeighbour(NamedTuple):
+    """A neighbour, and its share of the crowd's support for a tag."""
+
+    item: str
+    share: float
 
 
 class Suggestion(NamedTuple):
@@ -43,6 +54,13 @@ class DoubtfulTag(NamedTuple):
     mean_score: float
     #: how many tags are ranked at least as high, itself included
     rank: int
+
+
+class NextItem(NamedTuple):
+    """An item to annotate, and its score; only the order of scores has a meaning."""
+
+    item: str
+    score: float
 
 
 class TagSuggester:
@@ -222,6 +240,60 @@ class TagSuggester:
         kept = np.flatnonzero(place[n] < limit)
         kept = kept[np.lexsort((rank[kept], place[n[kept]]))]
         return n[kept], k[kept], rank[kept]
+
+
+def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
+    """Untagged items whose tags would change most of the other assignments, as one batch.
+
+    By :func:`lass.learning.active.rank` with ``by="change"``; its other measure, the margin between two
+    tags, means little where items have several.
+    """
+    if top < 1:
+        raise ValueError(f"top must be a whole number >= 1; found {top}")
+    model, annotations = load_model(collection)
+    found = rank(model.solution, by="change", top=top)
+    pairs = zip(found.items.tolist(), found.scores.tolist(), strict=True)
+    return [NextItem(annotations.ids[row], score) for row, score in pairs]
+
+
+def supporting_neighbours(
+    W: sp.csr_array, Z: Array, n: NDArray[np.intp], k: NDArray[np.intp], ids: list[str], count: int
+) -> list[list[SupportingNeighbour]]:
+    """For each pair of an item and a tag the neighbours m with the largest ``W_nm Z_mk``.
+
+    Their shares are of ``(W Z)_nk``, so that those of all neighbours sum to one.
+    """
+    result: list[list[SupportingNeighbour]] = [[] for _ in n]
+    if not count:
+        return result
+    ends = np.cumsum(np.diff(W.indptr)[n])
+    for some in np.split(np.arange(len(n)), np.flatnonzero(np.diff(ends // EDGES)) + 1):
+        S = W[n[some]]
+        pair = np.repeat(np.arange(len(some)), np.diff(S.indptr))
+        support = S.data * Z[S.indices, k[some][pair]]
+        total = np.bincount(pair, support, minlength=len(some))
+        order = np.lexsort((-support, pair))  # the largest first, pair by pair
+        best = order[(np.arange(len(pair)) - S.indptr[pair] < count) & (support[order] > 0)]
+        shares = support[best] / total[pair[best]]
+        for p, m, share in zip(
+            some[pair[best]].tolist(), S.indices[best].tolist(), shares.tolist(), strict=True
+        ):
+            result[p].append(SupportingNeighbour(ids[m], share))
+    return result
+
+
+def blocks(rows: NDArray[np.intp], tags: int) -> Iterator[NDArray[np.intp]]:
+    """The rows in blocks of at most 16 MiB over all tags, with one row at least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.tagging.suggestions import blocks
+    >>> [len(block) for block in blocks(np.arange(1000), tags=5000)]
+    [419, 419, 162]
+    """
+    count = max(1, BLOCK // (8 * max(tags, 1)))
+    return (rows[first : first + count] for first in range(0, len(rows), count))
 
 
 def _differ(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:

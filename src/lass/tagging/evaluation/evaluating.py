@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lass.collection import CollectionStore
 from lass.learning.predictors.holdout import SITUATIONS, Split, split
 from lass.model.quadratic_program import Array
-from lass.tagging.completion import TagModel, complete, scores, with_scores
+from lass.tagging.completion import TagModel, check_memory, complete, scores, with_scores
 from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, Baseline, Task
 from lass.tagging.evaluation.metrics import compute_metrics
 from lass.tagging.evaluation.result import (
@@ -27,7 +27,6 @@ from lass.tagging.evaluation.result import (
     MetricValues,
     SituationResult,
 )
-from lass.tagging.memory import check_memory
 from lass.tagging.pipeline import smoothing_of
 from lass.tagging.preparation import features_of, graph_of, groups_of
 from lass.tagging.progress import ProgressCallback, ignore_progress
@@ -95,7 +94,7 @@ def evaluate(
     >>> result.situations["items"].methods["LASS"]["f1"].mean
     1.0
     """
-    check_memory(G.shape[0], G.shape[1], "to be evaluated")
+    check_memory(G.shape, "to be evaluated")
     if G.shape[1] < 2:
         raise ValueError(f"two tags are needed to compare lists of them; found {G.shape[1]}")
     if seeds < 1 or top < 1:
