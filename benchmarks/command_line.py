@@ -85,7 +85,7 @@ def corel5k(data: Path, folder: Path) -> list[str]:
 
 
 def delicious(data: Path, folder: Path) -> list[str]:
-    """Web pages by their 500 words, as given vectors."""
+    """Web pages by their 500 terms, as given vectors."""
     X, Y, names = files.delicious(data)
     items = write(folder / "items.csv", ["id"], ([n] for n in range(X.shape[0])))
     np.save(folder / "vectors.npy", X.toarray().astype(np.float32))

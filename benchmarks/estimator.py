@@ -15,8 +15,6 @@ at random, errors counted on the items without one.
 
 from __future__ import annotations
 
-import argparse
-import json
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -100,7 +98,7 @@ def fit_posts(make: Callable[[], Any], data: Path) -> Row:
 
 
 def regress_posts(data: Path) -> Row:
-    """Logistic regression on the labelled posts; the words of all posts are counted."""
+    """Logistic regression on the labelled posts; the terms of all posts are counted."""
     from sklearn.linear_model import LogisticRegression
 
     text, truth = posts(data)
@@ -262,22 +260,13 @@ COLUMNS = {
 NOTES = {"fit70k": "LabelSpreading with its default kernel (rbf) would hold 70,000^2 numbers, 39 GB."}
 
 
-def here(case: Case, data: Path) -> list[Row]:
-    """Measure in this process, and keep what it warned of."""
+def measure(part: str, name: str, data: Path) -> list[Row]:
+    """Measure one case, and keep what it warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rows = case(data)
+        rows = CASES[part][name](data)
     notes = {"warnings": sorted({f"{one.category.__name__}: {one.message}" for one in caught})}
-    return [row | notes for row in (rows if isinstance(rows, list) else [rows])]
-
-
-def in_a_process(part: str, name: str, arguments: argparse.Namespace) -> list[Row]:
-    """Measure in a process of its own."""
-    asked = (part, "--case", name, "--data", arguments.data)
-    try:
-        return [{"name": name} | row for row in apart("benchmarks.estimator", *asked, limit=arguments.limit)]
-    except FailedError as failure:
-        return [{"name": name, "failed": str(failure)}]
+    return [{"name": name} | row | notes for row in (rows if isinstance(rows, list) else [rows])]
 
 
 def line(row: Row, columns: tuple[str, ...]) -> str:
@@ -292,17 +281,16 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("parts", nargs="*", choices=[*CASES, []], help="all by default")
     options.add_argument("--limit", type=float, default=480.0, help="seconds that one line may take")
-    options.add_argument("--case", help=argparse.SUPPRESS)
     arguments = options.parse_args()
-    if arguments.case:
-        print(json.dumps(here(CASES[arguments.parts[0]][arguments.case], arguments.data)))
-        return
     path = arguments.out / "estimator.json"
     for part in arguments.parts or CASES:
         print("  ".join([f"{part:30}", *(f"{key:>8}" for key in COLUMNS[part])]), flush=True)
         rows = []
         for name in CASES[part]:
-            found = in_a_process(part, name, arguments)
+            try:
+                found = apart(measure, part, name, arguments.data, limit=arguments.limit)
+            except FailedError as failure:
+                found = [{"name": name, "failed": str(failure)}]
             print("\n".join(line(row, COLUMNS[part]) for row in found), flush=True)
             rows += found
         note = {"note": NOTES[part]} if part in NOTES else {}

@@ -83,7 +83,12 @@ def measure_all(arguments: argparse.Namespace, path: Path) -> None:
             for name, method in list(methods.items()):
                 if seed in known.get((name, count), {}):
                     continue
-                error, seconds = measure(method, given, y, seed)
+                try:
+                    error, seconds = measure(method, given, y, seed)
+                except ImportError as missing:
+                    print(f"{name}: {missing}, left out", flush=True)
+                    del methods[name]
+                    continue
                 new[name] = {count: {seed: (round(error, 3), round(seconds, 3))}}
                 line = f"seed {seed:2} labels {count:2}  {name:32} {error:6.2f} %  {seconds:7.2f} s"
                 if seconds > arguments.limit:

@@ -43,57 +43,49 @@ class Method:
     ours: bool = False
 
 
-def _argmax(Z: NDArray[Any]) -> NDArray[np.intp]:
-    return np.asarray(Z).argmax(axis=1)
-
-
 # Ours
 
 
 def ours(sharpen: str | None = None) -> Predict:
     """The estimator with its defaults; sizes are its prior where they are given."""
-
-    def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
-        return lass.LASS(metric="precomputed", prior=sizes, sharpen=sharpen).fit(W, y).transduction_
-
-    return predict
+    return lambda W, X, y, sizes, seed: (
+        lass.LASS(metric="precomputed", prior=sizes, sharpen=sharpen).fit(W, y).transduction_
+    )
 
 
 # Peers: plain methods of the package
 
 
 def harmonic(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
-    return _argmax(baselines.harmonic(W, y))
+    return baselines.harmonic(W, y).argmax(axis=1)
 
 
 def class_mass(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
-    return _argmax(baselines.class_mass(W, y, None if sizes is None else sizes / sizes.sum()))
+    return baselines.class_mass(W, y, None if sizes is None else sizes / sizes.sum()).argmax(axis=1)
 
 
 def nearest(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
-    return _argmax(baselines.nearest(X, y))
+    return baselines.nearest(X, y).argmax(axis=1)
 
 
 # Peers: scikit-learn
 
 
-def sklearn_graph(kind: str, **settings: Any) -> Predict:
-    """LabelPropagation or LabelSpreading on our graph: a callable kernel may return a sparse matrix."""
+def sklearn_graph(kind: str, own: bool = False, **settings: Any) -> Predict:
+    """LabelPropagation or LabelSpreading on our graph: a callable kernel may return a sparse matrix.
+
+    With ``own`` on the graph of their kernel="knn": directed, weights one, with self-loops.
+    """
 
     def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
         from sklearn import semi_supervised
+        from sklearn.exceptions import ConvergenceWarning
 
-        model = getattr(semi_supervised, kind)(kernel=lambda *_: W.copy(), **settings)
-        return _transduction(model, np.zeros((len(y), 1)), y)
-
-    return predict
-
-
-def sklearn_own(kind: str) -> Predict:
-    """The same on the graph of their kernel="knn": directed, weights one, with self-loops."""
-
-    def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
-        return sklearn_graph(kind)(_own_graph(X), X, y, sizes, seed)
+        graph = _own_graph(X) if own else W
+        model = getattr(semi_supervised, kind)(kernel=lambda *_: graph.copy(), **settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return model.fit(np.zeros((len(y), 1)), y).transduction_
 
     return predict
 
@@ -111,14 +103,6 @@ def _own_graph(X: Any) -> Any:
     return _kept[id(X)]
 
 
-def _transduction(model: Any, X: Any, y: Any) -> Any:
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y).transduction_
-
-
 def support_vectors(C: float) -> Predict:
     def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
         from sklearn.svm import SVC
@@ -129,7 +113,7 @@ def support_vectors(C: float) -> Predict:
     return predict
 
 
-# Peers: graphlearning
+# Peers: graphlearning and scikit-network
 
 
 def calder(kind: str, **settings: Any) -> Predict:
@@ -148,9 +132,6 @@ def calder(kind: str, **settings: Any) -> Predict:
     return predict
 
 
-# Peers: scikit-network
-
-
 def sknetwork(kind: str, **settings: Any) -> Predict:
     def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
         from sknetwork import classification
@@ -160,49 +141,44 @@ def sknetwork(kind: str, **settings: Any) -> Predict:
     return predict
 
 
-ALPHAS = (0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
-
+#: those that can be given the class sizes, too
+EITHER: dict[str, Predict] = {
+    "class-mass": class_mass,
+    "Laplace": calder("laplace"),
+    "Laplace WNLL": calder("laplace", reweighting="wnll"),
+    "Laplace re-weighted": calder("laplace", reweighting="poisson"),
+    "Poisson": calder("poisson"),
+    "lazy random walk": calder("randomwalk"),
+    "p-eikonal": calder("peikonal"),
+}
+#: those that take labels alone
+LABELS: dict[str, Predict] = {
+    "harmonic": harmonic,
+    "LabelPropagation": sklearn_graph("LabelPropagation"),
+    "LabelSpreading": sklearn_graph("LabelSpreading"),
+    "network propagation": sknetwork("Propagation"),
+    "network diffusion": sknetwork("DiffusionClassifier"),
+    "network nearest": sknetwork("NNClassifier", n_neighbors=1),
+    "network PageRank": sknetwork("PageRankClassifier"),
+    "1-NN": nearest,
+    "LabelPropagation, own graph": sklearn_graph("LabelPropagation", own=True),
+    "LabelSpreading, own graph": sklearn_graph("LabelSpreading", own=True),
+}
+SPREADING, MACHINES = "LabelSpreading, best alpha", "RBF-SVM, best C"
 METHODS: tuple[Method, ...] = (
     Method("LASS", "labels", ours(), ours=True),
     Method("LASS, sizes", "class sizes", ours(), ours=True),
     Method("LASS, sizes, sharpened", "class sizes", ours("auto"), mbo=True, ours=True),
-    # given the labels alone
-    Method("harmonic", "labels", harmonic),
-    Method("class-mass", "labels", class_mass),
-    Method("LabelPropagation", "labels", sklearn_graph("LabelPropagation")),
-    Method("LabelSpreading", "labels", sklearn_graph("LabelSpreading")),
+    *(Method(name, "labels", predict) for name, predict in (LABELS | EITHER).items()),
     *(
         Method(
             f"LabelSpreading alpha={alpha:g}", "labels",
-            sklearn_graph("LabelSpreading", alpha=alpha, max_iter=1000), family="LabelSpreading, best alpha",
+            sklearn_graph("LabelSpreading", alpha=alpha, max_iter=1000), SPREADING,
         )
-        for alpha in ALPHAS
+        for alpha in (0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
     ),
-    Method("Laplace", "labels", calder("laplace")),
-    Method("Poisson", "labels", calder("poisson")),
-    Method("Laplace WNLL", "labels", calder("laplace", reweighting="wnll")),
-    Method("Laplace re-weighted", "labels", calder("laplace", reweighting="poisson")),
-    Method("lazy random walk", "labels", calder("randomwalk")),
-    Method("p-eikonal", "labels", calder("peikonal")),
-    Method("network propagation", "labels", sknetwork("Propagation")),
-    Method("network diffusion", "labels", sknetwork("DiffusionClassifier")),
-    Method("network nearest", "labels", sknetwork("NNClassifier", n_neighbors=1)),
-    Method("network PageRank", "labels", sknetwork("PageRankClassifier")),
-    Method("1-NN", "labels", nearest),
-    *(
-        Method(f"RBF-SVM C={C:g}", "labels", support_vectors(C), family="RBF-SVM, best C")
-        for C in (1.0, 10.0, 100.0)
-    ),
-    Method("LabelPropagation, own graph", "labels", sklearn_own("LabelPropagation")),
-    Method("LabelSpreading, own graph", "labels", sklearn_own("LabelSpreading")),
-    # given the class sizes too
-    Method("class-mass, sizes", "class sizes", class_mass),
-    Method("Laplace, sizes", "class sizes", calder("laplace")),
-    Method("Laplace WNLL, sizes", "class sizes", calder("laplace", reweighting="wnll")),
-    Method("Laplace re-weighted, sizes", "class sizes", calder("laplace", reweighting="poisson")),
-    Method("Poisson, sizes", "class sizes", calder("poisson")),
-    Method("lazy random walk, sizes", "class sizes", calder("randomwalk")),
-    Method("p-eikonal, sizes", "class sizes", calder("peikonal")),
+    *(Method(f"RBF-SVM C={C:g}", "labels", support_vectors(C), MACHINES) for C in (1.0, 10.0, 100.0)),
+    *(Method(f"{name}, sizes", "class sizes", predict) for name, predict in EITHER.items()),
     Method("volume MBO", "class sizes", calder("volume_mbo"), mbo=True),
     Method("Poisson MBO", "class sizes", calder("poisson_mbo"), mbo=True),
 )  # fmt: skip

@@ -10,8 +10,6 @@ lie within the radius of the true ones, which the exact search gives.
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +20,7 @@ import scipy.sparse as sp
 
 from benchmarks.common import data as files
 from benchmarks.common import results
-from benchmarks.common.measuring import apart, with_memory
+from benchmarks.common.measuring import FailedError, apart, with_memory
 from benchmarks.common.options import parser, run
 from lass.graph.approximate import Approximate
 from lass.graph.dense_pairs import Space
@@ -98,14 +96,14 @@ SETS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-def trial(name: str, method: str, data: Path, target: Path) -> None:
+def trial(name: str, method: str, data: Path, target: Path) -> dict[str, float]:
     """One search, in a process of its own."""
     X = SETS[name](data)
     search = METHODS[name.split("-")[0]][method]
     search(X[:300])  # compiles what has to be compiled
     (distances, _), costs = with_memory(lambda: search(X))
     np.save(target, distances)
-    print(json.dumps(costs))
+    return costs
 
 
 def measure(name: str, data: Path, repeat: int) -> list[dict[str, Any]]:
@@ -115,8 +113,11 @@ def measure(name: str, data: Path, repeat: int) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "found.npy"
         for method in METHODS[name.split("-")[0]]:
-            asked = ("--trial", name, method, target, "--data", data)
-            runs = [apart("benchmarks.graphs", *asked) for _ in range(repeat)]
+            try:
+                runs = [apart(trial, name, method, data, target) for _ in range(repeat)]
+            except FailedError as failure:
+                print(f"{name:12} {method:30} {failure}", flush=True)
+                continue
             distances = np.load(target)
             if radius is None:
                 radius = distances[:, -1:] * (1 + 1e-6)
@@ -136,11 +137,7 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     options.add_argument("--repeat", type=int, default=1)
-    options.add_argument("--trial", nargs=3, help=argparse.SUPPRESS)
     arguments = options.parse_args()
-    if arguments.trial:
-        name, method, target = arguments.trial
-        return trial(name, method, arguments.data, Path(target))
     print(f"{'':43} seconds  processor   recall   memory (MiB)")
     rows = [row for name in arguments.sets for row in measure(name, arguments.data, arguments.repeat)]
     packages = ("usearch", "sparse-dot-topn")

@@ -10,8 +10,6 @@ adds to it at its peak: beyond graph and affinities, solution included.
 
 from __future__ import annotations
 
-import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +60,7 @@ def neighbour_graph(X: np.ndarray) -> sp.csr_array:
     return sp.csr_array((directed + directed.T) / 2)
 
 
-def build(size: int) -> Path:
+def build(size: int) -> str:
     """Make the problem of that size, or find it in the cache."""
     path = CACHE / f"growth-{size}-r{RECIPE + 1}.npz"
     if not path.exists():
@@ -71,10 +69,10 @@ def build(size: int) -> Path:
         W, G = neighbour_graph(X), class_affinities(truth, size // UNLABELLED // CATEGORIES, rng)
         W.indices, W.indptr = W.indices.astype(np.int32), W.indptr.astype(np.int32)
         save_arrays(path, {"W": W, "G": G})
-    return path
+    return str(path)
 
 
-def measure(path: Path, lam: float, repeat: int) -> dict[str, Any]:
+def measure(path: str, lam: float, repeat: int) -> dict[str, Any]:
     """Solve one problem in this process: what it adds to memory the first time, the fastest seconds."""
     with np.load(path) as file:
         W, G = load_matrix(file, "W"), load_matrix(file, "G")
@@ -152,20 +150,11 @@ def main() -> None:
     options.add_argument("--million", action="store_true", help="one million items as well")
     options.add_argument("--lam", type=float, default=1.0)
     options.add_argument("--repeat", type=int, default=2, help="runs after the first; the fastest counts")
-    options.add_argument("--build", type=int, help=argparse.SUPPRESS)
-    options.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     arguments = options.parse_args()
-    if arguments.build:
-        print(json.dumps(str(build(arguments.build))))
-        return
-    if arguments.measure:
-        print(json.dumps(measure(arguments.measure, arguments.lam, arguments.repeat)))
-        return
     path = arguments.out / "growth.json"
     for size in [] if arguments.redraw else arguments.sizes + [1_000_000] * arguments.million:
-        problem = apart("benchmarks.growth", "--build", size)
-        how = ("--lam", arguments.lam, "--repeat", arguments.repeat)
-        new = {"rows": {str(size): apart("benchmarks.growth", "--measure", problem, *how)}}
+        found = apart(measure, apart(build, size), arguments.lam, arguments.repeat)
+        new = {"rows": {str(size): found}}
         facts = {"tolerance": TOLERANCE, "lam": arguments.lam, "K": CATEGORIES}
         results.add(path, new | facts, levels=2)
     rows = sorted(results.measured(path)["rows"].values(), key=lambda row: row["N"])

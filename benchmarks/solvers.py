@@ -29,11 +29,12 @@ from benchmarks.common.options import chosen, parser, run
 from benchmarks.common.stamp import commit, today
 from benchmarks.problems import SETS, describe, load
 from benchmarks.solvers_peers import GENERAL
-from benchmarks.solvers_trial import TrialResult, Trials
+from benchmarks.solvers_trial import Trials
 from lass.solvers.admm import best_rho
 
 TOLERANCE = 1e-6
-TIGHTEST = 1e-10
+#: of general solvers, until one suffices
+TOLERANCES = [10.0**-power for power in range(3, 11)]
 #: rho of the coarse grid, the likeliest first, so that later ones are cut short
 COARSE = (0.1, 1.0, 0.01, 10.0, 0.001)
 #: a run of the grid may take this many times the best one so far
@@ -43,6 +44,8 @@ SHORT = 5.0
 
 PACKAGES = ("osqp", "osqp-mkl", "mkl", "scs", "clarabel", "proxsuite", "piqp")
 
+#: of every rho of the grid
+KEPT = ("status", "seconds", "relative_gap", "iterations")
 Cell = dict[str, Any]
 Measure = Callable[["SetTrials"], Cell]
 
@@ -53,34 +56,34 @@ class SetTrials:
     def __init__(self, name: str, data: Path, limit: float, repeat: int, linear: str) -> None:
         self.limit, self.repeat = limit, repeat
         self.linear = ("direct", "cg") if linear == "both" else (linear,)
-        self.star: tuple[TrialResult, Cell] | None = None
+        self.star: Cell | None = None
         self.set = load(name, data)
         self.problem = lass.Problem(*self.set[1:])
-        self.stake = self.problem.stake
         self.trials = Trials(self.set)
 
-    def run(
-        self, method: str, options: dict[str, Any], limit: float | None = None
-    ) -> tuple[TrialResult, Cell]:
+    def run(self, method: str, limit: float | None = None, **options: Any) -> Cell:
         """One trial and what is worth keeping of it."""
         limit = self.limit if limit is None else limit
-        outcome = self.trials.run(method, {"tol": TOLERANCE, **options}, limit)
-        cell: Cell = {"status": outcome.status, "seconds": outcome.seconds, "note": outcome.note}
-        if outcome.Z is not None:
-            if not np.isfinite(outcome.Z).all():
-                return outcome, {**cell, "status": "failed", "note": "not a number"}
-            gap = self.problem.gap(lass.project_simplex(outcome.Z)) / self.stake
-            cell |= {"relative_gap": gap, "iterations": outcome.iterations}
-            cell["status"] = "solved" if gap <= TOLERANCE else "inaccurate"
-            if gap > TOLERANCE and outcome.seconds >= limit:
-                cell["status"] = "timeout"
-        return outcome, cell
+        found = self.trials.run(method, {"tol": TOLERANCE, **options}, limit)
+        cell: Cell = {"status": found.status, "seconds": found.seconds, "note": found.note}
+        if found.Z is None:
+            return cell
+        if not np.isfinite(found.Z).all():
+            return {**cell, "status": "failed", "note": "not a number"}
+        stake = self.problem.stake
+        gap = self.problem.gap(lass.project_simplex(found.Z)) / stake
+        late = "timeout" if found.seconds >= limit else "inaccurate"
+        status = "solved" if gap <= TOLERANCE else late
+        cell |= {"status": status, "relative_gap": gap, "iterations": found.iterations}
+        if steps := found.history:  # thinned to what a picture can show
+            keep = np.unique(np.geomspace(1, len(steps), 150).astype(int)) - 1
+            cell["history"] = [[round(steps[i][0], 6), steps[i][1] / stake] for i in keep]
+        return cell
 
-    def history(self, outcome: TrialResult) -> list[list[float]]:
-        """(seconds, relative gap), thinned to what a picture can show."""
-        steps = outcome.history
-        keep = np.unique(np.geomspace(1, max(len(steps), 1), 150).astype(int)) - 1
-        return [[round(steps[i][0], 6), steps[i][1] / self.stake] for i in keep if i < len(steps)]
+    def admm(self, rho: float, linear: str, limit: float, repeat: int = 0) -> Cell:
+        """One trial of the paper's algorithm."""
+        cell = self.run("admm", limit, rho=rho, linear=linear, repeat=repeat)
+        return {**cell, "rho": rho, "linear": linear}
 
     def rho_star(self) -> float:
         """2 lam sqrt(sigma_min sigma_max), with the eigenvalues kept for the next time."""
@@ -92,12 +95,7 @@ class SetTrials:
 
 def measure_ours(method: str) -> Measure:
     """Take the fastest of several runs after one that warms up."""
-
-    def measure(given: SetTrials) -> Cell:
-        outcome, cell = given.run(method, {"repeat": given.repeat})
-        return {**cell, "history": given.history(outcome)}
-
-    return measure
+    return lambda given: given.run(method, repeat=given.repeat)
 
 
 def measure_general(method: str) -> Measure:
@@ -105,60 +103,46 @@ def measure_general(method: str) -> Measure:
 
     def measure(given: SetTrials) -> Cell:
         tries: list[Cell] = []
-        eps = 1e-3
-        while eps >= TIGHTEST * 0.99:
-            _, cell = given.run(method, {"eps": eps})
-            tries.append({"eps": eps, **cell})
-            if cell["status"] != "inaccurate":
+        for eps in TOLERANCES:
+            tries.append({"eps": eps, **given.run(method, eps=eps)})
+            if tries[-1]["status"] != "inaccurate":
                 break
-            eps /= 10
         last = dict(tries[-1])
         if last["status"] == "solved" and last["seconds"] < SHORT:
-            again = [given.run(method, {"eps": eps})[1] for _ in range(2)]
+            again = [given.run(method, eps=last["eps"]) for _ in range(2)]
             last["seconds"] = min(cell["seconds"] for cell in (last, *again) if cell["status"] == "solved")
         return {**last, "tries": tries}
 
     return measure
 
 
-def _admm(
-    given: SetTrials, rho: float, linear: str, limit: float, repeat: int = 0
-) -> tuple[TrialResult, Cell]:
-    outcome, cell = given.run("admm", {"rho": rho, "linear": linear, "repeat": repeat}, limit)
-    return outcome, {**cell, "rho": rho, "linear": linear}
-
-
-def _admm_cell(given: SetTrials, outcome: TrialResult, cell: Cell) -> Cell:
-    """Make the cell of one rho, measured again where that is quick."""
-    if cell["status"] == "solved" and cell["seconds"] < SHORT:
-        outcome_again, again = _admm(given, cell["rho"], cell["linear"], given.limit, repeat=2)
-        if again["status"] == "solved" and again["seconds"] < cell["seconds"]:
-            outcome, cell = outcome_again, again
-    return {**cell, "history": given.history(outcome)}
-
-
-def _merit(run: tuple[TrialResult, Cell]) -> tuple[bool, float]:
-    """Order runs: solved ones by seconds, before all others by their gap."""
-    cell = run[1]
+def _merit(cell: Cell) -> tuple[bool, float]:
+    """Order trials: solved ones by seconds, before all others by their gap."""
     solved = cell["status"] == "solved"
     return not solved, cell["seconds"] if solved else cell.get("relative_gap", np.inf)
 
 
-def _admm_star(given: SetTrials) -> tuple[TrialResult, Cell]:
+def _again(given: SetTrials, cell: Cell) -> Cell:
+    """The cell of one rho, measured again where that is quick."""
+    if cell["status"] == "solved" and cell["seconds"] < SHORT:
+        return min(cell, given.admm(cell["rho"], cell["linear"], given.limit, repeat=2), key=_merit)
+    return cell
+
+
+def _admm_star(given: SetTrials) -> Cell:
     """Run rho* with a factorisation and with conjugate gradients, and keep the faster."""
     if given.star is None:
-        runs: list[tuple[TrialResult, Cell]] = []
+        runs: list[Cell] = []
         for linear in given.linear:
-            solved = [cell["seconds"] for _, cell in runs if cell["status"] == "solved"]
-            limit = min([given.limit, *(PATIENCE * seconds for seconds in solved)])
-            runs.append(_admm(given, given.rho_star(), linear, limit))
+            solved = [PATIENCE * cell["seconds"] for cell in runs if cell["status"] == "solved"]
+            runs.append(given.admm(given.rho_star(), linear, min([given.limit, *solved])))
         given.star = min(runs, key=_merit)
     return given.star
 
 
 def measure_admm_star(given: SetTrials) -> Cell:
     """Run the ADMM as the paper prescribes it: rho*, whose computation is not charged."""
-    return _admm_cell(given, *_admm_star(given))
+    return _again(given, _admm_star(given))
 
 
 def measure_admm_grid(given: SetTrials) -> Cell:
@@ -168,46 +152,37 @@ def measure_admm_grid(given: SetTrials) -> Cell:
     serves all. Each rho needs its own factorisation. A run is stopped once it has taken
     ``PATIENCE`` times as long as the best so far.
     """
-    best = _admm_star(given)
-    linear = best[1]["linear"]
-    runs = {}
+    best, runs = _admm_star(given), {}
 
     def visit(rho: float) -> None:
         nonlocal best
-        limit = given.limit
-        if best[1]["status"] == "solved":
-            limit = min(limit, PATIENCE * best[1]["seconds"] + 0.05)
-        run = _admm(given, rho, linear, limit)
+        solved = [PATIENCE * best["seconds"] + 0.05] if best["status"] == "solved" else []
+        cell = given.admm(rho, best["linear"], min([given.limit, *solved]))
         runs[f"{rho:.3g}"] = {
-            key: run[1].get(key) for key in ("status", "seconds", "relative_gap", "iterations")
+            key: cell.get(key) for key in ("status", "seconds", "relative_gap", "iterations")
         }
-        best = min(best, run, key=_merit)
+        best = min(best, cell, key=_merit)
 
     for rho in COARSE:
         visit(rho)
-    if best[1]["status"] == "solved":
-        centre = best[1]["rho"]
+    if best["status"] == "solved":
+        centre = best["rho"]
         for third in (1, -1, 2, -2):
             visit(float(centre * 10 ** (third / 3)))
-    return {**_admm_cell(given, *best), "grid": runs}
+    return {**_again(given, best), "grid": runs}
 
 
 MEASURES: dict[str, Measure] = {
-    "auto": measure_ours("auto"),
-    "face": measure_ours("face"),
-    "gradient": measure_ours("gradient"),
-    "reduced": measure_ours("reduced"),
+    **{name: measure_ours(name) for name in ("auto", "face", "gradient", "reduced")},
     "admm-star": measure_admm_star,
     "admm-grid": measure_admm_grid,
     **{name: measure_general(name) for name in GENERAL},
 }
 
 
-def _settled(cell: Cell | None, limit: float) -> bool:
+def _settled(cell: Cell, limit: float) -> bool:
     """Whether nothing is to be gained from measuring again under this limit."""
-    if cell is None or cell["status"] == "not installed":
-        return False
-    return cell["status"] != "timeout" or cell["limit"] >= limit
+    return cell["status"] != "not installed" and (cell["status"] != "timeout" or cell["limit"] >= limit)
 
 
 def measure_all(arguments: argparse.Namespace, path: Path) -> None:
@@ -216,11 +191,8 @@ def measure_all(arguments: argparse.Namespace, path: Path) -> None:
     methods = chosen(MEASURES, arguments.methods, "method")
     for name in chosen(SETS, arguments.sets, "set"):
         cells = known.get(name, {})
-        missing = [
-            method
-            for method in methods
-            if not (arguments.resume and _settled(cells.get(method), arguments.limit))
-        ]
+        settled = [one for one in cells if arguments.resume and _settled(cells[one], arguments.limit)]
+        missing = [method for method in methods if method not in settled]
         if not missing:
             continue
         given = SetTrials(name, arguments.data, arguments.limit, arguments.repeat, arguments.admm_linear)

@@ -19,7 +19,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,39 +46,19 @@ class Found:
     history: list[tuple[float, float]] = field(default_factory=list)  # seconds, gap
 
 
-@dataclass(frozen=True)
 class Program:
     """The quadratic program of a set, as general solvers want it."""
 
-    problem: BenchmarkSet
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Items and categories."""
-        return self.problem.G.shape
-
-    @cached_property
-    def P(self) -> sp.csc_matrix:
-        """K copies of 2 lam L along the diagonal."""
-        W, lam = self.problem.W, self.problem.lam
-        L = sp.csc_matrix(sp.diags_array(np.asarray(W.sum(axis=1)).ravel()) - W)
-        return sp.csc_matrix(sp.block_diag([2.0 * lam * L] * self.shape[1], format="csc"))
-
-    @cached_property
-    def q(self) -> Array:
-        """Minus the affinities, column by column."""
-        return -self.problem.G.toarray().T.ravel()
-
-    @cached_property
-    def E(self) -> sp.csc_matrix:
-        """E x = the row sums of Z."""
-        N, K = self.shape
-        return sp.csc_matrix(sp.kron(np.ones((1, K)), sp.eye(N), format="csc"))
-
-    @property
-    def size(self) -> int:
-        """How many unknowns there are."""
-        return self.shape[0] * self.shape[1]
+    def __init__(self, problem: BenchmarkSet) -> None:
+        self.shape = N, K = problem.G.shape
+        self.size = N * K
+        L = sp.csc_matrix(sp.diags_array(np.asarray(problem.W.sum(axis=1)).ravel()) - problem.W)
+        #: K copies of 2 lam L along the diagonal
+        self.P = sp.csc_matrix(sp.block_diag([2.0 * problem.lam * L] * K, format="csc"))
+        #: minus the affinities, column by column
+        self.q = -problem.G.toarray().T.ravel()
+        #: E x = the row sums of Z
+        self.E = sp.csc_matrix(sp.kron(np.ones((1, K)), sp.eye(N), format="csc"))
 
     def stacked(self, sign: float) -> sp.csc_matrix:
         """Row sums above plus or minus the identity."""
@@ -89,44 +68,39 @@ class Program:
         """One for every row sum, ``lower`` for every entry."""
         return np.concatenate([np.ones(self.shape[0]), np.full(self.size, lower)])
 
-    def assignments(self, x: Any) -> Array:
-        """Z from the unknowns of a solver."""
+    def found(self, x: Any, status: Any, iterations: int) -> Found:
+        """What a solver found, its unknowns as Z."""
         N, K = self.shape
-        return np.ascontiguousarray(np.asarray(x, dtype=float).reshape(K, N).T)
+        Z = np.ascontiguousarray(np.asarray(x, dtype=float).reshape(K, N).T)
+        return Found(Z, str(status), iterations)
 
 
 Run = Callable[[], Found]
 Prepare = Callable[[BenchmarkSet, dict[str, Any], float], Run]
 
 
-def _load_mkl() -> None:
-    """Make the MKL of the pip package ``mkl`` visible, which lies where no linker looks."""
-    for name in ("libiomp5.so", "libmkl_rt.so.2"):
-        path = Path(sys.prefix) / "lib" / name
-        if path.exists():
-            ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-
-
 def _osqp(algebra: str, kind: str) -> Prepare:
     def prepare(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
         if algebra == "mkl":
-            _load_mkl()
+            for name in ("libiomp5.so", "libmkl_rt.so.2"):  # of the pip package mkl, where no linker looks
+                path = Path(sys.prefix) / "lib" / name
+                if path.exists():
+                    ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
         import osqp
 
         if not osqp.algebra_available(algebra):
             raise ImportError(f"osqp has no {algebra} algebra (pip packages osqp-mkl and mkl<2026)")
-        program = Program(problem)
+        program, eps = Program(problem), options["eps"]
         A, low, high = program.stacked(1.0), program.bounds(0.0), program.bounds(np.inf)
-        P, q, eps = program.P, program.q, options["eps"]
 
         def run() -> Found:
             model = osqp.OSQP(algebra=algebra)
             model.setup(
-                P, q, A, low, high, eps_abs=eps, eps_rel=eps, max_iter=10**7, time_limit=limit,
-                solver_type=kind, verbose=False,
+                program.P, program.q, A, low, high, eps_abs=eps, eps_rel=eps, max_iter=10**7,
+                time_limit=limit, solver_type=kind, verbose=False,
             )  # fmt: skip
             found = model.solve(raise_error=False)
-            return Found(program.assignments(found.x), found.info.status, found.info.iter)
+            return program.found(found.x, found.info.status, found.info.iter)
 
         return run
 
@@ -137,10 +111,9 @@ def _scs(linear_solver: str) -> Prepare:
     def prepare(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
         import scs
 
-        program = Program(problem)
+        program, eps = Program(problem), options["eps"]
         data = {"P": program.P, "A": program.stacked(-1.0), "b": program.bounds(0.0), "c": program.q}
         cone = {"z": program.shape[0], "l": program.size}
-        eps = options["eps"]
 
         def run() -> Found:
             solver = scs.SCS(
@@ -149,8 +122,7 @@ def _scs(linear_solver: str) -> Prepare:
             )  # fmt: skip
             found = solver.solve()
             info = found["info"]
-            status = f"{info['status']}, {info['lin_sys_solver']}"
-            return Found(program.assignments(found["x"]), status, info["iter"])
+            return program.found(found["x"], f"{info['status']}, {info['lin_sys_solver']}", info["iter"])
 
         return run
 
@@ -169,7 +141,7 @@ def _clarabel(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> R
 
     def run() -> Found:
         found = clarabel.DefaultSolver(P, program.q, A, b, cones, settings).solve()
-        return Found(program.assignments(found.x), str(found.status), found.iterations)
+        return program.found(found.x, found.status, found.iterations)
 
     return run
 
@@ -178,16 +150,16 @@ def _proxqp(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run
     from proxsuite import proxqp
 
     program = Program(problem)
-    P, q, E, eye = program.P, program.q, program.E, sp.eye(program.size, format="csc")
-    ones, low, high = np.ones(program.shape[0]), np.zeros(program.size), np.full(program.size, 1e20)
+    ones, eye = np.ones(program.shape[0]), sp.eye(program.size, format="csc")
+    low, high = np.zeros(program.size), np.full(program.size, 1e20)
 
     def run() -> Found:
         solver = proxqp.sparse.QP(program.size, program.shape[0], program.size)
         solver.settings.eps_abs = solver.settings.eps_rel = options["eps"]
-        solver.init(P, q, E, ones, eye, low, high)
+        solver.init(program.P, program.q, program.E, ones, eye, low, high)
         solver.solve()
         info = solver.results.info
-        return Found(program.assignments(solver.results.x), str(info.status), info.iter)
+        return program.found(solver.results.x, info.status, info.iter)
 
     return run
 
@@ -196,7 +168,6 @@ def _piqp(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
     import piqp
 
     program = Program(problem)
-    P, q, E = program.P, program.q, program.E
     ones, low = np.ones(program.shape[0]), np.zeros(program.size)
 
     def run() -> Found:
@@ -204,9 +175,9 @@ def _piqp(problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Run:
         settings = solver.settings
         settings.eps_abs = settings.eps_rel = options["eps"]
         settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = options["eps"]
-        solver.setup(P, q, E, ones, x_l=low)
+        solver.setup(program.P, program.q, program.E, ones, x_l=low)
         status = solver.solve()
-        return Found(program.assignments(solver.result.x), str(status), solver.result.info.iter)
+        return program.found(solver.result.x, status, solver.result.info.iter)
 
     return run
 
@@ -265,12 +236,6 @@ OURS: dict[str, Prepare] = {name: _lass(name) for name in ("auto", "face", "grad
 METHODS = GENERAL | OURS
 
 
-def _tiny() -> BenchmarkSet:
-    """Make a problem of no size, solved once before the clock starts: libraries load, threads start."""
-    path = sp.csr_array(sp.diags_array([np.ones(5), np.ones(5)], offsets=[1, -1]))
-    return BenchmarkSet("tiny", path, sp.csr_array(np.eye(6, 2)), 1.0)
-
-
 def main() -> None:
     """One trial: read the problem, prepare, mark that, solve against the clock, write the solution."""
     method, source, target = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
@@ -278,8 +243,10 @@ def main() -> None:
     with np.load(source) as file:
         problem = BenchmarkSet("", load_matrix(file, "W"), load_matrix(file, "G"), float(file["lam"]))
     prepare = METHODS[method]
+    path = sp.csr_array(sp.diags_array([np.ones(5), np.ones(5)], offsets=[1, -1]))
     try:
-        prepare(_tiny(), options, limit)()
+        # a problem of no size first, off the clock: libraries load, threads start
+        prepare(BenchmarkSet("", path, sp.csr_array(np.eye(6, 2)), 1.0), options, limit)()
         run = prepare(problem, options, limit)
     except ImportError as error:
         print(error, file=sys.stderr)

@@ -11,7 +11,6 @@ K, 5 tags an item; edges within the topic, and one in five to any item.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tracemalloc
 from collections.abc import Callable
@@ -111,8 +110,7 @@ def one(name: str, output: str, data: Path) -> dict[str, Any]:
 
 def measure(name: str, output: str, data: Path, repeat: int) -> dict[str, Any]:
     """The fastest of some processes."""
-    asked = ("--one", name, output, "--data", data)
-    runs = [apart("benchmarks.sparse_assignments", *asked) for _ in range(repeat)]
+    runs = [apart(one, name, output, data) for _ in range(repeat)]
     return min(runs, key=lambda run: run["seconds"])
 
 
@@ -136,11 +134,7 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     options.add_argument("--repeat", type=int, default=3)
-    options.add_argument("--one", nargs=2, metavar=("CASE", "OUTPUT"), help=argparse.SUPPRESS)
     arguments = options.parse_args()
-    if arguments.one:
-        print(json.dumps(one(*arguments.one, arguments.data)))
-        return
     for name in arguments.cases:
         found = compared(name, arguments.data, arguments.repeat)
         print(name, json.dumps(found, indent=1), flush=True)

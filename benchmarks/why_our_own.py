@@ -155,7 +155,7 @@ def our_product(case: tuple[Any, ...]) -> None:
 def survives(which: str, how: str) -> str:
     """Whether a kernel still runs in a process of its own, after a fork or with two callers at once."""
     try:
-        apart("benchmarks.why_our_own", "--try", which, how, limit=60)
+        apart(try_out, which, how, limit=60)
     except FailedError:
         return "no"
     return "yes"
@@ -180,7 +180,6 @@ def try_out(which: str, how: str) -> None:
             caller.start()
         for caller in callers:
             caller.join()
-    print("{}")
 
 
 def threads(folder: Path) -> Part:
@@ -260,10 +259,7 @@ def main() -> None:
     """Measure the parts asked for and write the numbers."""
     parser = options.parser(__doc__)
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
-    parser.add_argument("--try", nargs=2, dest="attempt", help="(for a process of its own)")
     arguments = parser.parse_args()
-    if arguments.attempt:
-        return try_out(*arguments.attempt)
     for name in arguments.parts:
         began = time.perf_counter()
         found = {"parts": {name: PARTS[name](arguments.data)}}

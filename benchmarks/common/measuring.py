@@ -6,15 +6,19 @@ import contextlib
 import ctypes
 import gc
 import json
+import pickle
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from benchmarks.common.results import plain
 
 
 class Timed(NamedTuple):
@@ -75,18 +79,25 @@ class FailedError(RuntimeError):
     """A process of its own took too long, or ended with an error: its last line says which."""
 
 
-def apart(module: str, *arguments: Any, limit: float | None = None) -> Any:
-    """Run ``python -m module arguments`` in a process of its own; the JSON of its last line."""
-    command = [sys.executable, "-m", module, *map(str, arguments)]
+def apart(function: Callable[..., Any], *arguments: Any, limit: float | None = None) -> Any:
+    """Call a function of a module in a process of its own; what it returns, as JSON gives it back."""
+    main = sys.modules["__main__"].__spec__
+    module = main.name if function.__module__ == "__main__" and main else function.__module__
+    command = [sys.executable, "-m", "benchmarks.common.measuring", module, function.__name__]
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        ended = subprocess.run(command, input=pickle.dumps(arguments), capture_output=True, timeout=limit)
     except subprocess.TimeoutExpired:
         raise FailedError(f"longer than {limit:g} s") from None
     if ended.returncode:
-        raise FailedError((ended.stderr.strip().splitlines() or ["killed"])[-1])
+        raise FailedError((ended.stderr.decode().strip().splitlines() or ["killed"])[-1])
     return json.loads(ended.stdout.splitlines()[-1])
 
 
 def growth(sizes: Any, values: Any) -> float:
     """The exponent of the size in a power law through the values."""
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+if __name__ == "__main__":
+    called = getattr(import_module(sys.argv[1]), sys.argv[2])
+    print("\n" + json.dumps(plain(called(*pickle.load(sys.stdin.buffer)))))

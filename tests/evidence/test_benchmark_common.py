@@ -74,10 +74,11 @@ def test_names_are_chosen_in_full_or_by_how_they_begin():
 
 
 def test_a_process_of_its_own_returns_json_or_its_last_line():
-    with pytest.raises(measuring.FailedError, match="No module named no_such_module"):
-        measuring.apart("no_such_module")
+    assert measuring.apart(options.chosen, ["one", "two"], ["t"], "number") == ["two"]
+    with pytest.raises(measuring.FailedError, match="no number begins with 'x'"):
+        measuring.apart(options.chosen, ["one"], ["x"], "number")
     with pytest.raises(measuring.FailedError, match=r"longer than 0\.01 s"):
-        measuring.apart("json.tool", limit=0.01)
+        measuring.apart(options.chosen, [], [], "number", limit=0.01)
 
 
 def test_fastest_and_memory():
