@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from lass.collection import Change, Item
+from lass.collection import Change
 from lass.studio.messages import (
     AnnotationScore,
     ExplainedSuggestion,
@@ -30,15 +30,12 @@ def row_of(session: Session, snapshot: Snapshot | None, row: int) -> ItemRow:
     """An item for the list."""
     item = session.row(row)
     annotations = session.annotations[row]
-    is_known = snapshot is not None and row < len(snapshot)
-    doubted = [
-        tag for tag, value in annotations.items()
-        if value > 0 and is_known and snapshot and tag < snapshot.tags and snapshot.is_doubtful(row, tag)
-    ]  # fmt: skip
+    having = [] if snapshot is None else [tag for tag, value in annotations.items() if value > 0]
     return ItemRow(
-        row=row, id=item.id, title=title_of(item), snippet=snippet_of(item),
+        row=row, id=item.id, title=item.title or item.id, snippet=_snippet(item.text),
         annotations=tag_annotations(annotations), suggestions=suggested_tags(session, snapshot, row)[:SHOWN],
-        doubted=doubted, picture=has_picture(session),
+        doubted=[tag for tag in having if snapshot and snapshot.is_doubtful(row, tag)],
+        picture=has_picture(session),
     )  # fmt: skip
 
 
@@ -48,7 +45,7 @@ def suggested_tags(session: Session, snapshot: Snapshot | None, row: int) -> lis
         return []
     annotations = session.annotations[row]
     return [
-        SuggestedTag(tag=tag, score=float(snapshot.scores[row, tag]), share=float(snapshot.Z[row, tag]))
+        SuggestedTag(tag=tag, score=snapshot.score(row, tag), share=float(snapshot.Z[row, tag]))
         for tag in snapshot.best(row)
         if tag not in annotations and tag not in session.retired and snapshot.scores[row, tag] >= MIN_SCORE
     ]
@@ -61,20 +58,13 @@ def item_details(session: Session, snapshot: Snapshot | None, row: int) -> ItemD
     annotation_scores, details, explained = [], None, []
     if snapshot is not None and row < len(snapshot):
         annotation_scores = [
-            AnnotationScore(
-                tag=tag, score=float(snapshot.scores[row, tag]), mean_score=float(snapshot.mean_scores[tag])
-            )
+            AnnotationScore(tag=tag, score=snapshot.score(row, tag), mean_score=snapshot.mean_scores[tag])
             for tag, value in session.annotations[row].items()
             if value > 0 and tag < snapshot.tags
         ]
         details = model_details(session, snapshot, row, {})
         explained = [
-            ExplainedSuggestion(
-                tag=one.tag,
-                score=one.score,
-                share=one.share,
-                because=snapshot.suggester.because(row, one.tag),
-            )
+            ExplainedSuggestion(**dict(one), because=snapshot.suggester.because(row, one.tag))
             for one in found
         ]
     plain = row_of(session, snapshot, row)
@@ -100,14 +90,8 @@ def logged_changes(session: Session, changes: list[Change]) -> list[LoggedChange
     ]  # fmt: skip
 
 
-def title_of(item: Item) -> str:
-    """The title of an item, or its id."""
-    return item.title or item.id
-
-
-def snippet_of(item: Item) -> str:
-    """The beginning of its text, in one line."""
-    return " ".join(item.text[: 2 * SNIPPET].split())[:SNIPPET]
+def _snippet(text: str) -> str:
+    return " ".join(text[: 2 * SNIPPET].split())[:SNIPPET]
 
 
 def has_picture(session: Session) -> bool:

@@ -97,7 +97,12 @@ class Snapshot:
 
     def is_doubtful(self, row: int, tag: int) -> bool:
         """Whether the score of a tag is less than half of its mean."""
-        return bool(self.scores[row, tag] < 0.5 * self.mean_scores[tag])
+        known = row < len(self) and tag < self.tags
+        return known and bool(self.scores[row, tag] < 0.5 * self.mean_scores[tag])
+
+    def score(self, row: int, tag: int) -> float:
+        """The score of a tag on an item."""
+        return float(self.scores[row, tag])
 
 
 class SnapshotCache:

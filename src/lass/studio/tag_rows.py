@@ -37,15 +37,14 @@ def tag_page(session: Session, snapshot: Snapshot | None, tag: int) -> TagPage:
     if snapshot is not None and tag < snapshot.tags:
         rows = likely(session, snapshot, list(range(len(snapshot))), tag)[:SHOWN]
         candidates = [
-            CandidateItem(row=row_of(session, snapshot, row), score=float(snapshot.scores[row, tag]))
-            for row in rows
+            CandidateItem(row=row_of(session, snapshot, row), score=snapshot.score(row, tag)) for row in rows
         ]
-        doubted = [row for row in having if row < len(snapshot) and snapshot.is_doubtful(row, tag)]
-        doubted.sort(key=lambda row: float(snapshot.scores[row, tag]))
+        doubted = [row for row in having if snapshot.is_doubtful(row, tag)]
+        doubted.sort(key=lambda row: snapshot.score(row, tag))
         doubts = [
             DoubtedItem(
-                row=row_of(session, snapshot, row), score=float(snapshot.scores[row, tag]),
-                mean_score=float(snapshot.mean_scores[tag]),
+                row=row_of(session, snapshot, row), score=snapshot.score(row, tag),
+                mean_score=snapshot.mean_scores[tag],
             )
             for row in doubted[:SHOWN]
         ]  # fmt: skip
