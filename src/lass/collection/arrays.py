@@ -1,13 +1,16 @@
-"""The arrays of a collection, each in a file with a stamp of what it was made from."""
+"""The arrays of a collection, each in a file with a stamp of what it was made from, by which it gets old."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lass.collection.settings import Settings
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -16,25 +19,16 @@ if TYPE_CHECKING:
     #: what can be saved with an array under a name
     Extra: TypeAlias = NDArray[Any] | sp.csr_array
 
-Result = TypeVar("Result")
+#: array -> the array it is made from, in the order of making
+MADE_FROM = {"features": "", "graph": "features", "assignments": "graph", "map": "graph"}
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """What an array was made from.
+    """What an array was made from: so many items and categories, the log up to change ``changes``, the
+    ``settings`` that matter for it, and the array with the token ``source``, if any.
 
-    Attributes
-    ----------
-    items, categories : int
-        How many there were.
-    changes : int
-        The last change of the log that it takes into account.
-    settings : dict
-        Those that matter for this array.
-    source : str
-        The token of the array that this one was made from, empty if none.
-    token : str
-        Unlike that of any other array ever saved.
+    No two arrays ever saved have the same ``token``.
     """
 
     items: int
@@ -80,30 +74,33 @@ def save(path: Path, matrix: Any, stamp: Stamp, extras: Mapping[str, Any]) -> No
 
 def load(path: Path) -> SavedArray | None:
     """What :func:`save` wrote, or None if there is no file; any other file is a ``ValueError``."""
-    return _guarded(path, lambda: _whole(path))
+    if not path.exists():
+        return None
+    from lass.model.files import read
+
+    with _named_errors(path):
+        return read(path, _stored, "array")
 
 
 def stamp_of(path: Path) -> Stamp | None:
     """The stamp alone, without reading the array behind it."""
-    return _guarded(path, lambda: _stamp_alone(path))
-
-
-def _guarded(path: Path, reading: Callable[[], Result]) -> Result | None:
     if not path.exists():
         return None
+    import numpy as np
+
+    with _named_errors(path), path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        return _stamp(file)
+
+
+@contextmanager
+def _named_errors(path: Path) -> Iterator[None]:
     try:
-        return reading()
+        yield
     except Exception as error:  # a foreign archive can fail in any of a dozen ways
         message = str(error)
         if str(path) not in message:
             message = f"{path} is not a saved array ({message or type(error).__name__})"
         raise ValueError(message) from None
-
-
-def _whole(path: Path) -> SavedArray:
-    from lass.model.files import read
-
-    return read(path, _stored, "array")
 
 
 def _stored(data: dict[str, Any]) -> SavedArray:
@@ -131,13 +128,6 @@ def _is_finite(matrix: Any) -> bool:
     return bool(np.isfinite(matrix.data if sp.issparse(matrix) else matrix).all())
 
 
-def _stamp_alone(path: Path) -> Stamp:
-    import numpy as np
-
-    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-        return _stamp(file)
-
-
 def _stamp(data: Mapping[str, Any]) -> Stamp:
     stamp = Stamp(**json.loads(str(data["stamp"])))
     counts = (stamp.items, stamp.categories, stamp.changes)
@@ -148,3 +138,51 @@ def _stamp(data: Mapping[str, Any]) -> Stamp:
     ):
         raise ValueError("the stamp makes no sense")
     return stamp
+
+
+def relevant(name: str, settings: Settings) -> dict[str, Any]:
+    """The settings that matter for one array beyond those of the array it is made from."""
+    known: dict[str, dict[str, Any]] = {
+        "features": dict(settings.features),
+        "graph": {"n_neighbors": settings.n_neighbors, "metric": settings.metric},
+        "assignments": {"lam": settings.lam, "smoothing": settings.smoothing},
+    }
+    return known.get(name, {})
+
+
+def stale(
+    stamps: dict[str, Stamp | None], settings: Settings, items: int, tags: int, needed: int, last: int
+) -> dict[str, str]:
+    """The arrays that must be made anew, each with all its reasons; empty when everything is fresh.
+
+    Assignments must be made after change ``needed``, and not after one beyond the ``last``.
+    """
+    given = settings.metric == "precomputed"
+    result: dict[str, str] = {}
+    for name, source in MADE_FROM.items():
+        stamp, before = stamps[name], stamps.get(source)
+        if name == "features" and given:
+            continue
+        if stamp is None:
+            result[name] = f"no {name} yet"
+            continue
+        why = []
+        if stamp.items != items:
+            why.append(f"made for {stamp.items} items, now {items}")
+        if name == "assignments" and stamp.categories != tags:
+            why.append(f"made for {stamp.categories} tags, now {tags}")
+        if name == "assignments" and not needed <= stamp.changes <= last:
+            why.append(f"made after change {stamp.changes}, now {needed}")
+        then, now = stamp.settings, relevant(name, settings)
+        why += [
+            f"{key} was {then.get(key, 'nothing')!r}, now {now.get(key, 'nothing')!r}"
+            for key in sorted(then.keys() | now.keys())
+            if then.get(key, "nothing") != now.get(key, "nothing")
+        ]
+        if source in result:
+            why.append(f"the {source} must be made anew")
+        elif before is not None and stamp.source != before.token and not (source == "features" and given):
+            why.append(f"the {source} {'have' if source == 'features' else 'has'} been made anew")
+        if why:
+            result[name] = "; ".join(why)
+    return result

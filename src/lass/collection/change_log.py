@@ -37,21 +37,12 @@ class TagState(NamedTuple):
 
 
 class Action:
-    """Changes that are undone together; each is written as it is made.
-
-    Parameters
-    ----------
-    connection : Connection
-        Within a transaction.
-    who : str
-    batch : int, optional
-        Its number; by default the next.
-    """
+    """Changes that are undone together, each written as it is made; ``batch`` is the next by default."""
 
     def __init__(self, connection: Connection, who: Any, batch: int | None = None) -> None:
         self._connection = connection
         self._who = check_text(who, "who", empty=True)
-        self._batch = _next(connection) if batch is None else batch
+        self._batch = 1 + last(connection, "batch") if batch is None else batch
         self._at = datetime.now(UTC).isoformat(timespec="milliseconds")
 
     def annotate(self, values: Mapping[tuple[int, int], int]) -> list[int]:
@@ -100,14 +91,10 @@ def listed_name(category: int, state: TagState) -> str:
     return state.name if state.used else f"{state.name} (retired {category})"
 
 
-def last(connection: Connection) -> int:
-    """The number of the last change of either log, 0 before the first."""
-    return max(_greatest(connection, log, "number") for log in LOGS)
-
-
-def last_annotation(connection: Connection) -> int:
-    """The number of the last change of annotations, 0 before the first."""
-    return _greatest(connection, "changes", "number")
+def last(connection: Connection, column: str = "number", logs: Iterable[str] = LOGS) -> int:
+    """The number of the last change in either log, or of its action; 0 before the first."""
+    queries = (f"SELECT max(coalesce(max({column}), 0), 0) FROM {log}" for log in logs)
+    return max(int(connection.execute(query).fetchone()[0]) for query in queries)
 
 
 def undo(connection: Connection, who: str | None) -> list[int]:
@@ -155,66 +142,41 @@ def _open(log: str) -> str:
     return f"NOT EXISTS (SELECT 1 FROM {log} AS r WHERE r.undoes = u.number)"
 
 
-def _greatest(connection: Connection, log: str, column: str) -> int:
-    return int(connection.execute(f"SELECT max(coalesce(max({column}), 0), 0) FROM {log}").fetchone()[0])
-
-
-def _next(connection: Connection) -> int:
-    return 1 + max(_greatest(connection, log, "batch") for log in LOGS)
-
-
 def _reversed(
     connection: Connection, batch: int, who: str | None, *, without: int = -1, restored: int = -1
 ) -> list[int]:
     """Reverse all changes of one action, as one; an action is undone, or an undone one is restored."""
+
+    def standing(log: str, columns: str, same: str) -> list[Any]:
+        """Changes ``n`` of the action, each with the last new one ``s`` of the same that stands then."""
+        return connection.execute(
+            f"SELECT n.number, n.category, {columns} FROM {log} AS n LEFT JOIN {log} AS s ON s.number ="
+            f" (SELECT c.number FROM {log} AS c WHERE c.category = n.category{same} AND c.undoes IS NULL"
+            f" AND c.batch <> ? AND (c.batch = ? OR {_stands(log)}) ORDER BY c.number DESC LIMIT 1)"
+            " WHERE n.batch = ? ORDER BY n.number",
+            (without, restored, batch),
+        ).fetchall()
+
     action = Action(connection, who or "")
     values = [
-        (item, category, _value(connection, item, category, without, restored), number)
-        for number, item, category in connection.execute(
-            "SELECT number, item, category FROM changes WHERE batch = ? ORDER BY number", (batch,)
-        ).fetchall()
+        (item, category, int(value or 0), number)
+        for number, category, item, value in standing("changes", "n.item, s.value", " AND c.item = n.item")
     ]
     numbers = action.change(values)
-    for number, category, name in connection.execute(
-        "SELECT number, category, name FROM namings WHERE batch = ? ORDER BY number", (batch,)
-    ).fetchall():
-        state = _tag_state(connection, category, without, restored) or TagState(name, used=False)
-        if not state.used and _is_annotated(connection, category):
-            state = TagState(state.name)
-        if state.used:
-            _check_free(connection, category, state.name)
-        numbers.append(action.change_tag(category, state, number))
+    for number, category, name, *state in standing("namings", "n.name, s.name, s.used, s.merged", ""):
+        annotated = connection.execute("SELECT 1 FROM annotations WHERE category = ?", (category,)).fetchone()
+        called, used, merged = (name, False, None) if state[0] is None else state
+        if annotated and not used:
+            used, merged = True, None
+        if used:
+            _check_free(connection, category, called)
+        numbers.append(action.change_tag(category, TagState(called, bool(used), merged), number))
     for category in {category for _, category, value, _ in values if value}:
         for (name,) in connection.execute("SELECT name FROM retired WHERE category = ?", (category,)):
             raise ValueError(
                 f"annotations would come back on tag {name!r}, which is retired; add it again first"
             )
     return numbers
-
-
-def _value(connection: Connection, item: int, category: int, without: int, restored: int) -> int:
-    """The annotation of an item and a tag, once an action is undone or restored."""
-    found = connection.execute(
-        "SELECT c.value FROM changes AS c WHERE c.item = ? AND c.category = ? AND c.undoes IS NULL"
-        f" AND c.batch <> ? AND (c.batch = ? OR {_stands('changes')}) ORDER BY c.number DESC LIMIT 1",
-        (item, category, without, restored),
-    ).fetchone()
-    return int(found[0]) if found else 0
-
-
-def _tag_state(connection: Connection, category: int, without: int, restored: int) -> TagState | None:
-    """The state of a tag by its last change that stands, once an action is undone or restored."""
-    found = connection.execute(
-        "SELECT c.name, c.used, c.merged FROM namings AS c WHERE c.category = ? AND c.undoes IS NULL"
-        f" AND c.batch <> ? AND (c.batch = ? OR {_stands('namings')}) ORDER BY c.number DESC LIMIT 1",
-        (category, without, restored),
-    ).fetchone()
-    return TagState(found[0], bool(found[1]), found[2]) if found else None
-
-
-def _is_annotated(connection: Connection, category: int) -> bool:
-    found = connection.execute("SELECT EXISTS (SELECT 1 FROM annotations WHERE category = ?)", (category,))
-    return bool(found.fetchone()[0])
 
 
 def _check_free(connection: Connection, category: int, name: str) -> None:
@@ -227,15 +189,13 @@ def changes(connection: Connection, row: int | None, limit: int) -> list[Change]
     """The last changes of annotations, of all items or one, the latest first."""
     where, values = ("", ()) if row is None else ("WHERE c.item = ?", (row,))
     found = connection.execute(
-        f"SELECT c.number, c.batch, c.at, c.who, i.id, k.name, c.value, c.undoes, NOT ({_stands('changes')})"
+        "SELECT c.number, c.batch, c.at, c.who, i.id, k.name, CAST(c.value AS INTEGER), c.undoes,"
+        f" NOT ({_stands('changes')})"
         ' FROM changes AS c JOIN items AS i ON c.item = i.row JOIN categories AS k ON c.category = k."column"'
         f" {where} ORDER BY c.number DESC LIMIT ?",
         (*values, limit),
     )
-    return [
-        Change(number, batch, at, by, name, tag, int(value), undoes, bool(undone))
-        for number, batch, at, by, name, tag, value, undoes, undone in found
-    ]
+    return [Change(*(*rest, bool(undone))) for *rest, undone in found]
 
 
 def tag_changes(connection: Connection, limit: int) -> list[TagChange]:
@@ -249,10 +209,7 @@ def tag_changes(connection: Connection, limit: int) -> list[TagChange]:
         " WHERE c.number > 0 ORDER BY c.number DESC LIMIT ?",
         (limit,),
     )
-    return [
-        TagChange(number, batch, at, by, column, before, name, into, undoes, bool(undone))
-        for number, batch, at, by, column, before, name, into, undoes, undone in found
-    ]
+    return [TagChange(*(*rest, bool(undone))) for *rest, undone in found]
 
 
 def since(connection: Connection, number: int) -> Since:
@@ -282,7 +239,5 @@ def moments(connection: Connection, limit: int) -> list[Moment]:
         tagged += tags[item] > 0
     if action is not None:
         result.append(Moment(action[1], annotations, tagged))
-    count = len(result)
-    if count <= limit:
-        return result
-    return [result[(step + 1) * count // limit - 1] for step in range(limit)]
+    steps = min(limit, len(result))
+    return [result[(step + 1) * len(result) // steps - 1] for step in range(steps)]

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 
 FORMAT = 3
 #: "LASS" in ASCII, by which our files differ from other SQLite files
@@ -104,18 +108,10 @@ _WAITING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 class Database:
-    """One connection, which threads take in turn.
+    """One connection, which threads take in turn: ``reading`` and ``writing`` give it within a transaction.
 
-    ``reading`` and ``writing`` give it within a transaction; everything is on the disk once ``writing``
-    ends without an error.
-
-    Parameters
-    ----------
-    path : Path
-    new : bool
-        Make the file; otherwise it must be there, and be ours.
-    read_only : bool
-        Work on a copy in memory, in the present format; the file stays as it is.
+    A ``new`` file is made, another must be there and be ours. If ``read_only``, the work is on a copy in
+    memory, in the present format, and the file stays as it is.
     """
 
     def __init__(self, path: Path, *, new: bool = False, read_only: bool = False) -> None:
@@ -129,8 +125,10 @@ class Database:
             with self._named_errors():
                 # nothing that a foreign schema holds is run before the schema is known to be ours
                 self._connection.execute("PRAGMA trusted_schema = OFF")
-                if not new:
-                    self._check_kind()
+                if not new and self._pragma("application_id") != APPLICATION:
+                    raise ValueError(f"{path} is not the database of a collection (another program made it)")
+                if not new:  # a newer format is refused before anything is written
+                    migrations(self._pragma("user_version"), path, FORMAT, MIGRATIONS)
                 if read_only:
                     self._copy_to_memory()
                 else:
@@ -139,13 +137,22 @@ class Database:
                 self._connection.execute("PRAGMA foreign_keys = ON")
                 # in KiB; many annotations in any order touch all pages of an index
                 self._connection.execute("PRAGMA cache_size = -131072")
-            if new:
-                self._build()
-            else:
+                if new:
+                    marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};"
+                    self._connection.executescript(f"BEGIN; {SCHEMA} {marks} COMMIT;")
+            if not new:
                 self._migrate()
         except BaseException:
             self._connection.close()
             raise
+
+    def read(
+        self, query: Callable[Concatenate[sqlite3.Connection, Given], Found], *given: Given.args,
+        **options: Given.kwargs,
+    ) -> Found:  # fmt: skip
+        """What a function of the connection finds in the state of one moment."""
+        with self.reading() as connection:
+            return query(connection, *given, **options)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -203,13 +210,8 @@ class Database:
             raise OSError(f"{self.path} cannot be read or written ({error})") from None
 
     def _connect(self, mode: str) -> sqlite3.Connection:
-        return sqlite3.connect(
-            f"{self.path.resolve().as_uri()}?mode={mode}",
-            uri=True,
-            timeout=TIMEOUT,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        uri = f"{self.path.resolve().as_uri()}?mode={mode}"
+        return sqlite3.connect(uri, uri=True, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
 
     def _copy_to_memory(self) -> None:
         copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -221,18 +223,6 @@ class Database:
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
 
-    def _build(self) -> None:
-        with self._named_errors():
-            self._connection.executescript(
-                f"BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION};"
-                f" PRAGMA user_version = {FORMAT}; COMMIT;"
-            )
-
-    def _check_kind(self) -> None:
-        if self._pragma("application_id") != APPLICATION:
-            raise ValueError(f"{self.path} is not the database of a collection (another program made it)")
-        check_format(self._pragma("user_version"), self.path, FORMAT)
-
     def _migrate(self) -> None:
         if self._pragma("user_version") == FORMAT:
             with self.reading() as connection:
@@ -240,10 +230,8 @@ class Database:
             return
         with self._transaction("BEGIN IMMEDIATE") as connection:
             # asked again: another process may have been faster
-            for old in range(self._pragma("user_version"), FORMAT):
-                if old not in MIGRATIONS:
-                    raise ValueError(f"{self.path} has format {old}, which can no longer be read")
-                MIGRATIONS[old](connection)
+            for migrate in migrations(self._pragma("user_version"), self.path, FORMAT, MIGRATIONS):
+                migrate(connection)
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             self._check_schema(connection)
 
@@ -266,8 +254,10 @@ def _reading_mode(path: Path) -> str:
     return "ro" if path.with_name(f"{path.name}-wal").exists() else "ro&immutable=1"
 
 
-def check_format(found: object, path: Path, newest: int) -> int:
-    """The format of a file, which must not be newer than this program."""
+def migrations(
+    found: object, path: Path, newest: int, known: Mapping[int, Callable[[Any], Any]]
+) -> list[Callable[[Any], Any]]:
+    """What brings a file of an older format to the newest; ``ValueError`` where it is none of these."""
     if not isinstance(found, int) or isinstance(found, bool) or found < 0:
         raise ValueError(f"{path} has format {found!r}, which is none of ours")
     if found > newest:
@@ -275,7 +265,10 @@ def check_format(found: object, path: Path, newest: int) -> int:
             f"{path} has format {found}, made by a newer version; this one reads formats up to {newest}. "
             "Install a newer lass"
         )
-    return found
+    for old in range(found, newest):
+        if old not in known:
+            raise ValueError(f"{path} has format {old}, which can no longer be read")
+    return [known[old] for old in range(found, newest)]
 
 
 def _described(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import tomli_w
 
-from lass.collection.database import check_format
+from lass.collection.database import migrations
 from lass.collection.records import did_you_mean
 from lass.model.atomic import atomic_path
 
@@ -95,16 +95,9 @@ class Settings:
 
     def to_toml(self) -> str:
         """The text of the settings file."""
-        return tomli_w.dumps(
-            {
-                "format": FORMAT,
-                "name": self.name,
-                "created": self.created,
-                "features": self.features,
-                "graph": {"n_neighbors": self.n_neighbors, "metric": self.metric},
-                "model": {"lam": self.lam, "smoothing": self.smoothing},
-            }
-        )
+        tables = {title: {key: getattr(self, key) for key in keys} for title, keys in _TABLES.items()}
+        plain = {"name": self.name, "created": self.created, "features": self.features}
+        return tomli_w.dumps({"format": FORMAT, **plain, **tables})
 
     def write(self, path: Path) -> None:
         """Put the settings into a file, whole or not at all."""
@@ -118,10 +111,8 @@ class Settings:
             tables = tomllib.loads(path.read_bytes().decode())
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} cannot be read as TOML ({error})") from None
-        for old in range(check_format(tables.pop("format", None), path, FORMAT), FORMAT):
-            if old not in MIGRATIONS:
-                raise ValueError(f"{path} has format {old}, which can no longer be read")
-            tables = MIGRATIONS[old](tables)
+        for migrate in migrations(tables.pop("format", None), path, FORMAT, MIGRATIONS):
+            tables = migrate(tables)
         try:
             return Settings(**_flat(tables))
         except (TypeError, ValueError) as error:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection, DatabaseError
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from lass.collection import arrays, change_log, freshness, integrity, item_table, tag_table
-from lass.collection.creation import DATABASE, SETTINGS, create_folder
-from lass.collection.database import Database
+from lass.collection import arrays, change_log, integrity, item_table, tag_table
+from lass.collection.database import Database, log_first_names
 from lass.collection.records import Change, Item, Moment, Since, TagChange
 from lass.collection.settings import Settings
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
+
+SETTINGS, DATABASE = "collection.toml", "tags.sqlite"
 
 
 class AnnotationMatrix(NamedTuple):
@@ -90,7 +96,7 @@ class CollectionStore:
         features: Any = None,
         graph: Any = None,
     ) -> Self:
-        """Make a new folder, whole or not at all.
+        """Make a new folder, whole or not at all: as a hidden one next to it, which is renamed at the end.
 
         Parameters
         ----------
@@ -105,15 +111,38 @@ class CollectionStore:
         features, graph : matrices, optional
             Given ones, which cannot be made from the items.
         """
-
-        def save_given(draft: Path) -> None:
+        _check_free(Path(path))
+        folder = Path(path).resolve()
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        settings = settings or Settings()
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        settings = replace(settings, name=settings.name or folder.name, created=settings.created or now)
+        draft = folder.parent / f".{folder.name}.{os.urandom(8).hex()}"
+        draft.mkdir()
+        try:
+            settings.write(draft / SETTINGS)
+            with closing(Database(draft / DATABASE, new=True)) as database, database.writing() as connection:
+                if not item_table.add(connection, items):
+                    raise ValueError("items must hold at least one; found none")
+                tag_table.insert_all(connection, tags)
+                find = tag_table.find if tag_table.names(connection) else tag_table.find_or_insert
+                values = item_table.locate(connection, annotations, partial(find, connection))
+                log_first_names(connection)
+                change_log.Action(connection, "", change_log.IMPORT).annotate(values)
             with cls(draft) as collection:
                 if features is not None:
                     collection.save_features(features)
                 if graph is not None:
                     collection.save_graph(graph)
-
-        create_folder(Path(path), items, tags, annotations, settings or Settings(), save_given)
+            _to_disk(draft)
+            _check_free(folder)
+            if folder.is_dir() and os.name == "nt":  # elsewhere an empty folder is replaced by the renaming
+                folder.rmdir()
+            draft.rename(folder)
+            _to_disk(folder.parent)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
         return cls(path)
 
     def close(self) -> None:
@@ -127,8 +156,7 @@ class CollectionStore:
         self.close()
 
     def __len__(self) -> int:
-        with self._database.reading() as connection:
-            return item_table.count(connection)
+        return self._database.read(item_table.count)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -137,13 +165,11 @@ class CollectionStore:
 
     def ids(self) -> list[str]:
         """The ids of all items, by row."""
-        with self._database.reading() as connection:
-            return item_table.ids(connection)
+        return self._database.read(item_table.ids)
 
     def get_items(self, ids: Iterable[str] | None = None) -> list[Item]:
         """All items by row, or those with these ids in this order."""
-        with self._database.reading() as connection:
-            return item_table.items(connection, ids)
+        return self._database.read(item_table.items, ids)
 
     def add_items(
         self,
@@ -163,13 +189,11 @@ class CollectionStore:
 
     def names(self) -> list[str]:
         """The tags, by column; all differ, and those of retired tags end in "(retired COLUMN)"."""
-        with self._database.reading() as connection:
-            return tag_table.names(connection)
+        return self._database.read(tag_table.names)
 
     def retired(self) -> set[int]:
         """The columns of tags that are not in use any more, which have no annotations."""
-        with self._database.reading() as connection:
-            return tag_table.retired(connection)
+        return self._database.read(tag_table.retired)
 
     def add_tag(self, name: str, *, who: str = "") -> int:
         """Make a tag that no item has yet; its column.
@@ -260,8 +284,7 @@ class CollectionStore:
 
     def revision(self) -> int:
         """The number of the last change of annotations or tags, 0 before the first."""
-        with self._database.reading() as connection:
-            return change_log.last(connection)
+        return self._database.read(change_log.last)
 
     def history(self, item: str | None = None, limit: int = 100) -> list[Change]:
         """The last changes of annotations, of all items or one, the latest first."""
@@ -273,26 +296,22 @@ class CollectionStore:
     def tag_changes(self, limit: int = 100) -> list[TagChange]:
         """The last changes of tags (made, renamed, merged, retired), the latest first."""
         _check_limit(limit)
-        with self._database.reading() as connection:
-            return change_log.tag_changes(connection, limit)
+        return self._database.read(change_log.tag_changes, limit)
 
     def changed_since(self, number: int) -> Since:
         """The rows of items whose annotations changed after change ``number``, and whether any tag did."""
         if not isinstance(number, int) or number < 0:
             raise ValueError(f"number must be that of a change, or 0; found {number!r}")
-        with self._database.reading() as connection:
-            return change_log.since(connection, number)
+        return self._database.read(change_log.since, number)
 
     def moments(self, limit: int = 200) -> list[Moment]:
         """How many annotations there were after each action, oldest first; ``limit`` of them at most."""
         _check_limit(limit)
-        with self._database.reading() as connection:
-            return change_log.moments(connection, limit)
+        return self._database.read(change_log.moments, limit)
 
     def check(self) -> list[str]:
         """What is wrong with the database, in sentences; reads all of it."""
-        with self._database.reading() as connection:
-            return integrity.problems(connection)
+        return self._database.read(integrity.problems)
 
     # ---- settings, and arrays made under them
 
@@ -368,18 +387,18 @@ class CollectionStore:
         return self._stale().get("map")
 
     def _stale(self) -> dict[str, str]:
-        stamps = {name: self.saved_stamp(name) for name in freshness.MADE_FROM}
+        stamps = {name: self.saved_stamp(name) for name in arrays.MADE_FROM}
         self.settings = Settings.read(self.path / SETTINGS)
         with self._database.reading() as connection:
             items, tags = item_table.count(connection), len(tag_table.names(connection))
-            last, annotated = change_log.last(connection), change_log.last_annotation(connection)
-        # smoothing connects tags of the same parent: then names matter as annotations do
-        needed = last if self.settings.smoothing else annotated
-        return freshness.reasons(stamps, self.settings, items, tags, needed, last)
+            last = change_log.last(connection)
+            # smoothing connects tags of the same parent: then names matter as annotations do
+            needed = last if self.settings.smoothing else change_log.last(connection, logs=["changes"])
+        return arrays.stale(stamps, self.settings, items, tags, needed, last)
 
     def _file(self, name: str) -> Path:
-        if name not in freshness.MADE_FROM:
-            known = ", ".join(map(repr, freshness.MADE_FROM))
+        if name not in arrays.MADE_FROM:
+            known = ", ".join(map(repr, arrays.MADE_FROM))
             raise ValueError(f"name must be one of {known}; found {name!r}")
         return self.path / "arrays" / f"{name}.npz"
 
@@ -402,13 +421,13 @@ class CollectionStore:
             raise ValueError(f"a graph must be square, one row and column an item; found shape {shape}")
         if not isinstance(number, int) or not 0 <= number <= latest:
             raise ValueError(f"number must be that of a change, {latest} at most; found {number!r}")
-        source = freshness.MADE_FROM[name]
+        source = arrays.MADE_FROM[name]
         made_from = self.saved_stamp(source) if source else None
         stamp = arrays.Stamp(
             items=shape[0],
             categories=shape[1] if name == "assignments" else 0,
             changes=number,
-            settings=freshness.relevant(name, self.settings),
+            settings=arrays.relevant(name, self.settings),
             source=made_from.token if made_from else "",
         )
         arrays.save(self._file(name), matrix, stamp, extras)
@@ -430,3 +449,19 @@ def _located(
 def _check_limit(limit: int) -> None:
     if not isinstance(limit, int) or limit < 1:
         raise ValueError(f"limit must be a whole number >= 1; found {limit!r}")
+
+
+def _check_free(path: Path) -> None:
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise ValueError(f"a new collection needs a new or empty folder; {path} is there and not empty")
+
+
+def _to_disk(folder: Path) -> None:
+    """Make sure that the names in a folder survive a loss of power, where the system can."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
