@@ -135,7 +135,7 @@ def _coarsened(graph: Graph, group: NDArray[np.int32], count: int) -> Graph:
     levels, edges = kernels("multilevel"), len(graph[1])
     starts, rows = levels.members(group, count)
     sizes = np.empty(count)
-    over_rows(levels.restrict_one, count, len(group), starts, rows, graph[3], sizes)
+    over_rows(levels.restrict, count, len(group), starts, rows, graph[3][:, None], sizes[:, None])
     total = sizes.copy()
     names, values = np.empty(count * levels.EDGES, np.int32), np.empty(count * levels.EDGES, np.float32)
     over_rows(levels.coarsen, count, edges, *graph[:3], group, starts, rows, sizes, total, names, values)

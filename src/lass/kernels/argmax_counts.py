@@ -25,7 +25,7 @@ def _leaders(Z, p, n, first, best, after):  # type: ignore[no-untyped-def]
     first[n], best[n], after[n] = k, top, below
 
 
-@compiled("int64[::1](float64[:, ::1], int64[::1], float64[::1], int64)")
+@compiled("integers(matrix, integers, vector, i8)")
 def balance(Z, counts, p, sweeps):  # type: ignore[no-untyped-def]
     """Change ``p`` until ``Z + 1 p'`` is largest in category k for nearly ``counts[k]`` rows.
 
@@ -84,7 +84,7 @@ def _nearest(cost, p, sizes, counts, far, before):  # type: ignore[no-untyped-de
                 far[b], before[b] = length, a
 
 
-@compiled("float64[:, ::1](float64[:, ::1], int64[::1], float64[::1], int64[::1], float64)")
+@compiled("matrix(matrix, integers, vector, integers, f8)")
 def settle(Z, counts, p, held, rounding):  # type: ignore[no-untyped-def]
     """Change ``p`` and ``held``, each row's best, until exactly ``counts[k]`` rows are held by k.
 
@@ -134,7 +134,7 @@ def settle(Z, counts, p, held, rounding):  # type: ignore[no-untyped-def]
         sizes[end] += moved
 
 
-@compiled("void(float64[:, ::1], float64[::1])")
+@compiled("void(matrix, vector)")
 def centre(cost, p):  # type: ignore[no-untyped-def]
     """Move ``p`` to the middle of all p with cost[a, b] + p_a - p_b >= 0, given one of them.
 
@@ -169,7 +169,7 @@ def _missed(Z, counts, p):  # type: ignore[no-untyped-def]
     return np.abs(left).sum()
 
 
-@compiled("void(float64[:, ::1], int64[::1], float64[::1], float64)")
+@compiled("void(matrix, integers, vector, f8)")
 def nudge(Z, counts, p, step):  # type: ignore[no-untyped-def]
     """Change entries of ``p`` by about ``step``, one by one, while fewer rows miss by it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,28 @@ OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "nsz"},
 }
+#: what stands for arrays in signatures, beside Numba's own names such as i8 (int64) and f8 (float64)
+ARRAYS = {
+    "flags": "b1[::1]",
+    "indices": "i4[::1]",
+    "integers": "i8[::1]",
+    "vector": "f8[::1]",
+    "matrix": "f8[:, ::1]",
+    "csr": "i8[::1], i4[::1], f8[::1]",
+    # an array that lies in a mapped file, for example
+    "readonly_vector": "Array(f8, 1, 'C', readonly=True)",
+    "readonly_matrix": "Array(f8, 2, 'C', readonly=True)",
+    "readonly_csr": "Array(i8, 1, 'C', True), Array(i4, 1, 'C', True), Array(f8, 1, 'C', True)",
+    # begins, ends, names, values and background of sparse rows
+    "sparse": "Tuple((i8[::1], i8[::1], i4[::1], f8[::1], f8[::1]))",
+    # group, starts, rows, bounds, parents, inverse and last of a hierarchy
+    "hierarchy": "Tuple((i4[::1], i8[::1], i4[::1], i8[::1], i4[::1], f8[::1], f8[:, ::1]))",
+}
 #: a loop that is compiled with the one that calls it
 compiled_with_caller = njit(**OPTIONS)
 
 
-def compiled(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A loop that is compiled for a signature, or several, when its module is imported."""
-    return njit(signature, **OPTIONS)
+def compiled(*signatures: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A loop that is compiled for one or more signatures when its module is imported."""
+    spelled = [re.sub(r"\w+", lambda name: ARRAYS.get(name[0], name[0]), given) for given in signatures]
+    return njit(spelled, **OPTIONS)

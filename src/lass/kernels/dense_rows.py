@@ -55,14 +55,14 @@ def to_simplex(V, n):  # type: ignore[no-untyped-def]
         V[n, k] *= scale
 
 
-@compiled("void(int64, int64, float64[:, ::1])")
+@compiled("void(i8, i8, matrix)")
 def project(low, high, V):  # type: ignore[no-untyped-def]
     """Each row of V becomes its projection onto the simplex."""
     for n in range(low, high):
         to_simplex(V, n)
 
 
-@compiled("UniTuple(float64, 2)(int64[::1], int32[::1], float64[::1])")
+@compiled("UniTuple(f8, 2)(csr)")
 def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
     """Largest |w_nm - w_mn| of a CSR matrix with sorted columns, and the position of such an entry.
 
@@ -90,9 +90,7 @@ def asymmetry(pointers, columns, weights):  # type: ignore[no-untyped-def]
     return worst, float(at)
 
 
-@compiled(
-    "void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], float64[:, ::1], float64[:, ::1])"
-)
+@compiled("void(i8, i8, csr, vector, matrix, matrix)")
 def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-untyped-def]
     """out_n = a_n z_n - sum_m w_nm z_m, two neighbours at a time.
 
@@ -117,10 +115,7 @@ def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-
             j += two
 
 
-@compiled(
-    "UniTuple(float64, 2)(int64, int64, int64[::1], int32[::1], float64[::1],"
-    " float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])"
-)
+@compiled("UniTuple(f8, 2)(i8, i8, csr, vector, matrix, matrix, vector)")
 def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[no-untyped-def]
     """gaps_n = <grad_n, z_n> - min_k grad_nk; returns the sums of <z, (AZ)> and of <h, z>."""
     size, one = np.uint64(Z.shape[1]), np.uint64(1)
@@ -144,7 +139,7 @@ def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[n
     return quadratic, linear
 
 
-@compiled("float64[::1](int64, int64, float64[::1], float64[:, ::1])")
+@compiled("vector(i8, i8, vector, matrix)")
 def weigh(low, high, numbers, Z):  # type: ignore[no-untyped-def]
     """The sum of numbers_n z_n."""
     sums = np.zeros(Z.shape[1])
@@ -154,10 +149,7 @@ def weigh(low, high, numbers, Z):  # type: ignore[no-untyped-def]
     return sums
 
 
-@compiled(
-    "int64(int64[::1], int64[::1], int32[::1], float64[::1], float64[::1], int64[::1],"
-    " int32[::1], float64[::1], float64, int64, float64[:, ::1], float64[:, ::1])"
-)
+@compiled("i8(integers, csr, vector, csr, f8, i8, matrix, matrix)")
 def relax(todo, pointers, columns, weights, a, starts, where, values, least, budget, Z, AZ):  # type: ignore[no-untyped-def]
     """Put rows at their best one after the other, and then the neighbours whose gradient moved.
 
@@ -208,10 +200,7 @@ def relax(todo, pointers, columns, weights, a, starts, where, values, least, bud
     return visits
 
 
-@compiled(
-    "float64(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1],"
-    " float64[::1], float64, float64[:, ::1], float64[:, ::1], float64[:, ::1])"
-)
+@compiled("f8(i8, i8, csr, vector, vector, f8, matrix, matrix, matrix)")
 def descend(low, high, starts, where, values, b, inverse, momentum, AY, Y, Z):  # type: ignore[no-untyped-def]
     """One accelerated projected-gradient step from Y: Z and Y move on in place.
 
@@ -238,25 +227,21 @@ def descend(low, high, starts, where, values, b, inverse, momentum, AY, Y, Z):  
 
 
 @compiled_with_caller
-def _to_face(V, i, Z, n):  # type: ignore[no-untyped-def]
-    """Project row ``i`` of ``V`` onto the directions that stay on the face of z_n."""
+def _to_face(V, i, Z, n, whole=False):  # type: ignore[no-untyped-def]
+    """Project row ``i`` of ``V`` onto the directions that stay on the face of z_n, or in the simplex."""
     size = Z.shape[1]
     total, count = 0.0, 0.0
     for k in range(size):
-        kept = 1.0 if Z[n, k] > 0.0 else 0.0
+        kept = 1.0 if whole or Z[n, k] > 0.0 else 0.0
         total += kept * V[i, k]
         count += kept
     mean = total / count
     for k in range(size):
-        kept = 1.0 if Z[n, k] > 0.0 else 0.0
+        kept = 1.0 if whole or Z[n, k] > 0.0 else 0.0
         V[i, k] = kept * (V[i, k] - mean)
 
 
-@compiled(
-    "Tuple((float64, float64[::1]))(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1],"
-    " boolean[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
-    " float64[:, ::1])"
-)
+@compiled("Tuple((f8, vector))(i8, i8, csr, vector, flags, vector, matrix, matrix, matrix, matrix, matrix)")
 def face_start(low, high, starts, where, values, b, free, inverse, AZ, Z, X, R, P):  # type: ignore[no-untyped-def]
     """Begin conjugate gradients on the face of Z: X = P = 0, R.
 
@@ -279,7 +264,7 @@ def face_start(low, high, starts, where, values, b, free, inverse, AZ, Z, X, R, 
     return product, force
 
 
-@compiled("float64(int64, int64, boolean[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
+@compiled("f8(i8, i8, flags, matrix, matrix, matrix)")
 def face_curvature(low, high, free, Z, P, Q):  # type: ignore[no-untyped-def]
     """Project Q = A P onto the face of Z, in place; returns <P, Q>.
 
@@ -295,10 +280,7 @@ def face_curvature(low, high, free, Z, P, Q):  # type: ignore[no-untyped-def]
     return product
 
 
-@compiled(
-    "Tuple((float64, float64, float64, float64, float64[::1]))(int64, int64, float64, float64[::1],"
-    " float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
-)
+@compiled("Tuple((f8, f8, f8, f8, vector))(i8, i8, f8, vector, matrix, matrix, matrix, matrix, matrix)")
 def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-untyped-def]
     """X += step P, R -= step Q.
 
@@ -326,10 +308,7 @@ def face_advance(low, high, step, inverse, P, Q, Z, X, R):  # type: ignore[no-un
     return product, spread, below, moved, force
 
 
-@compiled(
-    "void(int64, int64, float64, float64[::1], int32[::1], float64[:, ::1], float64[::1], boolean[::1],"
-    " float64[:, ::1], float64[:, ::1], float64[:, ::1])"
-)
+@compiled("void(i8, i8, f8, vector, indices, matrix, vector, flags, matrix, matrix, matrix)")
 def face_turn(low, high, beta, slide, group, V, inverse, free, Z, R, P):  # type: ignore[no-untyped-def]
     """P = inverse R + beta P, plus coarser corrections, projected on the face.
 
@@ -346,27 +325,14 @@ def face_turn(low, high, beta, slide, group, V, inverse, free, Z, R, P):  # type
             continue
         for k in range(size):
             more[0, k] = slide[k] if sliding else 0.0
-        if together:
-            c = group[n]
-            for k in range(size):
-                more[0, k] += V[c, k]
-        if not free[n]:
-            _to_face(more, 0, Z, n)
-            for k in range(size):
-                P[n, k] += more[0, k]
-            continue
-        total = 0.0
+            if together:
+                more[0, k] += V[group[n], k]
+        _to_face(more, 0, Z, n, free[n])
         for k in range(size):
-            total += more[0, k]
-        mean = total / size
-        for k in range(size):
-            P[n, k] += more[0, k] - mean
+            P[n, k] += more[0, k]
 
 
-@compiled(
-    "float64(int64, int64, float64[::1], float64[::1], float64[:, ::1], float64[:, ::1],"
-    " float64[::1], float64[:, ::1])"
-)
+@compiled("f8(i8, i8, vector, vector, matrix, matrix, vector, matrix)")
 def shift(low, high, b, scale, V, out, category_totals, slope):  # type: ignore[no-untyped-def]
     """out_n = projection of v_n + b / scale_n; adds its column sums and their slope in b.
 
@@ -412,9 +378,7 @@ def _add_edge(weight, mine, count, theirs, other, stiffness):  # type: ignore[no
             stiffness[k, i] -= weight * (s * u / count + t * v / other + cross)
 
 
-@compiled(
-    "void(int64[::1], int64[::1], int32[::1], float64[::1], boolean[::1], float64[:, ::1], float64[:, ::1])"
-)
+@compiled("void(integers, csr, flags, matrix, matrix)")
 def face_stiffness(partial, pointers, columns, weights, free, Z, stiffness):  # type: ignore[no-untyped-def]
     """Add up 1/2 sum_nm w_nm (P_n - P_m)^2, P_n the projection onto the face of z_n.
 

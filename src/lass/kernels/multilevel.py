@@ -13,17 +13,11 @@ from lass.kernels.compilation import compiled
 EDGES = 12
 
 
-def _both(signature: str) -> list[str]:
-    """A signature for the weights of the graph itself, and for those of coarser ones, which are shorter."""
-    return [signature.replace("weights", kind) for kind in ("float64[::1]", "float32[::1]")]
+#: the graph itself, and coarser ones, whose weights are shorter
+GRAPHS = ("csr", "i8[::1], i4[::1], f4[::1]")
 
 
-@compiled(
-    _both(
-        "void(int64, int64, int32[::1], int64[::1], int32[::1], weights, float64[::1], int32[::1],"
-        " int32[::1])"
-    )
-)
+@compiled(*(f"void(i8, i8, indices, {graph}, vector, indices, indices)" for graph in GRAPHS))
 def choose(low, high, left, pointers, columns, weights, diagonal, partner, choice):  # type: ignore[no-untyped-def]
     """The neighbour without a partner at the strongest edge of each row of ``left``, -1 if there is none.
 
@@ -42,7 +36,7 @@ def choose(low, high, left, pointers, columns, weights, diagonal, partner, choic
         choice[n] = best
 
 
-@compiled("UniTuple(int64, 2)(int32[::1], int64, int32[::1], int32[::1])")
+@compiled("UniTuple(i8, 2)(indices, i8, indices, indices)")
 def match(left, count, choice, partner):  # type: ignore[no-untyped-def]
     """Rows that chose each other become partners; how many did, and how many of ``left`` may choose again.
 
@@ -63,20 +57,17 @@ def match(left, count, choice, partner):  # type: ignore[no-untyped-def]
     return paired, still
 
 
-@compiled(_both("int64(int64[::1], int32[::1], weights, int32[::1], int32[::1])"))
+@compiled(*(f"i8({graph}, indices, indices)" for graph in GRAPHS))
 def number_groups(pointers, columns, weights, partner, group):  # type: ignore[no-untyped-def]
     """Number the groups, and return how many there are; -1 for rows whose partner is no row.
 
     Partners are a group. A row without one joins the group at its heaviest edge, or is a group of its own.
     """
-    rows = partner.shape[0]
-    groups = 0
-    for n in range(rows):
-        group[n] = -1
+    rows, groups = partner.shape[0], 0
+    group[:] = -1
     for n in range(rows):
         if 0 <= partner[n] < rows and group[n] < 0:
-            group[n] = groups
-            group[partner[n]] = groups
+            group[n] = group[partner[n]] = groups
             groups += 1
     for n in range(rows):
         if partner[n] < 0:
@@ -92,7 +83,7 @@ def number_groups(pointers, columns, weights, partner, group):  # type: ignore[n
     return groups
 
 
-@compiled("Tuple((int64[::1], int32[::1]))(int32[::1], int64)")
+@compiled("Tuple((integers, indices))(indices, i8)")
 def members(group, groups):  # type: ignore[no-untyped-def]
     """The rows of each group, one group after the other, and where each begins."""
     starts = np.zeros(groups + 1, np.int64)
@@ -110,20 +101,10 @@ def members(group, groups):  # type: ignore[no-untyped-def]
     return starts, rows
 
 
-@compiled("void(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1])")
-def restrict_one(low, high, starts, rows, numbers, sums):  # type: ignore[no-untyped-def]
-    """sums_c = the sum of one number a row over the members of group c."""
-    for c in range(low, high):
-        total = 0.0
-        for i in range(starts[c], starts[c + 1]):
-            total += numbers[rows[i]]
-        sums[c] = total
-
-
 @compiled(
-    _both(
-        "void(int64, int64, int64[::1], int32[::1], weights, int32[::1], int64[::1], int32[::1],"
-        " float64[::1], float64[::1], int32[::1], float32[::1])"
+    *(
+        f"void(i8, i8, {graph}, indices, integers, indices, vector, vector, indices, f4[::1])"
+        for graph in GRAPHS
     )
 )
 def coarsen(low, high, pointers, columns, weights, group, starts, rows, sizes, total, names, values):  # type: ignore[no-untyped-def]
@@ -155,9 +136,7 @@ def coarsen(low, high, pointers, columns, weights, group, starts, rows, sizes, t
                     if at < count and others[at] == other:
                         sums[at] += weights[j]
                     else:
-                        found[other] = count
-                        others[count] = other
-                        sums[count] = weights[j]
+                        found[other], others[count], sums[count] = count, other, weights[j]
                         count += 1
         outside, used, least = 0.0, 0, 0
         for j in range(count):
@@ -183,7 +162,7 @@ def coarsen(low, high, pointers, columns, weights, group, starts, rows, sizes, t
                 names[EDGES * c + i], values[EDGES * c + i] = c, 0.0
 
 
-@compiled("float64[:, ::1](int64[::1], int32[::1], float64[::1], float64[::1], int32[::1], int64)")
+@compiled("matrix(csr, vector, indices, i8)")
 def coarse_matrix(pointers, columns, weights, diagonal, group, groups):  # type: ignore[no-untyped-def]
     """The matrix diag(a) - W summed over groups, dense."""
     matrix = np.zeros((groups, groups))
@@ -199,20 +178,19 @@ def coarse_matrix(pointers, columns, weights, diagonal, group, groups):  # type:
     return matrix
 
 
-@compiled("void(int64, int64, int64[::1], int32[::1], float64[:, ::1], float64[:, ::1])")
+@compiled("void(i8, i8, integers, indices, matrix, matrix)")
 def restrict(low, high, starts, rows, R, V):  # type: ignore[no-untyped-def]
     """V_c = the sum of R over the members of group c."""
     size = R.shape[1]
     for c in range(low, high):
-        for k in range(size):
-            V[c, k] = 0.0
+        V[c] = 0.0
         for i in range(starts[c], starts[c + 1]):
             n = rows[i]
             for k in range(size):
                 V[c, k] += R[n, k]
 
 
-@compiled("void(int64[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])")
+@compiled("void(integers, indices, vector, matrix, matrix, vector)")
 def multilevel_sum(bounds, parents, inverse, last, V, squares):  # type: ignore[no-untyped-def]
     """From residuals of the finest groups in V to their corrections: down to the coarsest level and up again.
 
@@ -220,17 +198,14 @@ def multilevel_sum(bounds, parents, inverse, last, V, squares):  # type: ignore[
     ``squares`` gets the inner product of residual and correction, column by column.
     """
     size, levels = V.shape[1], bounds.shape[0] - 1
-    for c in range(bounds[1], bounds[levels]):
-        for k in range(size):
-            V[c, k] = 0.0
+    V[bounds[1] : bounds[levels]] = 0.0
     for c in range(bounds[levels - 1]):
         for k in range(size):
             V[parents[c], k] += V[c, k]
     low, count = bounds[levels - 1], last.shape[0]
     ends = V[low : low + count].copy()
     for c in range(count):
-        for k in range(size):
-            V[low + c, k] = 0.0
+        V[low + c] = 0.0
         for d in range(count):
             factor = last[c, d]
             for k in range(size):
@@ -243,7 +218,7 @@ def multilevel_sum(bounds, parents, inverse, last, V, squares):  # type: ignore[
             V[c, k] = inverse[c] * V[c, k] + V[parents[c], k]
 
 
-@compiled("float64[::1](int64, int64, float64[:, ::1], float64[:, ::1])")
+@compiled("vector(i8, i8, matrix, matrix)")
 def products(low, high, P, Q):  # type: ignore[no-untyped-def]
     """Inner products of the columns of P and Q."""
     sums = np.zeros(P.shape[1])
@@ -253,10 +228,7 @@ def products(low, high, P, Q):  # type: ignore[no-untyped-def]
     return sums
 
 
-@compiled(
-    "UniTuple(float64[::1], 2)(int64, int64, float64[::1], float64[::1], float64[:, ::1],"
-    " float64[:, ::1], float64[:, ::1], float64[:, ::1])"
-)
+@compiled("UniTuple(vector, 2)(i8, i8, vector, vector, matrix, matrix, matrix, matrix)")
 def advance(low, high, step, inverse, P, Q, X, R):  # type: ignore[no-untyped-def]
     """X += step P and R -= step Q; the sums of R^2 and of inverse R^2, column by column."""
     size = X.shape[1]
@@ -271,10 +243,7 @@ def advance(low, high, step, inverse, P, Q, X, R):  # type: ignore[no-untyped-de
     return norms, squares
 
 
-@compiled(
-    "void(int64, int64, float64[::1], float64[::1], int32[::1], float64[:, ::1], float64[:, ::1],"
-    " float64[:, ::1])"
-)
+@compiled("void(i8, i8, vector, vector, indices, matrix, matrix, matrix)")
 def direction(low, high, beta, inverse, group, V, R, P):  # type: ignore[no-untyped-def]
     """P = inverse R + beta P, plus the correction V of a row's group where there are groups."""
     size = P.shape[1]

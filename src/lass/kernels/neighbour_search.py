@@ -29,7 +29,7 @@ def _replace(least, which, score, column):  # type: ignore[no-untyped-def]
     which[at] = column
 
 
-@compiled("void(int64, int64, int64, float32[:, ::1], float32[::1], float32[:, ::1], int32[:, ::1])")
+@compiled("void(i8, i8, i8, f4[:, ::1], f4[::1], f4[:, ::1], i4[:, ::1])")
 def keep_least(low, high, first, products, half, least, which):  # type: ignore[no-untyped-def]
     """Keep the columns with the least ``half - products`` of each row.
 
@@ -55,11 +55,7 @@ def keep_least(low, high, first, products, half, least, which):  # type: ignore[
 
 
 @compiled(
-    [
-        f"void(int64, int64, float64[:, ::1], float64[::1], {kind}[:, ::1], float64[::1],"
-        " int32[:, ::1], float64[:, ::1])"
-        for kind in ("float32", "float64")
-    ]
+    *(f"void(i8, i8, matrix, vector, {kind}[:, ::1], vector, i4[:, ::1], matrix)" for kind in ("f4", "f8"))
 )
 def square_distances(low, high, Q, mine, X, theirs, which, out):  # type: ignore[no-untyped-def]
     """out_ij = |mine_i q_i - theirs_m x_m|^2 with m = which_ij, infinite where m < 0."""
@@ -78,11 +74,11 @@ def square_distances(low, high, Q, mine, X, theirs, which, out):  # type: ignore
 
 
 @compiled(
-    [
-        f"void(int64, int64, {kind}[:, ::1], int32[:, ::1], int64[::1], int32[::1], {held}[:, ::1],"
-        f" {kind}[::1], {kind}[:, ::1], int32[:, ::1])"
-        for kind, held in (("float32", "int16"), ("float32", "float32"), ("float64", "float64"))
-    ]
+    *(
+        f"void(i8, i8, {kind}[:, ::1], i4[:, ::1], integers, indices, {held}[:, ::1], {kind}[::1],"
+        f" {kind}[:, ::1], i4[:, ::1])"
+        for kind, held in (("f4", "i2"), ("f4", "f4"), ("f8", "f8"))
+    )
 )
 def search_cells(low, high, Q, cells, starts, rows, P, theirs, least, which):  # type: ignore[no-untyped-def]
     """Keep the places with the least |q_i - theirs_m p_m|^2, m = rows[place], in the cells listed for row i.

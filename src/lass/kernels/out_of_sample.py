@@ -6,10 +6,7 @@ a change of ``to_simplex`` there, save this file again too.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import float64, int32, int64, types
 
 from lass.kernels.compilation import compiled, compiled_with_caller
 from lass.kernels.dense_rows import to_simplex
@@ -18,11 +15,6 @@ from lass.kernels.dense_rows import to_simplex
 LOOSE = 1e-4
 #: breakpoints that are closer than this, relatively, are one
 SAME = 1e-13
-
-
-def _read(kind: Any, dimensions: int) -> Any:
-    """The type of an array that may be read-only, as one that lies in a mapped file is."""
-    return types.Array(kind, dimensions, "C", readonly=True)
 
 
 @compiled_with_caller
@@ -61,12 +53,7 @@ def _assign_row(n, degree, half, p, sliding, mean, out):  # type: ignore[no-unty
     to_simplex(out, n)
 
 
-@compiled(
-    types.UniTuple(int64, 3)(  # type: ignore[no-untyped-call]
-        int64, int64, _read(int64, 1), _read(int32, 1), _read(float64, 1), _read(float64, 2), float64,
-        _read(float64, 1), float64[:, ::1],
-    )
-)  # fmt: skip
+@compiled("UniTuple(i8, 3)(i8, i8, readonly_csr, readonly_matrix, f8, readonly_vector, matrix)")
 def assign(low, high, pointers, columns, weights, Z, half, p, out):  # type: ignore[no-untyped-def]
     """Replace the affinities of new items in ``out`` by their assignments, checking what is read.
 
@@ -207,7 +194,7 @@ def _by_leaving(others, above, names, leaves, a, b):  # type: ignore[no-untyped-
             low = right
 
 
-@compiled("int64(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], int64[::1])")
+@compiled("i8(vector, vector, vector, vector, vector, integers)")
 def trace(mean, slope, gammas, offsets, slopes, last):  # type: ignore[no-untyped-def]
     """The pieces of Proj(mean + gamma slope), gamma from 0 to infinity; returns how many there are.
 
@@ -233,8 +220,7 @@ def trace(mean, slope, gammas, offsets, slopes, last):  # type: ignore[no-untype
             above += mean[k]
     a, b, leaves = mean[names[:count]], slope[names[:count]], np.empty(count)
     _by_leaving(others, above, names, leaves, a, b)
-    piece = 0
-    gammas[0] = 0.0
+    piece, gammas[0] = 0, 0.0
     for i in range(count):
         if leaves[i] > gammas[piece] * (1.0 + SAME):
             last[names[i]] = piece

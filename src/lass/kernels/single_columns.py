@@ -14,8 +14,9 @@ from lass.kernels.dense_rows import to_simplex
 
 
 @compiled_with_caller
-def _apply_inverse(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V):  # type: ignore[no-untyped-def]
+def _apply_inverse(hierarchy, inverse, fixed, r, z, V):  # type: ignore[no-untyped-def]
     """Put the approximate inverse of a hierarchy times r into z, zero on fixed rows; returns <r, z>."""
+    group, starts, rows, bounds, parents, between, last = hierarchy
     levels = bounds.shape[0] - 1
     for c in range(starts.shape[0] - 1):
         total = 0.0
@@ -23,8 +24,7 @@ def _apply_inverse(group, starts, rows, bounds, parents, between, last, inverse,
             total += r[np.uint32(rows[i])]
         V[c] = total
     if levels > 0:
-        for c in range(bounds[1], bounds[levels]):
-            V[c] = 0.0
+        V[bounds[1] : bounds[levels]] = 0.0
         low, count = bounds[levels - 1], last.shape[0]
         for c in range(low):
             V[np.uint32(parents[c])] += V[c]
@@ -47,15 +47,8 @@ def _apply_inverse(group, starts, rows, bounds, parents, between, last, inverse,
     return product
 
 
-@compiled(
-    "int64(int64, int64, int64[::1], int32[::1], float64[::1], float64[::1], boolean[::1], int32[::1],"
-    " int64[::1], int32[::1], int64[::1], int32[::1], float64[::1], float64[:, ::1], int64[::1], float64,"
-    " int64, float64[:, ::1])"
-)
-def unit_responses(  # type: ignore[no-untyped-def]
-    low, high, pointers, columns, weights, a, held, group, starts, rows, bounds, parents, between, last,
-    ones, tol, most, out,
-):  # fmt: skip
+@compiled("i8(i8, i8, csr, vector, flags, hierarchy, integers, f8, i8, matrix)")
+def unit_responses(low, high, pointers, columns, weights, a, held, hierarchy, ones, tol, most, out):  # type: ignore[no-untyped-def]
     """out_i = the function that is 1 at row ones_i, 0 at the other held rows and harmonic elsewhere.
 
     Held rows and row ones_i do not move; the relative residual is ``tol`` at most, after ``most``
@@ -63,23 +56,21 @@ def unit_responses(  # type: ignore[no-untyped-def]
     """
     size = a.shape[0]
     r, z, p, q = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    V = np.empty(bounds[-1])
+    V = np.empty(hierarchy[3][-1])
     inverse, fixed = 1.0 / a, held.copy()
     taken = 0
     for i in range(low, high):
         one = ones[i]
         before = fixed[one]
         fixed[one] = True
-        x = out[i]
-        x[:] = 0.0
-        r[:] = 0.0
-        goal = 0.0
+        x, goal = out[i], 0.0
+        x[:], r[:] = 0.0, 0.0
         for j in range(pointers[one], pointers[one + 1]):
             if not fixed[columns[j]]:
                 r[columns[j]] = weights[j]
                 goal += weights[j] ** 2
         goal *= tol**2
-        square = _apply_inverse(group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V)
+        square = _apply_inverse(hierarchy, inverse, fixed, r, z, V)
         p[:] = z
         for _ in range(most):
             curvature = 0.0
@@ -103,9 +94,7 @@ def unit_responses(  # type: ignore[no-untyped-def]
             if norm <= goal:
                 break
             former = square
-            square = _apply_inverse(
-                group, starts, rows, bounds, parents, between, last, inverse, fixed, r, z, V
-            )
+            square = _apply_inverse(hierarchy, inverse, fixed, r, z, V)
             beta = square / former
             for n in range(size):
                 p[n] = z[n] + beta * p[n]
@@ -114,10 +103,7 @@ def unit_responses(  # type: ignore[no-untyped-def]
     return taken
 
 
-@compiled(
-    "void(int64[::1], int32[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],"
-    " float64[:, ::1], float64[:, ::1])"
-)
+@compiled("void(csr, vector, vector, vector, vector, matrix, matrix)")
 def add_rank_one(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: ignore[no-untyped-def]
     """Z becomes the projection of Z + x change', row by row, and A Z follows; in place.
 
@@ -146,7 +132,7 @@ def add_rank_one(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: 
                 AZ[m, k] -= weights[j] * before[k]
 
 
-@compiled("void(float64[:, ::1], float64[:, ::1])")
+@compiled("void(matrix, matrix)")
 def coefficients(seen, Z):  # type: ignore[no-untyped-def]
     """Z becomes the C with seen' C = Z, in place; ``seen`` is one on its diagonal and zero below it."""
     for j in range(1, Z.shape[0]):

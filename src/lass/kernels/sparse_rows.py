@@ -1,6 +1,7 @@
 """Compiled loops for rows that are explicit entries plus one background value.
 
-Row n holds ``values[begins[n]:ends[n]]`` at the categories ``names[...]`` and
+A tuple ``begins, ends, names, values, background`` holds rows: n has
+``values[begins[n]:ends[n]]`` at the categories ``names[...]`` and
 ``background[n]`` at all others. That form is closed under sums of rows and under
 the projection onto the simplex, so no loop here ever touches K numbers a row:
 a row costs what it and its neighbours store.
@@ -18,13 +19,11 @@ import numpy as np
 
 from lass.kernels.compilation import compiled, compiled_with_caller
 
-_GRAPH = "int64[::1], int32[::1], float64[::1]"
-_ROWS = "int64[::1], int64[::1], int32[::1], float64[::1], float64[::1]"
-
 
 @compiled_with_caller
-def _gather(weight, n, begins, ends, names, values, background, place, found, sums, count):  # type: ignore[no-untyped-def]
+def _gather(weight, n, rows, place, found, sums, count):  # type: ignore[no-untyped-def]
     """Add weight times (row n - its background) to the sums of what was found so far; returns how many."""
+    begins, ends, names, values, background = rows
     base = background[n]
     for i in range(begins[n], ends[n]):
         k = names[i]
@@ -38,17 +37,9 @@ def _gather(weight, n, begins, ends, names, values, background, place, found, su
 
 
 @compiled_with_caller
-def _add_linear(weight, n, starts, where, affinities, place, found, sums, count):  # type: ignore[no-untyped-def]
-    """Add weight times the affinities of row n to the sums of what was found so far; returns how many."""
-    for i in range(starts[n], starts[n + 1]):
-        k = where[i]
-        at = place[k]
-        if at < 0:
-            at = count
-            place[k], found[at], sums[at] = at, k, 0.0
-            count += 1
-        sums[at] += weight * affinities[i]
-    return count
+def _as_rows(starts, where, affinities):  # type: ignore[no-untyped-def]
+    """Affinities as rows whose background is zero."""
+    return starts[:-1], starts[1:], where, affinities, np.zeros(len(starts) - 1)
 
 
 @compiled_with_caller
@@ -123,8 +114,9 @@ def _project(found, sums, count, base, size, cut, place):  # type: ignore[no-unt
 
 
 @compiled_with_caller
-def _write(n, at, end, found, sums, count, level, begins, ends, names, values, background):  # type: ignore[no-untyped-def]
+def _write(n, at, end, found, sums, count, level, rows):  # type: ignore[no-untyped-def]
     """Write a row from position ``at`` on; returns the next free one, or -1 without space."""
+    begins, ends, names, values, background = rows
     if at + count > end:
         return -1
     begins[n] = at
@@ -137,13 +129,9 @@ def _write(n, at, end, found, sums, count, level, begins, ends, names, values, b
     return at
 
 
-@compiled(
-    f"Tuple((int64, float64))(int64, int64, {_GRAPH}, float64[::1], {_GRAPH}, int64, float64[::1],"
-    f" {_ROWS}, int64[::1], {_ROWS})"
-)
+@compiled("Tuple((i8, f8))(i8, i8, csr, vector, csr, i8, vector, sparse, integers, sparse)")
 def sweep(  # type: ignore[no-untyped-def]
-    low, high, pointers, columns, weights, inverse, starts, where, affinities, size, cuts,
-    begins, ends, names, values, background, slots, begins2, ends2, names2, values2, background2,
+    low, high, pointers, columns, weights, inverse, starts, where, affinities, size, cuts, Z, slots, out
 ):  # fmt: skip
     """Put the rows of a slice at their best one after the other, each using what the ones before became.
 
@@ -153,47 +141,36 @@ def sweep(  # type: ignore[no-untyped-def]
     no space, and 0.
     """
     place, found, sums = np.full(size, -1, np.int32), np.empty(size, np.int32), np.empty(size)
+    (begins, _, _, values, background), G = Z, _as_rows(starts, where, affinities)
     at, end = slots[low], slots[high]
     for n in range(low, high):
         count, base = 0, 0.0
         if inverse[n] == 0.0:
-            count = _gather(1.0, n, begins, ends, names, values, background, place, found, sums, 0)
-            level = background[n]
+            count, level = _gather(1.0, n, Z, place, found, sums, 0), background[n]
             for i in range(count):
                 sums[i] = values[begins[n] + i]
         else:
             for j in range(pointers[n], pointers[n + 1]):
                 m, weight = columns[j], inverse[n] * weights[j]
                 if low <= m < n:
-                    base += weight * background2[m]
-                    count = _gather(
-                        weight, m, begins2, ends2, names2, values2, background2, place, found, sums, count
-                    )
+                    base += weight * out[4][m]
+                    count = _gather(weight, m, out, place, found, sums, count)
                 else:
                     base += weight * background[m]
-                    count = _gather(
-                        weight, m, begins, ends, names, values, background, place, found, sums, count
-                    )
-            count = _add_linear(inverse[n], n, starts, where, affinities, place, found, sums, count)
+                    count = _gather(weight, m, Z, place, found, sums, count)
+            count = _gather(inverse[n], n, G, place, found, sums, count)
             for i in range(count):
                 sums[i] += base
             count, level = _project(found, sums, count, base, size, cuts[n], place)
         _clear(place, found, count)
-        at = _write(n, at, end, found, sums, count, level, begins2, ends2, names2, values2, background2)
+        at = _write(n, at, end, found, sums, count, level, out)
         if at < 0:
             return high - n, 0.0
     return 0, 0.0
 
 
-@compiled(
-    f"Tuple((int64, float64))(int64, int64, int64, float64, float64[::1],"
-    f" {_ROWS}, {_ROWS}, {_ROWS}, int64[::1], {_ROWS})"
-)
-def extrapolate(  # type: ignore[no-untyped-def]
-    low, high, size, momentum, inverse, begins, ends, names, values, background,
-    begins0, ends0, names0, values0, background0, begins1, ends1, names1, values1, background1,
-    slots, begins2, ends2, names2, values2, background2,
-):  # fmt: skip
+@compiled("Tuple((i8, f8))(i8, i8, i8, f8, vector, sparse, sparse, sparse, integers, sparse)")
+def extrapolate(low, high, size, momentum, inverse, Z, Z0, Y1, slots, out):  # type: ignore[no-untyped-def]
     """Y = Z + momentum (Z - Z0), not projected.
 
     Returns how many rows found no space, and sum_n <y1_n - z_n, z_n - z0_n> / inverse_n for the last
@@ -201,11 +178,13 @@ def extrapolate(  # type: ignore[no-untyped-def]
     """
     place, found = np.full(size, -1, np.int32), np.empty(size, np.int32)
     sums, change, last = np.empty(size), np.empty(size), np.empty(size)
+    background, (begins0, ends0, names0, values0, background0) = Z[4], Z0
+    begins1, ends1, names1, values1, background1 = Y1
     at, end, uphill = slots[low], slots[high], 0.0
     for n in range(low, high):
-        count = _gather(1.0, n, begins, ends, names, values, background, place, found, sums, 0)
-        count = _gather(0.0, n, begins0, ends0, names0, values0, background0, place, found, sums, count)
-        count = _gather(0.0, n, begins1, ends1, names1, values1, background1, place, found, sums, count)
+        count = _gather(1.0, n, Z, place, found, sums, 0)
+        count = _gather(0.0, n, Z0, place, found, sums, count)
+        count = _gather(0.0, n, Y1, place, found, sums, count)
         step, ahead = background[n] - background0[n], background1[n] - background[n]
         for i in range(count):
             sums[i] += background[n]
@@ -222,19 +201,15 @@ def extrapolate(  # type: ignore[no-untyped-def]
             uphill += score / inverse[n]
         _clear(place, found, count)
         level = background[n] + momentum * step
-        at = _write(n, at, end, found, sums, count, level, begins2, ends2, names2, values2, background2)
+        at = _write(n, at, end, found, sums, count, level, out)
         if at < 0:
             return high - n, uphill
     return 0, uphill
 
 
-@compiled(
-    f"UniTuple(float64, 2)(int64, int64, {_GRAPH}, float64[::1], {_GRAPH}, int64, float64,"
-    f" {_ROWS}, float64[::1])"
-)
+@compiled("UniTuple(f8, 2)(i8, i8, csr, vector, csr, i8, f8, sparse, vector)")
 def certify(  # type: ignore[no-untyped-def]
-    low, high, pointers, columns, weights, a, starts, where, affinities, size, scale,
-    begins, ends, names, values, background, gaps,
+    low, high, pointers, columns, weights, a, starts, where, affinities, size, scale, Z, gaps
 ):  # fmt: skip
     """gaps_n = <grad_n, z_n> - min_k grad_nk for grad = scale A Z - G, over all categories.
 
@@ -243,26 +218,24 @@ def certify(  # type: ignore[no-untyped-def]
     """
     place, found = np.full(size, -1, np.int32), np.empty(size, np.int32)
     gradient, own = np.empty(size), np.empty(size)
+    (begins, _, _, values, background), G = Z, _as_rows(starts, where, affinities)
     quadratic, linear = 0.0, 0.0
     for n in range(low, high):
         base, level = scale * a[n] * background[n], background[n]
-        count = _gather(scale * a[n], n, begins, ends, names, values, background, place, found, gradient, 0)
-        mine = count
+        mine = count = _gather(scale * a[n], n, Z, place, found, gradient, 0)
         for i in range(count):
             own[i] = values[begins[n] + i]
         for j in range(pointers[n], pointers[n + 1]):
             m, weight = columns[j], -scale * weights[j]
             base += weight * background[m]
-            count = _gather(weight, m, begins, ends, names, values, background, place, found, gradient, count)
-        for i in range(mine, count):
-            own[i] = level
+            count = _gather(weight, m, Z, place, found, gradient, count)
+        own[mine:count] = level
         for i in range(count):
             quadratic += (gradient[i] + base) * own[i]
         quadratic += (size - count) * base * level
         mentioned = count
-        count = _add_linear(-1.0, n, starts, where, affinities, place, found, gradient, count)
-        for i in range(mentioned, count):
-            own[i] = level
+        count = _gather(-1.0, n, G, place, found, gradient, count)
+        own[mentioned:count] = level
         for i in range(starts[n], starts[n + 1]):
             linear += affinities[i] * own[place[where[i]]]
         least = base if count < size else gradient[0] + base
@@ -277,20 +250,21 @@ def certify(  # type: ignore[no-untyped-def]
     return quadratic, linear
 
 
-@compiled(f"void(int64, int64, int64, {_ROWS}, int32[:, ::1], float64[:, ::1])")
-def top(low, high, size, begins, ends, names, values, background, best, shares):  # type: ignore[no-untyped-def]
+@compiled("void(i8, i8, i8, sparse, i4[:, ::1], matrix)")
+def top(low, high, size, Z, best, shares):  # type: ignore[no-untyped-def]
     """The largest entries of each row, the largest first, of equal ones that of the lowest number.
 
     Names must be sorted. Those above the background first, then categories that are
     not stored, then those below.
     """
+    begins, ends, names, values, background = Z
     wanted = best.shape[1]
     for n in range(low, high):
-        mine, level = names[begins[n] : ends[n]], background[n]
-        order = np.argsort(-values[begins[n] : ends[n]], kind="mergesort")
+        mine, own, level = names[begins[n] : ends[n]], values[begins[n] : ends[n]], background[n]
+        order = np.argsort(-own, kind="mergesort")
         at, taken = 0, 0
-        while taken < wanted and at < order.shape[0] and values[begins[n] + order[at]] > level:
-            best[n, taken], shares[n, taken] = mine[order[at]], values[begins[n] + order[at]]
+        while taken < wanted and at < order.shape[0] and own[order[at]] > level:
+            best[n, taken], shares[n, taken] = mine[order[at]], own[order[at]]
             at, taken = at + 1, taken + 1
         k, passed = 0, 0
         while taken < wanted and k < size:
@@ -301,17 +275,13 @@ def top(low, high, size, begins, ends, names, values, background, best, shares):
                 taken += 1
             k += 1
         while taken < wanted:
-            best[n, taken], shares[n, taken] = mine[order[at]], values[begins[n] + order[at]]
+            best[n, taken], shares[n, taken] = mine[order[at]], own[order[at]]
             at, taken = at + 1, taken + 1
 
 
-@compiled(
-    f"Tuple((int64, float64))(int64, int64, {_GRAPH}, {_GRAPH}, int64, float64, float64,"
-    f" {_ROWS}, int64[::1], {_ROWS})"
-)
+@compiled("Tuple((i8, f8))(i8, i8, csr, csr, i8, f8, f8, sparse, integers, sparse)")
 def assign(  # type: ignore[no-untyped-def]
-    low, high, pointers, columns, weights, starts, where, affinities, size, half, cut,
-    begins, ends, names, values, background, slots, begins2, ends2, names2, values2, background2,
+    low, high, pointers, columns, weights, starts, where, affinities, size, half, cut, Z, slots, out
 ):  # fmt: skip
     """New rows: the projection of the mean of the neighbours plus half / degree times the affinities.
 
@@ -320,7 +290,7 @@ def assign(  # type: ignore[no-untyped-def]
     space, and 0.
     """
     place, found, sums = np.full(size, -1, np.int32), np.empty(size, np.int32), np.empty(size)
-    at, end = slots[low], slots[high]
+    at, end, G = slots[low], slots[high], _as_rows(starts, where, affinities)
     for n in range(low, high):
         degree, most, least = 0.0, -np.inf, np.inf
         for j in range(pointers[n], pointers[n + 1]):
@@ -331,7 +301,7 @@ def assign(  # type: ignore[no-untyped-def]
             most, least = max(most, 0.0), min(least, 0.0)
         count, level = 0, 1.0 / size
         if most > least and (degree == 0.0 or half == np.inf):
-            count = _add_linear(1.0, n, starts, where, affinities, place, found, sums, 0)
+            count = _gather(1.0, n, G, place, found, sums, 0)
             equal = size - count if most == 0.0 else 0
             for i in range(count):
                 equal += 1 if sums[i] == most else 0
@@ -342,15 +312,15 @@ def assign(  # type: ignore[no-untyped-def]
             base = 0.0
             for j in range(pointers[n], pointers[n + 1]):
                 m, weight = columns[j], weights[j] / degree
-                base += weight * background[m]
-                count = _gather(weight, m, begins, ends, names, values, background, place, found, sums, count)
+                base += weight * Z[4][m]
+                count = _gather(weight, m, Z, place, found, sums, count)
             if most > least and half > 0.0:
-                count = _add_linear(half / degree, n, starts, where, affinities, place, found, sums, count)
+                count = _gather(half / degree, n, G, place, found, sums, count)
             for i in range(count):
                 sums[i] += base
             count, level = _project(found, sums, count, base, size, cut, place)
         _clear(place, found, count)
-        at = _write(n, at, end, found, sums, count, level, begins2, ends2, names2, values2, background2)
+        at = _write(n, at, end, found, sums, count, level, out)
         if at < 0:
             return high - n, 0.0
     return 0, 0.0
