@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from skimage.segmentation import random_walker
 
 from lass.learning.segmentation import segment
-from lass.learning.segmentation.grid import grid_graph
-from lass.learning.segmentation.regions import colour_affinities
+from lass.learning.segmentation.pixels import colour_affinities, grid_graph
 from oracle import Case
 
 

@@ -9,16 +9,18 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from lass.graph.laplacians import components
-from lass.learning.segmentation.grid import grid_graph
-from lass.learning.segmentation.image_input import read_image, read_neighbors, read_prior
-from lass.learning.segmentation.regions import colour_affinities
-from lass.learning.segmentation.strokes import (
+from lass.learning.segmentation.inputs import (
     NegativeStrokes,
-    check_strokes,
+    check_contradictions,
     place,
+    read_forbidden,
+    read_image,
     read_markers,
     read_negative,
+    read_neighbors,
+    read_prior,
 )
+from lass.learning.segmentation.pixels import colour_affinities, grid_graph
 from lass.model.checks import number, numbers
 from lass.model.harmonic import HarmonicSystem
 from lass.model.quadratic_program import Array
@@ -155,9 +157,7 @@ class Segmentation:
         shape = self._marks.shape
         marks = np.zeros_like(self._marks) if markers is None else read_markers(markers, shape)
         negatives = read_negative(negative, shape)
-        for label, mask in negatives.items():
-            if (mask & (marks == label)).any():
-                check_strokes(marks, negatives, np.array([label]))
+        check_contradictions(marks, negatives)
         painted = (marks > 0) & self._active
         merged = np.where(painted, marks, self._marks)
         kept = {label: mask & ~painted for label, mask in self._negatives.items()}
@@ -182,17 +182,16 @@ class Segmentation:
             raise ValueError(
                 f"markers must hold two labels at least; found only {names[0]}. Mark the rest too"
             )
-        check_strokes(marks, negatives, names)
+        forbidden = read_forbidden(negatives, names, marks.size)
+        check_contradictions(marks, negatives)
         codes = np.where(marks > 0, np.searchsorted(names, marks), -1).ravel()
         start = self._start(names)
         seeded = codes >= 0
         start[seeded] = np.eye(len(names))[codes[seeded]]
-        affinities = self._affinities(codes, negatives, names)
-        if affinities is None:
-            Z = self._between(seeded, start)
-            self.solution = None
+        if self._region is None and not negatives:
+            Z, self.solution = self._between(seeded, start), None
         else:
-            Z = _without_negative(self._certified(affinities, codes, start), negatives, names)
+            Z = _without(forbidden, self._certified(self._affinities(codes, forbidden), codes, start))
         self._marks, self._negatives, self.names, self._Z = marks, negatives, names, Z
         self.probabilities = Z.reshape((*marks.shape, len(names)))
         decided = Z.max(axis=1) - Z.min(axis=1) > 1e-9
@@ -208,25 +207,16 @@ class Segmentation:
             start[:, np.searchsorted(names, self.names)] = self._Z
         return start
 
-    def _affinities(
-        self, codes: NDArray[np.int64], negatives: NegativeStrokes, names: NDArray[np.int64]
-    ) -> sp.csr_array | None:
-        """Affinities of pixels to labels; None where there are neither regions nor negative strokes."""
-        if self._region is None and not negatives:
-            return None
-        active = self._active.ravel()
-        if self._region is None:
-            G = np.zeros((len(codes), len(names)))
-        elif isinstance(self._region, str):
+    def _affinities(self, codes: NDArray[np.int64], forbidden: NDArray[np.bool_]) -> sp.csr_array:
+        """Affinities of pixels to labels, from the region model and negative strokes."""
+        active, G = self._active.ravel(), np.zeros(forbidden.shape)
+        if isinstance(self._region, str):
             colours = self._picture.reshape(len(codes), -1)
-            G = np.zeros((len(codes), len(names)))
-            G[active] = colour_affinities(colours[active], codes[active], len(names))
-        else:
-            G = self._region.reshape(len(codes), -1).copy()
+            G[active] = colour_affinities(colours[active], codes[active], G.shape[1])
+        elif self._region is not None:
+            G[:] = self._region.reshape(G.shape)
         lowest = G.min(axis=1) - NEGATIVE * self.lam * self.graph.sum(axis=1) - 1.0
-        for label, mask in negatives.items():
-            rows = np.flatnonzero(mask.ravel())
-            G[rows, int(np.searchsorted(names, label))] = lowest[rows]
+        G = np.where(forbidden, lowest[:, None], G)
         G[~active] = 0.0
         return sp.csr_array(G)
 
@@ -261,17 +251,11 @@ class Segmentation:
         return self.solution.Z
 
 
-def _without_negative(Z: Array, negatives: NegativeStrokes, names: NDArray[np.int64]) -> Array:
+def _without(forbidden: NDArray[np.bool_], Z: Array) -> Array:
     """Z with exact zeros where strokes are negative; a gap leaves small numbers there."""
-    if not negatives:
-        return Z
-    allowed = np.ones(Z.shape, bool)
-    for label, mask in negatives.items():
-        allowed[mask.ravel(), int(np.searchsorted(names, label))] = False
-    rows = np.flatnonzero(~allowed.all(axis=1))
-    left = np.where(allowed[rows], Z[rows], 0.0)
+    rows, Z = np.flatnonzero(forbidden.any(axis=1)), Z.copy()
+    left, allowed = np.where(forbidden[rows], 0.0, Z[rows]), ~forbidden[rows]
     totals = left.sum(axis=1, keepdims=True)
-    even = allowed[rows] / allowed[rows].sum(axis=1, keepdims=True)
-    Z = Z.copy()
+    even = allowed / allowed.sum(axis=1, keepdims=True)
     Z[rows] = np.divide(left, totals, out=even, where=totals > 0)
     return Z
