@@ -1,5 +1,6 @@
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,30 @@ def several_threads(monkeypatch):
     monkeypatch.setattr(threads, "_pool", threads._Pool())
     monkeypatch.setattr(threads, "WORK_PER_THREAD", 1)
     return lambda count: monkeypatch.setattr(threads, "thread_count", lambda: count)
+
+
+#: test functions that take long, and files of which nothing can run without torch, Ray or a browser;
+#: the former are found by scripts/find_slow_tests.py
+SLOW = set(Path(__file__).with_name("slow.txt").read_text(encoding="utf-8").split())
+
+
+def pytest_ignore_collect(collection_path, config):
+    """``make quick`` does not even import slow files: what they need may not be installed."""
+    if config.option.markexpr == "not slow" and _name(collection_path) in SLOW:
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        name = _name(item.path)
+        if name in SLOW or f"{name}::{getattr(item, 'originalname', item.name)}" in SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
+def _name(path):
+    root = Path(__file__).parents[1]
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else ""
 
 
 @pytest.fixture(scope="session")
