@@ -32,7 +32,7 @@ import lass
 from benchmarks.common import results
 from benchmarks.common.data import CACHE
 from benchmarks.common.draws import class_affinities
-from benchmarks.common.measuring import apart, peak, timed
+from benchmarks.common.measuring import apart, iteration_seconds, peak, timed
 from benchmarks.common.options import parser
 from benchmarks.growth import UNLABELLED, clouds, neighbour_graph
 from lass.solvers.distributed import solve, solve_parquet, write_parquet
@@ -64,12 +64,6 @@ def build(size: int) -> Path:
     return folder
 
 
-def stretches(history: list[Any]) -> list[float]:
-    """Seconds an iteration between two certificates."""
-    pairs = itertools.pairwise(history)
-    return [(two.seconds - one.seconds) / (two.iteration - one.iteration) for one, two in pairs]
-
-
 def one_process(folder: Path, iterations: int | None) -> dict[str, Any]:
     """The same solve without workers."""
     warnings.simplefilter("ignore", lass.ConvergenceWarning)
@@ -77,7 +71,8 @@ def one_process(folder: Path, iterations: int | None) -> dict[str, Any]:
     sol = lass.solve(W, G, LAM, method="gradient", tol=TOLERANCE, max_iter=iterations)
     return {
         "iterations": sol.n_iter, "objective": sol.objective, "relative_gap": sol.relative_gap,
-        "seconds": sol.seconds, "stretches": stretches(sol.history), "items": len(sol.Z), "edges": int(W.nnz),
+        "seconds": sol.seconds, "stretches": iteration_seconds(sol.history), "items": len(sol.Z),
+        "edges": int(W.nnz),
     }  # fmt: skip
 
 
@@ -163,7 +158,7 @@ def on_ray(folder: Path, workers: int, iterations: int | None, kills: list[int])
     return {
         "workers": workers, "iterations": report.n_iter, "objective": report.objective,
         "relative_gap": report.relative_gap, "seconds": report.seconds, "rounds": report.rounds,
-        "lost": report.lost, "entries": report.entries, "stretches": stretches(report.history),
+        "lost": report.lost, "entries": report.entries, "stretches": iteration_seconds(report.history),
         **costs_between(marks),
         "driver_mib": (peak() - before) / 2**20,
     }  # fmt: skip
@@ -183,7 +178,7 @@ def constants(workers: int, items: int) -> dict[str, Any]:
         max_iter=200 if items < 1000 else 60, transport=transport,
         callback=lambda step: marks.append((step.iteration, transport.costs())),
     )  # fmt: skip
-    found = {"workers": workers, "items": items, "stretches": stretches(sol.history)}
+    found = {"workers": workers, "items": items, "stretches": iteration_seconds(sol.history)}
     return found | costs_between(marks)
 
 

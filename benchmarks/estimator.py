@@ -34,7 +34,8 @@ from benchmarks.common.options import parser, run
 from benchmarks.common.stamp import stamp
 from benchmarks.common.statistics import error_rate
 from benchmarks.few_labels import digits
-from lass.learning.lam_selection import lower_end, solve_at
+from lass.learning.lam_selection import lower_end
+from lass.learning.priors import centred
 
 Row = dict[str, Any]
 Labels = NDArray[np.int64]
@@ -176,7 +177,7 @@ def compare_lams(of: Callable[[Path], tuple[sp.csr_array, Labels]], count: int, 
         positions.append(float(np.log(model.lam_ / ends[0]) / np.log(ends[-1] / ends[0])))
         Z, errors = model.solution_.Z, []
         for lam in np.geomspace(ends[-1], ends[0], VALUES):
-            Z = solve_at(model.graph_, model.affinities_, float(lam), 1e-5, Z).Z
+            Z = centred(lass.solve(model.graph_, model.affinities_, float(lam), tol=1e-5, start=Z)).Z
             errors.append(error_rate(Z, y, truth))
         grid.append(errors[::-1])
     means = np.mean(grid, axis=0)

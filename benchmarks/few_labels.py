@@ -28,7 +28,7 @@ from benchmarks.common.options import chosen, parser, run
 from benchmarks.common.statistics import error_rate
 from benchmarks.few_labels_methods import METHODS, Method
 from benchmarks.few_labels_report import Results, draw, table
-from lass.graph.contrast import steepened
+from lass.graph.weights import steepened
 
 COUNTS = (1, 2, 5, 10, 20, 50)
 NEIGHBOURS = 10

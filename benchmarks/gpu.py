@@ -13,7 +13,6 @@ graph and the same assignments alone, called through torch.
 
 from __future__ import annotations
 
-import itertools
 import os
 import warnings
 from collections.abc import Callable
@@ -28,7 +27,7 @@ import lass
 import lass.solvers.distributed
 import lass.solvers.gpu
 from benchmarks.common import results
-from benchmarks.common.measuring import fastest, timed
+from benchmarks.common.measuring import fastest, iteration_seconds, timed
 from benchmarks.common.options import parser, run
 from benchmarks.growth import DIMENSIONS, NEIGHBOURS, UNLABELLED, clouds
 from lass.graph.weights import symmetrised, weigh
@@ -255,9 +254,7 @@ def partitions(device: torch.device, shrink: int) -> dict[str, Any]:
 
 def _pace(solution: lass.Solution) -> dict[str, float]:
     """Seconds of an iteration, certificates included: the least between two of them."""
-    pairs = itertools.pairwise(solution.history)
-    stretches = [(two.seconds - one.seconds) / (two.iteration - one.iteration) for one, two in pairs]
-    return {"iteration_seconds": min(stretches), "seconds": solution.seconds}
+    return {"iteration_seconds": min(iteration_seconds(solution.history)), "seconds": solution.seconds}
 
 
 PARTS = {

@@ -23,9 +23,7 @@ from benchmarks.common import results
 from benchmarks.common.measuring import FailedError, apart, with_memory
 from benchmarks.common.options import parser, run
 from lass.graph.approximate import Approximate
-from lass.graph.dense_pairs import Space
-from lass.graph.exact import Exact
-from lass.graph.principal_components import principal_directions
+from lass.graph.dense_pairs import Exact, Space
 from lass.graph.sklearn_search import Found, ScikitLearn
 from lass.graph.sparse_products import Products
 
@@ -55,7 +53,7 @@ def all_columns(X: Any) -> Found:
 def all_pairs_of_components(X: Any) -> Found:
     """Compare all pairs in 64 leading components, measure the nearest in all columns."""
     space = Space(X, "euclidean")
-    basis = np.ascontiguousarray(principal_directions(space, np.random.default_rng(0))[:, :64])
+    basis = np.ascontiguousarray(space.principal_directions(np.random.default_rng(0))[:, :64])
     return space.near(X, np.arange(len(X)), K, basis, space.points(X, basis))[0]
 
 

@@ -60,7 +60,7 @@ def neighbour_graph(X: np.ndarray) -> sp.csr_array:
     return sp.csr_array((directed + directed.T) / 2)
 
 
-def build(size: int) -> str:
+def build(size: int) -> Path:
     """Make the problem of that size, or find it in the cache."""
     path = CACHE / f"growth-{size}-r{RECIPE + 1}.npz"
     if not path.exists():
@@ -69,10 +69,10 @@ def build(size: int) -> str:
         W, G = neighbour_graph(X), class_affinities(truth, size // UNLABELLED // CATEGORIES, rng)
         W.indices, W.indptr = W.indices.astype(np.int32), W.indptr.astype(np.int32)
         save_arrays(path, {"W": W, "G": G})
-    return str(path)
+    return path
 
 
-def measure(path: str, lam: float, repeat: int) -> dict[str, Any]:
+def measure(path: Path, lam: float, repeat: int) -> dict[str, Any]:
     """Solve one problem in this process: what it adds to memory the first time, the fastest seconds."""
     with np.load(path) as file:
         W, G = load_matrix(file, "W"), load_matrix(file, "G")

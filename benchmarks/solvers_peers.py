@@ -8,13 +8,13 @@ with P = K copies of 2 lam L along the diagonal and E x the row sums of Z. A fun
 takes a problem, prepares whatever may be prepared outside the clock, and returns a function
 without arguments that is then timed: set-up and solve.
 
-Run as a program it is one trial in a process of its own (see ``solvers_trial``).
+Not every solver has a time limit, none checks it while it factorises, and some would take all
+memory: a trial is a process of its own that is ended from outside.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -27,12 +27,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lass
-from benchmarks.common.data import load_matrix
+from benchmarks.common.measuring import start_clock, timed
 from benchmarks.problems import BenchmarkSet
 from lass.solvers import ADMM
 
 Array = NDArray[np.float64]
-NOT_INSTALLED = 3  # exit code of a trial whose solver is not there
 
 
 @dataclass
@@ -236,31 +235,14 @@ OURS: dict[str, Prepare] = {name: _lass(name) for name in ("auto", "face", "grad
 METHODS = GENERAL | OURS
 
 
-def main() -> None:
-    """One trial: read the problem, prepare, mark that, solve against the clock, write the solution."""
-    method, source, target = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    options, limit = json.loads(sys.argv[4]), float(sys.argv[5])
-    with np.load(source) as file:
-        problem = BenchmarkSet("", load_matrix(file, "W"), load_matrix(file, "G"), float(file["lam"]))
+def trial(method: str, problem: BenchmarkSet, options: dict[str, Any], limit: float) -> Found:
+    """Prepare off the clock, then solve; for a process of its own."""
     prepare = METHODS[method]
     path = sp.csr_array(sp.diags_array([np.ones(5), np.ones(5)], offsets=[1, -1]))
-    try:
-        # a problem of no size first, off the clock: libraries load, threads start
-        prepare(BenchmarkSet("", path, sp.csr_array(np.eye(6, 2)), 1.0), options, limit)()
-        run = prepare(problem, options, limit)
-    except ImportError as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(NOT_INSTALLED) from None
-    target.with_suffix(".ready").touch()
-    began = time.perf_counter()
-    found = run()
-    seconds = time.perf_counter() - began
-    np.savez(
-        target, Z=found.Z, status=found.status, iterations=found.iterations,
-        seconds=seconds if found.seconds is None else found.seconds,
-        history=np.array(found.history, float).reshape(-1, 2),
-    )  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()
+    # a problem of no size first: libraries load, threads start
+    prepare(BenchmarkSet("", path, sp.csr_array(np.eye(6, 2)), 1.0), options, limit)()
+    run = prepare(problem, options, limit)
+    start_clock()
+    found, seconds, _ = timed(run)
+    found.seconds = found.seconds or seconds
+    return found

@@ -16,10 +16,9 @@ from benchmarks.common.statistics import Sheet, best, error_rate
 from evidence.comparison import Comparison, compare
 from evidence.datasets import Digits, digits
 from evidence.experiment import Context, Finding, Result, Table
-from evidence.peers import PENALTIES, STRENGTHS, as_labelled, assignments, kernel_svm, semi_supervised
+from evidence.peers import PENALTIES, STRENGTHS, fill, kernel_svm
 from lass.baselines import nearest, poisson
-from lass.graph.contrast import steepened
-from lass.learning.priors import slide
+from lass.graph.weights import steepened
 
 TITLE = "Digit recognition"
 COUNTS, QUICK_COUNTS = (1, 2, 5, 10, 20, 50, 100), (1, 5)
@@ -80,51 +79,23 @@ def _facts(given: Digits, W: sp.csr_array) -> dict[str, Any]:
 def _measure(given: Digits, W: sp.csr_array, count: int, seed: int) -> dict[str, Any]:
     """The errors of all methods on one partition."""
     y = draws.labels(given.truth, count, seed)
-    sheet = Sheet()
-    _on_graph(sheet, W, y, given.truth)
-    sheet.begin()
-    fitted = lass.LASS(metric="precomputed").fit(W, y)
-    sheet.clock("LASS, defaults")
-    sheet.add("LASS, defaults", "", error_rate(fitted.assignments_, y, given.truth))
-    sheet.begin()
-    sheet.add("Poisson", "", error_rate(poisson(W, y), y, given.truth))
-    sheet.clock("Poisson")
-    sheet.add("NN", "", error_rate(nearest(given.X, y), y, given.truth))
-    sheet.clock("NN")
+    sheet = _on_graph(W, y, given.truth)
+    sheet.add("LASS, defaults", "", lass.LASS(metric="precomputed").fit(W, y).assignments_)
+    sheet.add("Poisson", "", poisson(W, y))
+    sheet.add("NN", "", nearest(given.X, y))
     for _, C, scores in kernel_svm(given.X, y, given.width, PENALTIES):
-        sheet.add("KSVM", f"{C:g}", error_rate(scores, y, given.truth))
-        sheet.clock("KSVM")
-    sheet.seconds["KSVM"] /= len(PENALTIES)
+        sheet.add("KSVM", f"{C:g}", scores)
     return sheet.plain()
 
 
-def _on_graph(sheet: Sheet, W: sp.csr_array, y: Labels, truth: Labels) -> None:
+def _on_graph(W: sp.csr_array, y: Labels, truth: Labels) -> Sheet:
     """LASS over its grid, as it is and with the prior that SSL1 has, and SSL in its three forms."""
     size = int(truth.max()) + 1
-    G = draws.affinities(y, size)
-    labelled = y >= 0
-    shares = np.bincount(y[labelled], minlength=size) / labelled.sum()
-    shift = None
-    sheet.begin()
-    for strength, solution in assignments(W, G, STRENGTHS, TOLERANCE):
-        sheet.clock("LASS")
-        sheet.add("LASS", f"{strength:g}", error_rate(solution.Z, y, truth))
-        sheet.begin()
-        shift = slide(solution.Z, shares, shift)
-        sheet.clock("LASS + prior")
-        sheet.add("LASS + prior", f"{strength:g} slide", error_rate(solution.Z + shift, y, truth))
-        scaled = as_labelled(solution.Z, labelled)
-        sheet.add("LASS + prior", f"{strength:g} factor", error_rate(scaled, y, truth))
-        sheet.begin()
-    sheet.seconds["LASS + prior"] += sheet.seconds["LASS"]
-    for name in ("LASS", "LASS + prior"):
-        sheet.seconds[name] /= len(STRENGTHS)
+    shares = np.bincount(y[y >= 0], minlength=size) / (y >= 0).sum()
+    sheet = Sheet(lambda scores: error_rate(scores, y, truth))
     # every item has one label and the others are known to be wrong: nothing to smooth
-    for method, _, scores in semi_supervised(W, G, (0.0,)):
-        sheet.clock(method)
-        sheet.add(method, "", error_rate(scores, y, truth))
-        sheet.begin()
-    sheet.seconds["SSL1"] += sheet.seconds["SSL"]
+    fill(sheet, W, draws.affinities(y, size), (STRENGTHS, (0.0,)), TOLERANCE, shares)
+    return sheet
 
 
 def _weights(given: Digits, runs: int) -> dict[str, dict[str, list[float]]]:
@@ -138,11 +109,8 @@ def _weights(given: Digits, runs: int) -> dict[str, dict[str, list[float]]]:
     }
     found: dict[str, dict[str, list[float]]] = {}
     for name, W in graphs.items():
-        sheets = []
-        for seed in range(runs):
-            sheet = Sheet()
-            _on_graph(sheet, W, draws.labels(given.truth, WEIGHT_COUNT, seed), given.truth)
-            sheets.append(sheet.figures)
+        partitions = [draws.labels(given.truth, WEIGHT_COUNT, seed) for seed in range(runs)]
+        sheets = [_on_graph(W, y, given.truth).figures for y in partitions]
         found[name] = {
             method: list(best([figures[method] for figures in sheets]).values)
             for method in ("LASS", "LASS + prior", *PEERS)

@@ -17,16 +17,7 @@ from benchmarks.common.statistics import Sheet
 from evidence.comparison import Comparison, compare
 from evidence.datasets import WIDER_SECTIONS, Posts, posts
 from evidence.experiment import Cells, Context, Finding, Result, Table
-from evidence.peers import (
-    PENALTIES,
-    SMOOTHING,
-    STRENGTHS,
-    as_labelled,
-    assignments,
-    linear_svm,
-    semi_supervised,
-)
-from lass.learning.priors import slide
+from evidence.peers import PENALTIES, SMOOTHING, STRENGTHS, fill, linear_svm
 
 TITLE = "Document categorisation"
 COUNTS, QUICK_COUNTS = (2, 5, 10, 20, 50, 100), (5, 15)
@@ -84,29 +75,11 @@ def _facts(given: Posts, W: sp.csr_array) -> dict[str, Any]:
 def _measure(given: Posts, W: sp.csr_array, count: int, seed: int) -> dict[str, Any]:
     """The errors of all methods on one partition."""
     G = topics(given.belongs, count, seed)
-    labelled = np.diff(G.indptr) > 0
-    shares = (G > 0).sum(axis=0) / (G > 0).sum()
-    sheet, shift = Sheet(), None
-
-    def add(method: str, parameter: str, scores: NDArray[Any]) -> None:
-        sheet.clock(method)
-        sheet.add(method, parameter, error(scores[~labelled], given.belongs[~labelled]))
-        sheet.begin()
-
-    sheet.begin()
-    for strength, solution in assignments(W, G, STRENGTHS, TOLERANCE):
-        add("LASS", f"{strength:g}", solution.Z)
-        shift = slide(solution.Z, shares, shift)
-        add("LASS + prior", f"{strength:g} slide", solution.Z + shift)
-        add("LASS + prior", f"{strength:g} factor", as_labelled(solution.Z, labelled))
-    for method, eps, scores in semi_supervised(W, G, SMOOTHING):
-        add(method, f"{eps:g}", scores)
+    unlabelled = np.diff(G.indptr) == 0
+    sheet = Sheet(lambda scores: error(scores[unlabelled], given.belongs[unlabelled]))
+    fill(sheet, W, G, (STRENGTHS, SMOOTHING), TOLERANCE, (G > 0).sum(axis=0) / (G > 0).sum())
     for method, C, scores in linear_svm(given.X, G, PENALTIES):
-        add(method, f"{C:g}", scores)
-    sheet.seconds["LASS + prior"] += sheet.seconds["LASS"]
-    sheet.seconds["SSL1"] += sheet.seconds["SSL"]
-    for method in sheet.seconds:
-        sheet.seconds[method] /= len(STRENGTHS)  # all grids have seven values
+        sheet.add(method, f"{C:g}", scores)
     return sheet.plain()
 
 

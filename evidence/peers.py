@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from benchmarks.common.baselines import class_mass
-from lass.learning.priors import centred
+from benchmarks.common.statistics import Sheet
+from lass.learning.priors import centred, slide
 from lass.model.harmonic import HarmonicSystem, reachable
 from lass.model.quadratic_program import Array
 from lass.solvers.solution import Solution
@@ -90,6 +91,32 @@ def assignments(
     for strength in strengths:
         last = solve(W, G, lam_of(W, strength), tol=tol * min(1.0, strength), start=last)
         yield strength, centred(last)
+
+
+def fill(
+    sheet: Sheet,
+    W: sp.csr_array,
+    G: sp.csr_array,
+    grids: tuple[Sequence[float], Sequence[float]],
+    tol: float,
+    shares: Array | None = None,
+) -> None:
+    """LASS over its grid, with a prior where ``shares`` of the categories are given, and SSL in three forms.
+
+    ``grids`` are the strengths of LASS and the smoothing of SSL.
+    """
+    labelled, shift = np.diff(G.indptr) > 0, None
+    for strength, solution in assignments(W, G, grids[0], tol):
+        sheet.add("LASS", f"{strength:g}", solution.Z)
+        if shares is not None:
+            shift = slide(solution.Z, shares, shift)
+            sheet.add("LASS + prior", f"{strength:g} slide", solution.Z + shift)
+            sheet.add("LASS + prior", f"{strength:g} factor", as_labelled(solution.Z, labelled))
+    for method, eps, scores in semi_supervised(W, G, grids[1]):
+        sheet.add(method, f"{eps:g}" if len(grids[1]) > 1 else "", scores)
+    for method, before in (("LASS + prior", "LASS"), ("SSL1", "SSL")):
+        if method in sheet.seconds:
+            sheet.seconds[method] += sheet.seconds[before]
 
 
 def kernel_svm(

@@ -16,7 +16,7 @@ from benchmarks.common.pictures import curves, legend
 from benchmarks.common.statistics import Best, Sheet, best
 from evidence.datasets import COLLECTIONS, TaggedItems
 from evidence.experiment import Cells, Context, Finding, Picture, Result, Table
-from evidence.peers import SMOOTHING, assignments, semi_supervised
+from evidence.peers import SMOOTHING, assignments, fill
 
 TITLE = "Tagging"
 COUNTS, QUICK_COUNTS = (1, 2, 3, 4, 5, 6), (1, 5)
@@ -140,19 +140,9 @@ def _measure(load: Load, count: int, seed: int) -> dict[str, Any]:
     truth = given.carries[hidden]
     totals = (G > 0).sum(axis=0)
     frequent = np.argsort(-totals, kind="stable")[:FREQUENT]
-    sheet = Sheet()
-
-    def add(method: str, parameter: str, scores: NDArray[Any]) -> None:
-        sheet.clock(method)
-        sheet.add(method, parameter, judge(scores, truth, frequent))
-        sheet.begin()
-
-    sheet.begin()
-    for strength, solution in assignments(given.W, G, STRENGTHS, TOLERANCE):
-        add("LASS", f"{strength:g}", solution.Z[hidden])
-    for method, eps, scores in semi_supervised(given.W, G, SMOOTHING):
-        add(method, f"{eps:g}", scores[hidden])
-    add("most frequent", "", np.tile(totals.astype(float), (len(truth), 1)))
+    sheet = Sheet(lambda scores: judge(scores[hidden], truth, frequent))
+    fill(sheet, given.W, G, (STRENGTHS, SMOOTHING), TOLERANCE)
+    sheet.add("most frequent", "", np.tile(totals.astype(float), (len(hidden), 1)))
     return sheet.plain()
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import json
+import itertools
+import math
+import os
 import pickle
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from benchmarks.common.results import plain
 
 
 class Timed(NamedTuple):
@@ -67,30 +68,73 @@ def peak() -> int:
     return _status("VmHWM")
 
 
-def _status(name: str) -> int:
+def _status(name: str, process: int | str = "self") -> int:
+    """A size of a process on Linux; elsewhere the largest of this one, and zero for others."""
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
             if line.startswith(name):
                 return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if process == "self" else 0
 
 
 class FailedError(RuntimeError):
-    """A process of its own took too long, or ended with an error: its last line says which."""
+    """A process of its own failed; ``kind`` is "timeout", "memory", "not installed" or "failed"."""
+
+    def __init__(self, kind: str, note: str) -> None:
+        super().__init__(note)
+        self.kind = kind
 
 
-def apart(function: Callable[..., Any], *arguments: Any, limit: float | None = None) -> Any:
-    """Call a function of a module in a process of its own; what it returns, as JSON gives it back."""
+def apart(
+    function: Callable[..., Any], *arguments: Any, limit: float = math.inf, before_clock: float = 0.0
+) -> Any:
+    """Call a function of a module in a process of its own, and return what it returns.
+
+    The process is ended after ``limit`` seconds, and where it takes three quarters of all memory. With
+    ``before_clock`` the limit counts from :func:`start_clock`, which may come so many seconds later.
+    """
     main = sys.modules["__main__"].__spec__
     module = main.name if function.__module__ == "__main__" and main else function.__module__
-    command = [sys.executable, "-m", "benchmarks.common.measuring", module, function.__name__]
-    try:
-        ended = subprocess.run(command, input=pickle.dumps(arguments), capture_output=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        raise FailedError(f"longer than {limit:g} s") from None
-    if ended.returncode:
-        raise FailedError((ended.stderr.decode().strip().splitlines() or ["killed"])[-1])
-    return json.loads(ended.stdout.splitlines()[-1])
+    with TemporaryDirectory(prefix="lass-bench-") as place:
+        folder = Path(place)
+        (folder / "arguments").write_bytes(pickle.dumps(arguments))
+        command = [sys.executable, "-m", "benchmarks.common.measuring", module, function.__name__, place]
+        with (folder / "errors").open("w+") as errors:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+            try:
+                stopped = _guard(process, folder / "clock", limit, before_clock)
+            finally:
+                process.kill()
+                process.wait()
+            errors.seek(0)
+            lines = errors.read().strip().splitlines()
+        if stopped:
+            raise FailedError(stopped, f"longer than {limit:g} s" if stopped == "timeout" else "memory")
+        if process.returncode:
+            last = lines[-1] if lines else f"ended with code {process.returncode}"
+            missing = last.startswith(("ImportError", "ModuleNotFoundError"))
+            raise FailedError("not installed" if missing else "failed", last)
+        return pickle.loads((folder / "result").read_bytes())
+
+
+def _guard(process: subprocess.Popen[bytes], clock: Path, limit: float, before_clock: float) -> str:
+    """Wait for a process; why it has to be ended, or nothing if it ended by itself."""
+    end = time.monotonic() + before_clock + limit
+    most = 0.75 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    while process.poll() is None:
+        time.sleep(0.02)
+        if before_clock and clock.exists():
+            before_clock, end = 0.0, time.monotonic() + limit
+        if time.monotonic() > end:
+            return "timeout"
+        if _status("VmRSS", process.pid) > most:
+            return "memory"
+    return ""
+
+
+def start_clock() -> None:
+    """In a process of its own: count its limit from now on."""
+    (Path(sys.argv[3]) / "clock").touch()
 
 
 def growth(sizes: Any, values: Any) -> float:
@@ -98,6 +142,13 @@ def growth(sizes: Any, values: Any) -> float:
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
+def iteration_seconds(history: Sequence[Any]) -> list[float]:
+    """Seconds an iteration between two certificates of a solve."""
+    pairs = itertools.pairwise(history)
+    return [(two.seconds - one.seconds) / (two.iteration - one.iteration) for one, two in pairs]
+
+
 if __name__ == "__main__":
-    called = getattr(import_module(sys.argv[1]), sys.argv[2])
-    print("\n" + json.dumps(plain(called(*pickle.load(sys.stdin.buffer)))))
+    called, folder = getattr(import_module(sys.argv[1]), sys.argv[2]), Path(sys.argv[3])
+    found = called(*pickle.loads((folder / "arguments").read_bytes()))
+    (folder / "result").write_bytes(pickle.dumps(found))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,40 +52,41 @@ def with_error(values: Sequence[float], digits: int = 1, scale: float = 1.0, sig
     return f"{scale * float(np.mean(values)):{sign}.{digits}f}{error}"
 
 
-@dataclass
 class Sheet:
     """What one run came to: a figure for each method and value of its parameter, and seconds.
+
+    Parameters
+    ----------
+    figure : callable
+        The figure of scores.
 
     Examples
     --------
     >>> from benchmarks.common.statistics import Sheet
-    >>> sheet = Sheet()
-    >>> sheet.add("SVM", "10", 0.25)
+    >>> sheet = Sheet(max)
+    >>> sheet.add("SVM", "10", [0.25, 0.5])
     >>> sheet.figures
-    {'SVM': {'10': 0.25}}
+    {'SVM': {'10': 0.5}}
     """
 
-    figures: dict[str, dict[str, Any]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    _began: float = field(default_factory=time.perf_counter)
-
-    def begin(self) -> None:
-        """Start the clock for what is added next."""
+    def __init__(self, figure: Callable[[Any], Any]) -> None:
+        self.figure = figure
+        self.figures: dict[str, dict[str, Any]] = {}
+        self.seconds: dict[str, float] = {}
         self._began = time.perf_counter()
 
-    def clock(self, method: str) -> None:
-        """Add the time since the clock was started to a method."""
-        now = time.perf_counter()
-        self.seconds[method] = self.seconds.get(method, 0.0) + now - self._began
-        self._began = now
-
-    def add(self, method: str, parameter: str, figure: Any) -> None:
-        """Write down a figure; the parameter is empty for a method that has none."""
-        self.figures.setdefault(method, {})[parameter] = figure
+    def add(self, method: str, parameter: str, scores: Any) -> None:
+        """Write down a figure; the time since the last one is the method's. Without a parameter it is ""."""
+        spent = time.perf_counter() - self._began
+        self.seconds[method] = self.seconds.get(method, 0.0) + spent
+        self.figures.setdefault(method, {})[parameter] = self.figure(scores)
+        self._began = time.perf_counter()
 
     def plain(self) -> dict[str, Any]:
-        """Figures and seconds, to be kept as JSON."""
-        return {"figures": self.figures, "seconds": self.seconds}
+        """Figures, and seconds for one value of the parameter (up to a space in its text)."""
+        values = {name: len({key.split(" ")[0] for key in found}) for name, found in self.figures.items()}
+        seconds = {name: self.seconds[name] / values[name] for name in values}
+        return {"figures": self.figures, "seconds": seconds}
 
 
 @dataclass(frozen=True)

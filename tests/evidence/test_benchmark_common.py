@@ -1,6 +1,7 @@
 """What all benchmarks share: result files, stamps, choices of names, processes of their own."""
 
 import json
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -79,6 +80,9 @@ def test_a_process_of_its_own_returns_json_or_its_last_line():
         measuring.apart(options.chosen, ["one"], ["x"], "number")
     with pytest.raises(measuring.FailedError, match=r"longer than 0\.01 s"):
         measuring.apart(options.chosen, [], [], "number", limit=0.01)
+    with pytest.raises(measuring.FailedError) as failed:
+        measuring.apart(import_module, "no_such_module")
+    assert failed.value.kind == "not installed"
 
 
 def test_fastest_and_memory():
