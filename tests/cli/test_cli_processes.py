@@ -155,7 +155,7 @@ def test_completion_of_the_shell_knows_the_commands():
 
 def test_an_unexpected_error_is_one_line_too(folder):
     """A bug, here a part that is missing, is shown without its traceback unless that is asked for."""
-    code = "import lass.cli.log; lass.cli.log.opened = None; lass.cli.main()"
+    code = "import lass.cli.annotating; lass.cli.annotating.opened = None; lass.cli.main()"
     arguments = [sys.executable, "-c", code, "log", str(folder)]
     done = subprocess.run(arguments, capture_output=True, text=True)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The command line: ``lass`` and its commands, one short file each."""
+"""The command line: ``lass`` and its commands."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from lass.cli.group import CommandGroup
 
 #: command -> the module it is in and its name there; loaded when it is asked for
 COMMANDS = {
-    "demo": "lass.cli.demo:demo",
-    "studio": "lass.cli.studio:studio",
-    "init": "lass.cli.init:init",
-    "add": "lass.cli.add:add",
-    "fit": "lass.cli.fit:fit",
-    "suggest": "lass.cli.suggest:suggest",
-    "evaluate": "lass.cli.evaluate:evaluate",
-    "report": "lass.cli.report:report",
-    "tag": "lass.cli.tag:tag",
-    "undo": "lass.cli.undo:undo",
-    "log": "lass.cli.log:log",
-    "next": "lass.cli.next:next_items",
-    "export": "lass.cli.export:export",
-    "reproduce": "lass.cli.reproduce:reproduce",
+    "demo": "serving:demo",
+    "studio": "serving:studio",
+    "init": "importing:init",
+    "add": "importing:add",
+    "fit": "fitting:fit",
+    "suggest": "suggesting:suggest",
+    "evaluate": "evaluate:evaluate",
+    "report": "exporting:report",
+    "tag": "annotating:tag",
+    "undo": "annotating:undo",
+    "log": "annotating:log",
+    "next": "suggesting:next_items",
+    "export": "exporting:export",
+    "reproduce": "reproduce:reproduce",
 }
 
 EXAMPLES = {

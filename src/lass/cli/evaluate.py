@@ -9,17 +9,13 @@ from pathlib import Path
 
 import click
 
-from lass.cli.group import Command
-from lass.cli.output import Output, folder_argument, json_option, opened, with_output
+from lass.cli.output import PATH, Output, command, opened
 
-EXAMPLES = [
+
+@command(
     "lass evaluate packages/ --seeds 3 --picture evaluation.png",
     "lass evaluate packages/ --situation items --group source --json",
-]
-
-
-@click.command(cls=Command, examples=EXAMPLES)
-@folder_argument
+)
 @click.option("--hide", type=float, default=0.5, show_default=True, help="The share of known tags to hide.")
 @click.option(
     "--situation", "situations", multiple=True, type=click.Choice(["scattered", "items"]),
@@ -31,10 +27,8 @@ EXAMPLES = [
     "default group or source, where items have it; '' for none.",
 )  # fmt: skip
 @click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Suggestions an item.")
-@click.option("--picture", type=click.Path(path_type=Path), help="Draw it: .png, .svg or .pdf.")
+@click.option("--picture", type=PATH, help="Draw it: .png, .svg or .pdf.")
 @click.option("--set-lam", is_flag=True, help="Keep the lam with the highest F1 in collection.toml.")
-@json_option
-@with_output
 def evaluate(
     output: Output, folder: Path, hide: float, situations: tuple[str, ...], seeds: int, group: str | None,
     top: int, picture: Path | None, set_lam: bool,
@@ -77,13 +71,11 @@ def evaluate(
         output.out.print(table)
         output.out.print()
     for line in summary(found):
-        output.out.print(line, markup=False)
+        output.line(line)
     if picture is not None:
-        output.out.print(f"Picture: {picture}", markup=False)
+        output.line(f"Picture: {picture}")
     if set_lam:
-        output.out.print(
-            f"lam = {lam:.3g} is in {folder / 'collection.toml'} now. Next: lass fit {folder}", markup=False
-        )
+        output.line(f"lam = {lam:.3g} is in {folder / 'collection.toml'} now. Next: lass fit {folder}")
 
 
 @contextmanager
@@ -94,12 +86,7 @@ def _steps(output: Output) -> Iterator[Callable[[str, int, int], None]]:
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=24),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
+    columns = SpinnerColumn(), BarColumn(bar_width=24), TimeElapsedColumn(), TextColumn("{task.description}")
     with Progress(*columns, console=output.err, transient=True) as bars:
         task = bars.add_task("", total=None)
         yield lambda what, done, total: bars.update(task, description=what, completed=done, total=total)

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.util import find_spec
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -17,11 +16,7 @@ import click
 
 #: errors that a user can cause: a wrong argument, a file that is not there, a disk that is full
 USER_ERRORS = (ValueError, OSError, ImportError)
-
-
-EXIT_CODES = """
-Exit codes: 0 done, 1 failed, 2 wrong arguments or files, 130 interrupted.
-"""
+EXIT_CODES = "\nExit codes: 0 done, 1 failed, 2 wrong arguments or files, 130 interrupted.\n"
 
 
 class Command(click.Command):
@@ -43,18 +38,15 @@ def write_lines(formatter: click.HelpFormatter, title: str, lines: Sequence[str]
 
 
 class CommandGroup(click.Group):
-    """Commands by the module they are in; those whose module is not there are not offered."""
+    """Commands by the module they are in, which is loaded when one is asked for."""
 
     def __init__(
-        self,
-        *arguments: Any,
-        modules: Mapping[str, str],
-        examples: Mapping[str, Sequence[str]],
+        self, *arguments: Any, modules: Mapping[str, str], examples: Mapping[str, Sequence[str]],
         **options: Any,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(*arguments, **options)
         self.examples = examples
-        self.modules = {name: place for name, place in modules.items() if find_spec(place.partition(":")[0])}
+        self.modules = modules
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples and the exit codes."""
@@ -71,7 +63,7 @@ class CommandGroup(click.Group):
         if cmd_name not in self.modules:
             return None
         module, _, name = self.modules[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(module), name)
+        command: click.Command = getattr(import_module(f"lass.cli.{module}"), name)
         return command
 
     def resolve_command(
@@ -101,9 +93,8 @@ class CommandGroup(click.Group):
         ours = threading.current_thread() is threading.main_thread()
         before = signal.signal(signal.SIGINT, _interrupted) if ours else None
         for stream in (sys.stdout, sys.stderr):
-            with suppress(
-                AttributeError, ValueError
-            ):  # a terminal that cannot show a character shows another
+            # a terminal that cannot show a character shows another
+            with suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="replace")  # type: ignore[union-attr]
         try:
             code = super().main(*arguments, **options)

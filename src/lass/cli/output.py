@@ -8,14 +8,16 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from lass.cli.group import Command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +25,16 @@ if TYPE_CHECKING:
     from lass.collection import Item
     from lass.tagging import Collection, Progress
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+#: the type of arguments and options that name a file or folder
+PATH = click.Path(path_type=Path)
+#: the option --out of commands that write a table
+table_option = click.option("--out", type=PATH, help="A file: .csv, .tsv, .jsonl, .json or .parquet.")
+_FOLDER = click.Argument(["folder"], type=PATH, default=".")
+_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Write the result as JSON.")
+_PRINTING = (
+    click.Option(["--quiet"], is_flag=True, help="Print nothing but results and errors."),
+    click.Option(["--verbose"], is_flag=True, help="Print more."),
+)
 
 
 @dataclass
@@ -64,7 +75,11 @@ class Output:
         if self.as_json:
             self.json(data)
         elif not self.quiet:
-            self.out.print(text, markup=False, soft_wrap=True)
+            self.line(text)
+
+    def line(self, text: str, style: str | None = None) -> None:
+        """A line of the result, as it is."""
+        self.out.print(text, style=style, markup=False, soft_wrap=True)
 
     def json(self, data: Any) -> None:
         """One JSON document on stdout."""
@@ -91,32 +106,35 @@ class Output:
             yield stages.report
 
 
-def with_output(command: Command) -> Command:
-    """Give a command the options --quiet and --verbose, and a :class:`Output` as its first argument."""
+def command(
+    *examples: str, options: Iterable[click.Parameter] = (), folder: bool = True, as_json: bool = True,
+    **settings: Any,
+) -> Callable[[Callable[..., Any]], Command]:  # fmt: skip
+    """Make a command of a function, which gets an :class:`Output` and the arguments of the command line.
 
-    @functools.wraps(command)
-    def run(*arguments: Any, quiet: bool, verbose: bool, as_json: bool = False, **options: Any) -> Any:
-        output = Output(quiet, verbose, as_json)
-        logger = logging.getLogger("lass")
-        before = logger.level
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: output.note(f"note: {message}")
-            try:
-                logger.setLevel(logging.ERROR if quiet else before)
-                return command(output, *arguments, **options)
-            finally:
-                logger.setLevel(before)
+    All commands have --quiet and --verbose, most the argument FOLDER and the option --json.
+    """
 
-    decorated: Any = run
-    decorated = click.option("--verbose", is_flag=True, help="Print more.")(decorated)
-    return click.option("--quiet", is_flag=True, help="Print nothing but results and errors.")(decorated)
+    def decorate(function: Callable[..., Any]) -> Command:
+        @functools.wraps(function)
+        def run(*, quiet: bool, verbose: bool, as_json: bool = False, **arguments: Any) -> Any:
+            output = Output(quiet, verbose, as_json)
+            logger = logging.getLogger("lass")
+            before = logger.level
+            with warnings.catch_warnings():
+                warnings.showwarning = lambda message, *_, **__: output.note(f"note: {message}")
+                try:
+                    logger.setLevel(logging.ERROR if quiet else before)
+                    return function(output, **arguments)
+                finally:
+                    logger.setLevel(before)
 
+        made = click.command(cls=Command, examples=examples, **settings)(run)
+        made.params = [*([_FOLDER] if folder else []), *options, *made.params]
+        made.params += [*([_JSON] if as_json else []), *_PRINTING]
+        return made
 
-#: the option --json
-json_option = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
-
-#: the argument that names a collection
-folder_argument = click.argument("folder", type=click.Path(path_type=Path), default=".")
+    return decorate
 
 
 @contextmanager

@@ -8,30 +8,22 @@ from pathlib import Path
 
 import click
 
-from lass.cli.group import Command
-from lass.cli.output import Output, json_option, with_output
+from lass.cli.output import PATH, Output, command
 
-EXAMPLES = [
-    "lass reproduce toy --out evidence/",
-    "lass reproduce all --quick --out evidence/",
-    "lass reproduce all --data DATA/ --out evidence/",
-]
 #: the experiments in the order of the report
 NAMES = ("toy", "extremes", "rho", "mnist", "newsgroups", "tagging", "runtime", "conditional")
 
 
-@click.command(cls=Command, examples=EXAMPLES)
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--data", type=click.Path(path_type=Path), help="The folder of the data sets.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("evidence"), show_default=True,
-    help="The folder to write into.",
+@command(
+    "lass reproduce toy --out evidence/", "lass reproduce all --quick --out evidence/",
+    "lass reproduce all --data DATA/ --out evidence/", folder=False,
 )  # fmt: skip
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--data", type=PATH, help="The folder of the data sets.")
+@click.option("--out", type=PATH, default=Path("evidence"), show_default=True, help="Folder to write into.")
 @click.option("--quick", is_flag=True, help="A small form on bundled data; under a minute in all.")
 @click.option("--runs", type=click.IntRange(2), default=20, show_default=True, help="Random repetitions.")
 @click.option("--fresh", is_flag=True, help="Start anew, and not where an earlier run was stopped.")
-@json_option
-@with_output
 def reproduce(
     output: Output, names: tuple[str, ...], data: Path | None, out: Path, quick: bool, runs: int, fresh: bool
 ) -> None:

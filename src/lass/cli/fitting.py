@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lass.cli.group import Command
-from lass.cli.output import Output, count, folder_argument, json_option, opened, with_output
+from lass.cli.output import Output, command, count, opened
 
 if TYPE_CHECKING:
     from lass.solvers.plan import Engine
@@ -28,8 +27,7 @@ def _lam(context: click.Context, option: click.Parameter, value: str | None) -> 
 def _engine(engine: str | None, address: str | None, workers: int | None) -> Engine | None:
     """The solver on Ray workers, if that is asked for."""
     if engine is None:
-        given = {"--address": address, "--workers": workers}
-        for name, value in given.items():
+        for name, value in (("--address", address), ("--workers", workers)):
             if value is not None:
                 raise ValueError(f"{name} {value} needs --engine ray")
         return None
@@ -38,10 +36,7 @@ def _engine(engine: str | None, address: str | None, workers: int | None) -> Eng
     return Partitions(workers or 2, transport="ray", address=address)
 
 
-@click.command(
-    cls=Command, examples=["lass fit packages/ --neighbors 20", "lass fit packages/ --engine ray --workers 4"]
-)
-@folder_argument
+@command("lass fit packages/ --neighbors 20", "lass fit packages/ --engine ray --workers 4")
 @click.option(
     "--lam", metavar="NUMBER|auto", callback=_lam, help="Weight of the neighbours; auto tries several values."
 )
@@ -53,8 +48,6 @@ def _engine(engine: str | None, address: str | None, workers: int | None) -> Eng
 @click.option("--engine", type=click.Choice(["ray"]), help="Find the assignments on Ray workers.")
 @click.option("--address", help="Of a Ray cluster, such as auto; by default workers of this machine.")
 @click.option("--workers", type=click.IntRange(1), help="Ray workers; 2 by default.")
-@json_option
-@with_output
 def fit(
     output: Output, folder: Path, lam: float | str | None, smoothing: float | None, neighbors: int | None,
     metric: str | None, engine: str | None, address: str | None, workers: int | None,
@@ -74,7 +67,7 @@ def fit(
             output.json(as_data(folder, result))
         elif not output.quiet:
             print_fit(output, result)
-            output.out.print(f"Next: lass suggest {folder}", markup=False)
+            output.line(f"Next: lass suggest {folder}")
     if not result.model.solution.converged:
         raise SystemExit(1)
 
@@ -87,32 +80,21 @@ def run(output: Output, collection: Collection, **options: Any) -> FitResult:
 
 def print_fit(output: Output, result: FitResult) -> None:
     """The certificate, lam, and statistics of tags and graph."""
-    out = output.out
     solution = result.model.solution
-    out.print(
-        result.certificate,
-        style="bold green" if solution.converged else "bold red",
-        markup=False,
-        soft_wrap=True,
-    )
-    out.print(f"lam = {result.model.lam:.3g}: {result.lam_reason}", markup=False, soft_wrap=True)
+    output.line(result.certificate, "bold green" if solution.converged else "bold red")
+    output.line(f"lam = {result.model.lam:.3g}: {result.lam_reason}")
     if result.note:
-        out.print(result.note, style="yellow", markup=False, soft_wrap=True)
+        output.line(result.note, "yellow")
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.seconds.items())
     warm = ", from the saved assignments" if result.warm_start else ""
     output.detail(f"{count(solution.n_iter, 'iteration')}{warm}; {spent}; {solution.method}")
     for name, why in result.recomputed.items():
         output.detail(f"{name}: {why}")
-    out.print(f"Tags: {result.tags}", markup=False, soft_wrap=True)
-    lines = str(result.graph).splitlines()
-    shown = lines if output.verbose else [lines[0], *(line for line in lines if line.startswith("warning"))]
-    for line in shown:
-        out.print(
-            f"Graph: {line}",
-            style="yellow" if line.startswith("warning") else None,
-            markup=False,
-            soft_wrap=True,
-        )
+    output.line(f"Tags: {result.tags}")
+    for number, line in enumerate(str(result.graph).splitlines()):
+        warning = line.startswith("warning")
+        if output.verbose or warning or not number:
+            output.line(f"Graph: {line}", "yellow" if warning else None)
 
 
 def as_data(folder: Path, result: FitResult) -> dict[str, Any]:

@@ -1,30 +1,69 @@
-"""``lass demo``: the tags of real Debian packages, completed."""
+"""``lass studio`` and ``lass demo``: a collection in the browser, a given one or real Debian packages."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
-from lass.cli.fit import print_fit, run
-from lass.cli.group import Command
-from lass.cli.init import make
-from lass.cli.output import Output, caption, json_option, opened, with_output
-from lass.cli.studio import serving_options, start
-from lass.cli.suggest import print_suggestions
+from lass.cli.fitting import print_fit, run
+from lass.cli.importing import make
+from lass.cli.output import PATH, Output, caption, command, opened
+from lass.cli.suggesting import print_suggestions
 from lass.collection.importing import read_new
 from lass.tagging.export_rows import suggestion_rows
 
-EXAMPLES = ["lass demo", "lass demo --no-studio", "lass demo all-packages/ --data debian/"]
+NEEDED = ("fastapi", "uvicorn", "multipart")
+_SERVING = (
+    click.Option(["--port"], type=click.IntRange(0, 65000), default=8765, show_default=True,
+                 help="Where to listen; the next free one if it is taken, any one with 0."),
+    click.Option(["--no-browser"], is_flag=True, help="Print the address, and open nothing."),
+)  # fmt: skip
 
 
-@click.command(cls=Command, examples=EXAMPLES)
-@click.argument("folder", type=click.Path(path_type=Path), default="debian-packages")
-@click.option("--data", type=click.Path(path_type=Path), help="Folder with packages.parquet: the full set.")
+@command(
+    "lass studio packages/", "lass studio packages/ --port 8765 --no-browser",
+    options=_SERVING, as_json=False,
+)  # fmt: skip
+def studio(output: Output, folder: Path, port: int, no_browser: bool) -> None:
+    """Open the collection in FOLDER in the browser: browse, search, accept and reject tags.
+
+    Where there is no collection yet, the page asks for a table to make one from. It listens on this
+    machine alone, and the address holds a token; requests without it are refused. Ctrl-C ends it;
+    all annotations are on the disk by then.
+    """
+    if folder.exists() and not (folder / "collection.toml").is_file() and any(folder.iterdir()):
+        raise ValueError(
+            f"{folder} holds other files and no collection; name an empty or a new folder to make one in"
+        )
+    start(output, folder, port, no_browser)
+
+
+def start(output: Output, folder: Path, port: int, no_browser: bool) -> None:
+    """Serve until Ctrl-C."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        from lass.model.checks import install_hint
+
+        raise ValueError(f"the Studio needs {', '.join(missing)}: {install_hint('studio')}")
+    from lass.studio.serving import serve
+
+    def print_address(address: str) -> None:
+        output.line(f"LASS Studio: {address}")
+        output.note("Ctrl-C ends it; all annotations are on the disk.")
+        output.out.file.flush()
+
+    serve(folder, port, browser=not no_browser, announce=print_address)
+
+
+@command(
+    "lass demo", "lass demo --no-studio", "lass demo all-packages/ --data debian/", options=_SERVING,
+    folder=False,
+)  # fmt: skip
+@click.argument("folder", type=PATH, default="debian-packages")
+@click.option("--data", type=PATH, help="Folder with packages.parquet: the full set.")
 @click.option("--no-studio", is_flag=True, help="Print some suggestions, and open nothing.")
-@serving_options
-@json_option
-@with_output
 def demo(
     output: Output, folder: Path, data: Path | None, no_studio: bool, port: int, no_browser: bool
 ) -> None:
@@ -60,7 +99,7 @@ def demo(
             f"next {folder}",
             f"suggest {folder} --out suggestions.csv",
         ):
-            output.out.print(f"  lass {line}", markup=False, soft_wrap=True)
+            output.line(f"  lass {line}")
 
 
 def _make(output: Output, folder: Path, data: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""``lass add``: items and annotations that come later."""
+"""``lass init`` and ``lass add``: collections from people's files, and what comes later."""
 
 from __future__ import annotations
 
@@ -6,23 +6,82 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click import Option
 
-from lass.cli.group import Command
-from lass.cli.import_options import reading_options
-from lass.cli.output import Output, count, folder_argument, json_option, opened, with_output
-from lass.collection.importing import Imported, read_tables
+from lass.cli.output import PATH, Output, command, count, opened
+from lass.collection.importing import Imported, NewCollection, read_new, read_tables
 
 if TYPE_CHECKING:
     from lass.tagging import Collection
 
-EXAMPLES = ["lass add packages/ --items more.csv --id package", "lass add packages/ --tags tags-of-ann.csv"]
+#: what to read, and how
+_READING = (
+    Option(["--items"], type=PATH, help="A table (.csv, .tsv, .jsonl, all of them also .gz, or "
+           ".parquet), or a folder of texts or pictures."),
+    Option(["--id"], help="Column that names an item; by default id, item or key, else the first."),
+    Option(["--title"], help="Column to show an item by."),
+    Option(["--text"], multiple=True, help="Column that describes an item; may be given several times."),
+    Option(["--numeric"], multiple=True, help="Column of numbers to compare items by, instead of text."),
+    Option(["--vectors"], type=PATH, help="Vectors to compare items by (.npy, .npz, or a table)."),
+    Option(["--edges"], type=PATH, help="Table of edges: two similar items and, if you like, a weight."),
+    Option(["--tags"], type=PATH, help="Table of annotations: item, tag and value (+1 or -1); or item "
+           "and its tags; or one column a tag."),
+    Option(["--layout"], type=click.Choice(["auto", "long", "column", "wide"]), default="auto",
+           help="How the table of tags is written, where that is not clear."),
+    Option(["--value"], help="Column of the table of tags that holds +1 or -1."),
+    Option(["--tag-column"], help="Column of the items that holds their tags."),
+    Option(["--separator"], help="Between tags of one cell; by default ; or | or a comma."),
+    Option(["--encoding"], help="Of the files; by default UTF-8 or by their byte-order mark."),
+    Option(["--skip-bad"], is_flag=True, help="Leave bad rows out and count them, instead of stopping."),
+)  # fmt: skip
 
 
-@click.command(cls=Command, examples=EXAMPLES)
-@folder_argument
-@reading_options
-@json_option
-@with_output
+@command(
+    "lass init packages/ --items items.csv --id package --text summary --tags tags.csv",
+    options=[click.Argument(["folder"], type=PATH), *_READING], folder=False,
+)  # fmt: skip
+@click.option("--embed", metavar="MODEL", help="Compare texts by a sentence-embedding model of that name.")
+@click.option("--metric", help="How rows of features are compared: cosine, euclidean, ...")
+@click.option(
+    "--neighbors", "n_neighbors", type=click.IntRange(1), default=30, show_default=True,
+    help="Neighbours of an item.",
+)  # fmt: skip
+@click.option("--name", default="", help="Of the collection; by default that of the folder.")
+def init(output: Output, folder: Path, **options: Any) -> None:
+    """Make a collection in FOLDER out of a table of items and a table of annotations.
+
+    Items are compared by their texts, or by one of --numeric, --vectors, --edges and --embed. A tag with
+    a minus in front, or with the value -1, is one that the item does not have. If anything is wrong with
+    the files, nothing is made.
+    """
+    if options["items"] is None:
+        raise click.UsageError("--items is missing: a table, or a folder of texts or pictures", None)
+    make(output, folder, read_new(**options))
+
+
+def make(output: Output, folder: Path, new: NewCollection) -> None:
+    """Write the collection, and print what is in it."""
+    from lass.tagging import Collection
+
+    Collection.create(
+        folder, new.items, new.tags, new.annotations, settings=new.settings, features=new.features,
+        graph=new.graph,
+    ).close()  # fmt: skip
+    counts = {"items": len(new.items), "tags": len(new.tags), "annotations": len(new.annotations)}
+    lines = [f"{folder}: {', '.join(count(number, noun[:-1]) for noun, number in counts.items())}", new.note]
+    output.result(
+        "\n".join([*filter(None, lines), f"Next: lass fit {folder}"]),
+        collection=str(folder), **counts, skipped=len(new.skipped),
+        problems=[str(row) for row in new.skipped[:100]],
+    )  # fmt: skip
+    for row in new.skipped[:20]:
+        output.detail(str(row))
+
+
+@command(
+    "lass add packages/ --items more.csv --id package", "lass add packages/ --tags tags-of-ann.csv",
+    options=_READING,
+)  # fmt: skip
 def add(output: Output, folder: Path, **options: Any) -> None:
     """Add items, annotations, or both to the collection in FOLDER.
 

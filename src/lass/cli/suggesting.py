@@ -1,4 +1,4 @@
-"""``lass suggest``: tags to add, and stated tags to check."""
+"""``lass suggest`` and ``lass next``: tags to add, stated tags to check, and items to tag next."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lass.cli.group import Command
-from lass.cli.output import Output, caption, count, folder_argument, json_option, opened, with_output
+from lass.cli.output import Output, caption, command, count, opened, table_option
 from lass.collection.writing import check_ending, write_delimited, write_rows
 from lass.tagging.export_rows import DOUBTFUL_TAG_COLUMNS, SUGGESTION_COLUMNS, suggestion_rows
 
@@ -21,14 +20,10 @@ if TYPE_CHECKING:
 SHOWN = 15
 
 
-EXAMPLES = [
+@command(
     "lass suggest packages/ --top 5 --out suggestions.csv",
     "lass suggest packages/ --untagged --min-score 0.1 | head",
-]
-
-
-@click.command(cls=Command, examples=EXAMPLES)
-@folder_argument
+)
 @click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Tags an item, at most.")
 @click.option("--untagged", is_flag=True, help="Only items without any tag.")
 @click.option("--tag", help="Only this tag, where it is among the top of an item.")
@@ -36,9 +31,7 @@ EXAMPLES = [
 @click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave lower scores out.")
 @click.option("--limit", type=click.IntRange(1), help="Items, at most: those with the highest scores.")
 @click.option("--doubts", is_flag=True, help="Stated tags to check, instead of tags to add.")
-@click.option("--out", type=click.Path(path_type=Path), help="A file: .csv, .tsv, .jsonl, .json or .parquet.")
-@json_option
-@with_output
+@table_option
 def suggest(
     output: Output, folder: Path, top: int, untagged: bool, tag: str | None, items: tuple[str, ...],
     min_score: float, limit: int | None, doubts: bool, out: Path | None,
@@ -123,3 +116,21 @@ def _line(output: Output, *parts: tuple[str, str]) -> None:
     from rich.text import Text
 
     output.out.print(Text.assemble(*parts), overflow="ellipsis", no_wrap=True)
+
+
+@command("lass next packages/ --top 5", name="next")
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Items, at most.")
+def next_items(output: Output, folder: Path, top: int) -> None:
+    """List the untagged items of FOLDER whose tags would help most with the others."""
+    with opened(folder) as collection:
+        found = collection.next_items(top)
+        items = collection.get_items([row.item for row in found])
+    rows = [
+        {"item": row.item, "title": caption(item), "score": row.score}
+        for row, item in zip(found, items, strict=True)
+    ]
+    if output.as_json:
+        output.json(rows)
+    else:
+        lines = [f"{row['item']}\t{row['title']}" for row in rows]
+        click.echo("\n".join(lines) or "Every item has an annotation already.")

@@ -1,0 +1,62 @@
+"""``lass export`` and ``lass report``: the tags as a table, and one page on a collection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lass.cli.output import PATH, Output, command, count, opened, table_option
+from lass.collection.writing import check_ending, write_delimited
+from lass.model.atomic import atomic_path
+
+
+@command("lass export packages/ --out tags.csv")
+@click.option(
+    "--what", type=click.Choice(["annotations", "assignments"]), default="annotations", show_default=True,
+    help="The annotations, or the shares of the tags that were fitted.",
+)  # fmt: skip
+@click.option(
+    "--min-share", type=click.FloatRange(0, 1), default=0.01, show_default=True,
+    help="Of assignments: leave smaller shares out.",
+)  # fmt: skip
+@table_option
+def export(output: Output, folder: Path, what: str, min_share: float, out: Path | None) -> None:
+    """Write the tags of FOLDER as a table; CSV onto stdout where --out names no file.
+
+    Annotations are written as lass init --tags reads them.
+    """
+    if out is not None:
+        check_ending(out)
+    with opened(folder) as collection:
+        if out is not None:
+            rows = collection.export(out, what=what, min_share=min_share)
+            output.result(f"{out}: {count(rows, 'row')}", out=str(out), rows=rows)
+            return
+        columns, table = collection.export_rows(what, min_share)
+        if output.as_json:
+            output.json(list(table))
+        else:
+            write_delimited(None, columns, table)
+
+
+@command("lass report packages/ --out report.html")
+@click.option("--out", type=PATH, default=Path("report.html"), show_default=True, help="The page to write.")
+def report(output: Output, folder: Path, out: Path) -> None:
+    """Write one HTML page on the collection in FOLDER that needs nothing else.
+
+    How many items, tags and annotations there are, how far to trust the scores, tags to add and stated tags
+    to check with their supporting neighbours, items to tag next, and the last evaluation if there was one.
+    The collection must be fitted.
+    """
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--out must end in .html; found {str(out)!r}")
+    if not out.parent.is_dir():
+        raise ValueError(f"--out: there is no folder {str(out.parent)!r}")
+    with opened(folder) as collection:
+        from lass.report import write_report
+
+        page = write_report(collection).encode()
+    with atomic_path(out) as draft:
+        draft.write_bytes(page)
+    output.result(f"{out}: {len(page) / 1e6:.1f} MB", out=str(out), bytes=len(page))
