@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from lass.model.problem import Problem
+
+
+def _needed(what: str, by: Callable[[Problem], bool], default: bool = True) -> Any:
+    return field(default=default, metadata={"what": what, "by": by})
 
 
 @dataclass(frozen=True)
@@ -17,46 +22,29 @@ class Capabilities:
     :mod:`lass.model.reduction` takes fixed rows and the limits of lam out of the problem.
     """
 
-    category_totals: bool = False  # a prior, Z'1 = N * prior
-    category_graph: bool = False
-    negative_weights: bool = False
-    sparse_output: bool = False
-    fixed_rows: bool = True
-    ridge: bool = True
-    any_laplacian: bool = True  # row sums < 0, as those of a normalized Laplacian
-    zero_lam: bool = True
-    infinite_lam: bool = True
-    harmonic_limit: bool = True  # fixed rows at lam = inf
-    warm_start: bool = True
+    category_totals: bool = _needed("a prior", lambda p: p.category_totals is not None, False)
+    category_graph: bool = _needed("a category_graph", lambda p: p.C is not None, False)
+    negative_weights: bool = _needed("negative weights", lambda p: not p.convex, False)
+    fixed_rows: bool = _needed("fixed rows", lambda p: len(p.fixed_rows) > 0)
+    ridge: bool = _needed("a ridge", lambda p: p.ridge > 0)
+    any_laplacian: bool = _needed("a Laplacian with row sums < 0", lambda p: not p.dominant)
+    zero_lam: bool = _needed("lam = 0", lambda p: p.lam == 0)
+    infinite_lam: bool = _needed("lam = inf", lambda p: math.isinf(p.lam))
+    harmonic_limit: bool = _needed(
+        "fixed rows at lam = inf", lambda p: math.isinf(p.lam) and len(p.fixed_rows) > 0
+    )
+    #: these two are no matter of the problem, but of how it is to be solved
+    sparse_output: bool = _needed("output='sparse'", lambda p: False, False)
+    warm_start: bool = _needed("a start", lambda p: False)
 
     def lacking(self, problem: Problem, *, sparse: bool = False, warm: bool = False) -> str:
         """The first thing that is needed and not declared, as text; empty where there is nothing."""
         asked = {"sparse_output": sparse, "warm_start": warm}
         for capability in fields(self):
-            if not getattr(self, capability.name):
-                description, needed = NEEDS[capability.name]
-                if asked.get(capability.name, False) or needed(problem):
-                    return description
+            name, needed = capability.name, capability.metadata["by"]
+            if not getattr(self, name) and (asked.get(name, False) or needed(problem)):
+                return str(capability.metadata["what"])
         return ""
-
-
-#: what each capability is for, as text, and whether a problem needs it
-NEEDS: dict[str, tuple[str, Callable[[Problem], bool]]] = {
-    "category_totals": ("a prior", lambda problem: problem.category_totals is not None),
-    "category_graph": ("a category_graph", lambda problem: problem.C is not None),
-    "negative_weights": ("negative weights", lambda problem: not problem.convex),
-    "sparse_output": ("output='sparse'", lambda problem: False),
-    "fixed_rows": ("fixed rows", lambda problem: len(problem.fixed_rows) > 0),
-    "ridge": ("a ridge", lambda problem: problem.ridge > 0),
-    "any_laplacian": ("a Laplacian with row sums < 0", lambda problem: not problem.dominant),
-    "zero_lam": ("lam = 0", lambda problem: problem.lam == 0),
-    "infinite_lam": ("lam = inf", lambda problem: math.isinf(problem.lam)),
-    "harmonic_limit": (
-        "fixed rows at lam = inf",
-        lambda problem: math.isinf(problem.lam) and len(problem.fixed_rows) > 0,
-    ),
-    "warm_start": ("a start", lambda problem: False),
-}
 
 
 def require(

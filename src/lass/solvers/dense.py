@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lass.model.problem import Problem
-from lass.model.quadratic_program import Array
+from lass.model.quadratic_program import Array, QuadraticProgram
 from lass.model.reduction import Piece, reduce
 from lass.solvers.base import Result, Solver
 from lass.solvers.capabilities import Capabilities
@@ -40,7 +40,9 @@ class Dense:
         scale = 2.0 * (problem.lam if math.isfinite(problem.lam) else 1.0)
         given = None if start is None else start.dense()
         points = [_first(piece, given, Z) for piece in pieces]
-        gaps = [_gap(*pair) for pair in zip(pieces, points, strict=True)] if len(pieces) > 1 else [math.inf]
+        gaps = [math.inf]
+        if len(pieces) > 1:
+            gaps = [start_gap(piece.qp, Z) for piece, Z in zip(pieces, points, strict=True)]
         with monitor.interruptible():
             for i, piece in enumerate(pieces):
                 qp, everything = piece.qp, len(piece.rows) == problem.N
@@ -81,5 +83,6 @@ def _first(piece: Piece, start: Array | None, spare: Array) -> Array:
     return start if everything else start[piece.rows]
 
 
-def _gap(piece: Piece, Z: Array) -> float:
-    return piece.qp.certify(Z, piece.qp.apply(Z, np.empty_like(Z))).gap
+def start_gap(qp: QuadraticProgram, Z: Array) -> float:
+    """The gap where a piece starts, for the history of the others."""
+    return qp.certify(Z, qp.apply(Z, np.empty_like(Z))).gap

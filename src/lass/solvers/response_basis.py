@@ -62,9 +62,7 @@ class ResponseBasis:
     schur: Array  # what is left of the Laplacian when all other rows are eliminated
 
     @staticmethod
-    def of(
-        operator: GraphOperator, rows: NDArray[np.intp], tol: float = CLOSE
-    ) -> tuple[ResponseBasis, int]:
+    def of(operator: GraphOperator, rows: NDArray[np.intp], tol: float = CLOSE) -> tuple[ResponseBasis, int]:
         """The basis of some rows, and how many steps it took."""
         held = np.zeros(len(operator.diagonal), bool)
         held[rows] = True

@@ -22,7 +22,7 @@ from lass.solvers.assignments import AnyAssignments, is_sparse, neighbour_mean, 
 from lass.solvers.base import Solver
 from lass.solvers.methods import named
 from lass.solvers.monitor import Callback, Monitor, Step
-from lass.solvers.plan import Engine, Output, plan
+from lass.solvers.plan import plan
 from lass.solvers.sparse.certificate import certify
 from lass.solvers.start import Start
 from lass.solvers.warm_state import ADMMVariables, WarmState
@@ -82,26 +82,24 @@ class Solution:
         cls,
         problem: Problem,
         *,
-        method: str | Solver = "auto",
         tol: float = 1e-5,
         max_iter: int | None = None,
         start: Solution | ArrayLike | None = None,
         callback: Callback | None = None,
-        output: Output = "auto",
-        device: str | None = None,
-        engine: Engine | None = None,
         began: float | None = None,
+        **where: Any,
     ) -> Solution:
         """Solve a problem: decide where and how, run it, certify what it found.
 
-        Parameters are those of :func:`lass.solve`; ``began`` is when the clock was started.
+        Parameters are those of :func:`lass.solve`; ``began`` is when the clock was started, and ``where``
+        goes to :func:`lass.solvers.plan.plan`.
         """
         began = time.perf_counter() if began is None else began
         monitor = Monitor.checked(tol, max_iter, callback, began)
         first = start._as_start(problem) if isinstance(start, Solution) else None
         if first is None and start is not None:
             first = Start.given(start, problem)
-        chosen = plan(problem, method, output, device, engine, first)
+        chosen = plan(problem, start=first, **where)
         result = chosen.backend.run(problem, first, monitor, tol)
         solution = cls(
             problem=problem,

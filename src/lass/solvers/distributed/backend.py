@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args
 import numpy as np
 
 from lass.model.problem import Problem
-from lass.model.quadratic_program import Array, GraphOperator, largest
+from lass.model.quadratic_program import Array, GraphOperator
+from lass.model.reduction import reduce
 from lass.solvers.base import Result
 from lass.solvers.capabilities import Capabilities
 from lass.solvers.distributed.checkpoints import Checkpoint
@@ -50,17 +51,6 @@ class Partitions:
         Iterations from one state to the next.
     device : str, optional
         ``"cuda"`` keeps the rows of every worker on a GPU; workers share GPUs where there are fewer.
-
-    Examples
-    --------
-    >>> import lass
-    >>> from lass.solvers.distributed import Partitions
-    >>> path = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
-    >>> sol = lass.solve(path, [[1, 0], [0, 0], [0, 1]], 0.5, engine=Partitions([0, 1, 1]))
-    >>> sol.Z.round(3)
-    array([[1. , 0. ],
-           [0.5, 0.5],
-           [0. , 1. ]])
     """
 
     partitions: Any = 2
@@ -122,11 +112,13 @@ def _parts(problem: Problem, labels: Labels, count: int, start: Array | None) ->
     qp = problem.qp()
     operator = qp.operator
     assert isinstance(operator, GraphOperator)
-    # without labels the even assignment is best, and is not looked for
-    first = None if start is None or qp.stake == 0.0 else start[problem.free]
-    if first is not None:
-        isolated = operator.diagonal == 0
-        first[isolated] = largest(qp.H[isolated])  # no iteration would move them
+    first = None
+    if start is not None:
+        reduction = reduce(problem)
+        iterated = [piece.rows for piece in reduction.pieces]
+        known = np.setdiff1d(np.arange(problem.N), np.concatenate([np.zeros(0, np.intp), *iterated]))
+        start[known] = reduction.Z[known]  # isolated items and components without labels
+        first = start[problem.free]
     elif len(problem.fixed_rows):
         first = qp.vertex()  # where only one machine can tell own affinities from those to fixed rows
     parts = []

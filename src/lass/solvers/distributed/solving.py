@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from lass.model.checks import number
 from lass.solvers.distributed.backend import Partitions, TransportName, chosen_transport
 from lass.solvers.distributed.files import PartFiles, read_description
@@ -50,10 +48,6 @@ def solve(
     lam: float = 1.0,
     *,
     partitions: Any = 2,
-    tol: float = 1e-5,
-    max_iter: int | None = None,
-    start: Solution | ArrayLike | None = None,
-    callback: Callback | None = None,
     transport: TransportName | Transport = "local",
     address: str | None = None,
     checkpoint: str | Path | None = None,
@@ -64,15 +58,7 @@ def solve(
     """Solve on several workers: :func:`lass.solve` with :class:`Partitions` as its engine.
 
     Graph and answer are in the memory of this process; :func:`solve_parquet` is for
-    those that fit on no machine.
-
-    Parameters
-    ----------
-    W, G, lam, tol, max_iter, start, callback
-        As in :func:`lass.solve`, lam > 0 and finite; so are the ``options`` ``fixed``, ``ridge`` and
-        ``laplacian``. There is no prior, no category graph and no negative weight.
-    partitions, transport, address, checkpoint, checkpoint_every, device
-        As in :class:`Partitions`.
+    those that fit on no machine. There is no prior, no category graph and no negative weight.
 
     Examples
     --------
@@ -84,9 +70,7 @@ def solve(
            [0. , 1. ]])
     """
     engine = Partitions(partitions, transport, address, checkpoint, checkpoint_every, device)
-    return solve_anywhere(
-        W, G, lam, engine=engine, tol=tol, max_iter=max_iter, start=start, callback=callback, **options
-    )
+    return solve_anywhere(W, G, lam, engine=engine, **options)
 
 
 def solve_parquet(

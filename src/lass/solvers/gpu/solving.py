@@ -9,42 +9,25 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 
 from lass.model.problem import Problem
-from lass.model.quadratic_program import QuadraticProgram
 from lass.model.reduction import Reduction, reduce
 from lass.solvers.capabilities import require
+from lass.solvers.dense import start_gap
 from lass.solvers.gpu.device import Device, run_together
 from lass.solvers.gpu.placement import checked_device, on_host
-from lass.solvers.monitor import Callback, Monitor
+from lass.solvers.monitor import Monitor
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve as solve_anywhere
 
 
 def solve(
-    W: Any,
-    G: Any = None,
-    lam: float = 1.0,
-    *,
-    tol: float = 1e-5,
-    max_iter: int | None = None,
-    start: Solution | ArrayLike | None = None,
-    callback: Callback | None = None,
-    device: str | torch.device = "cuda",
-    **options: Any,
+    W: Any, G: Any = None, lam: float = 1.0, *, device: str | torch.device = "cuda", **options: Any
 ) -> Solution:
-    """Find the assignments on a GPU; everything is as in :func:`lass.solve`, the certificate included.
+    """Find the assignments on a GPU: :func:`lass.solve` with this device, the certificate included.
 
-    Parameters
-    ----------
-    W, G : array, sparse matrix or tensor
-        The graph (or a :class:`lass.Problem` that holds everything) and the affinities.
-    lam, tol, max_iter, start, callback
-        As in :func:`lass.solve`; so are the ``options`` ``fixed``, ``ridge`` and ``laplacian``.
-        The GPU takes no prior, no category graph and no negative weights.
-    device : str or torch.device
-        ``"cuda"``, ``"cuda:1"``; ``"cpu"`` does the same in plain torch.
+    ``"cuda"``, ``"cuda:1"``; ``"cpu"`` does the same in plain torch. W and G may be tensors. There is no
+    prior, no category graph and no negative weight.
 
     Examples
     --------
@@ -56,10 +39,7 @@ def solve(
            [0.5, 0.5],
            [0. , 1. ]])
     """
-    return solve_anywhere(
-        on_host(W), on_host(G), lam, tol=tol, max_iter=max_iter, start=start, callback=callback,
-        device=str(device), **options,
-    )  # fmt: skip
+    return solve_anywhere(on_host(W), on_host(G), lam, device=str(device), **options)
 
 
 def solve_many(
@@ -126,7 +106,10 @@ def _solve_alike(
 ) -> None:  # fmt: skip
     """Solve problems whose reductions left the same rows, piece by piece."""
     several = len(reductions[0].pieces) > 1
-    gaps = [[_gap(piece.qp) if several else 0.0 for piece in reduction.pieces] for reduction in reductions]
+    gaps = [
+        [start_gap(piece.qp, piece.qp.vertex()) if several else 0.0 for piece in reduction.pieces]
+        for reduction in reductions
+    ]
     for number in range(len(reductions[0].pieces)):
         pieces = [reduction.pieces[number] for reduction in reductions]
         qps = [piece.qp for piece in pieces]
@@ -139,9 +122,3 @@ def _solve_alike(
             reduction.Z[piece.rows] = part
             reduction.notes.append(f"gpu ({len(problems)} problems together)")
             gaps[i][number] = monitors[i].gap
-
-
-def _gap(qp: QuadraticProgram) -> float:
-    """The gap where a piece starts, for the history of the others."""
-    Z = qp.vertex()
-    return qp.certify(Z, qp.apply(Z, np.empty_like(Z))).gap
