@@ -137,7 +137,7 @@ class Collection(CollectionStore):
         ----------
         report : callable, optional
             Called with the progress of each stage.
-        engine : callable, optional
+        engine : "ray" or lass.solvers.distributed.Partitions, optional
             Solves elsewhere, as in :func:`lass.solve`.
         **settings
             Settings to change before: ``lam``, ``smoothing``, ``n_neighbors`` or ``metric``. They stay,
