@@ -51,6 +51,8 @@ web: $(VENV)/demo
 wheel: web
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
+# every benchmark that needs no GPU or cluster: hours, and can be stopped
+bench: export LASS_DATA = $(DATA)
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks.solvers --resume
 	$(BIN)/python -m benchmarks.growth --million
