@@ -76,7 +76,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/demo: $(BIN)/python pyproject.toml constraints.txt
-	$(INSTALL) --no-compile --editable ".[studio,files,plot]"
+	$(INSTALL) --no-compile --editable ".[studio,plot]"
 	touch $@
 
 $(VENV)/quick: $(VENV)/pip
