@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
 import lass
-from lass.graph.contrast import steepened
+from lass.graph.weights import steepened
 
 
 def blob_graph(rows=1200, seed=0, power=1.0):

@@ -49,7 +49,7 @@ def test_connect_gives_new_rows_the_weights_of_fitted_ones(options):
     whole = KNNGraph(4, **options).fit(X)
     inside = np.arange(59)
     rest = KNNGraph(4, **options).fit(X[inside])
-    spread = whole._spread / rest._spread
+    spread = whole.spread / rest.spread
     if options.get("weights") != "gaussian":
         assert np.isfinite(spread)
         np.testing.assert_allclose(
@@ -73,7 +73,7 @@ def test_extend(options, steps):
     """New items have the edges that a graph of all items gives them; old ones keep theirs."""
     X = rows(52)
     knn = KNNGraph(4, **options).fit(X[:40])
-    before, spread = knn.graph.toarray(), knn._spread
+    before, spread = knn.graph.toarray(), knn.spread
     at = 40
     for step in steps:
         assert knn.extend(X[at : at + step]) is knn

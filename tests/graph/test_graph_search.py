@@ -12,9 +12,9 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 import lass
-from lass.graph import KNNGraph, cells, search, sparse_products
-from lass.graph.approximate import Approximate, quantised
-from lass.graph.exact import Exact
+from lass.graph import KNNGraph, search, sparse_products
+from lass.graph.approximate import Approximate, Cells, quantised
+from lass.graph.dense_pairs import Exact
 from lass.graph.sklearn_search import ScikitLearn
 from lass.graph.sparse_products import Products
 
@@ -245,7 +245,7 @@ def test_rows_of_zeros_have_no_direction():
 def test_every_row_is_in_the_cell_of_its_nearest_centre():
     P = np.random.default_rng(0).normal(size=(3000, 6)).astype(np.float32)
     rows = np.arange(0, 3000, 2)
-    made = cells.Cells(lambda rows: P[rows], 3000, rows, np.random.default_rng(1))
+    made = Cells(lambda rows: P[rows], 3000, rows, np.random.default_rng(1))
     np.testing.assert_array_equal(np.sort(made.order), np.arange(3000))
     np.testing.assert_array_equal(made.order[made.place], np.arange(3000))
     assert (made.starts[0], made.starts[-1]) == (0, len(rows))

@@ -12,8 +12,7 @@ from sklearn.metrics import pairwise_distances
 import lass
 from graphs import blob_graph
 from lass.graph import KNNGraph
-from lass.graph.contrast import Contrast, steepened
-from lass.graph.weights import entropic
+from lass.graph.weights import Contrast, entropic, steepened
 
 
 def neighbours(X, k, metric="euclidean"):

@@ -1,8 +1,7 @@
 """Graphs of similar items: checks, Laplacians, components, neighbours, health."""
 
 from lass.graph.diagnostics import Health, health
-from lass.graph.knn import KNNGraph
+from lass.graph.knn import KNNGraph, knn_graph
 from lass.graph.laplacians import as_weights, components, depth, laplacian
-from lass.graph.neighbours import knn_graph
 
 __all__ = ["Health", "KNNGraph", "as_weights", "components", "depth", "health", "knn_graph", "laplacian"]

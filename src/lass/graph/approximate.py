@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.graph.cells import BATCH, MIN_CELL, Cells
-from lass.graph.dense_pairs import SAMPLE, Points, Points32, Space
-from lass.graph.principal_components import MIN_ROWS, project_points, share_within
-from lass.graph.sklearn_search import Found, Rows
-from lass.kernels.threads import over_rows
+from lass.graph.dense_pairs import MIN_ROWS, SAMPLE, Points, Points32, Space, share_within
+from lass.graph.sklearn_search import Found, Rows, Search
+from lass.kernels.threads import one_blas_thread, over_rows
 
+#: rows in a cell, on average, at least
+MIN_CELL = 64
+#: rows of the k-means sample for each centre, and iterations
+SAMPLED, STEPS = 16, 4
+#: rows compared with all centres at a time; what BLAS rounds depends on it, but not on threads
+BATCH = 1024
 #: share of the true neighbours of a sample at which no more cells are searched
 ENOUGH = 0.995
 #: nor where a step more raises that share by less than this
@@ -21,7 +27,57 @@ GAIN = 0.001
 FIRST = 16
 
 
-class Approximate:
+class Cells:
+    """About 4 sqrt(N) cells, by k-means on a sample; the same random numbers give the same cells.
+
+    Making them takes O(N sqrt(N)) distances, and some numbers a row of memory.
+
+    ``points`` maps numbers of rows, of all ``size`` of them, to their points (n, m); ``rows`` are put into
+    cells, of ``min_cell`` rows on average at least.
+    """
+
+    def __init__(
+        self, points: Callable[[Rows], Points32], size: int, rows: Rows, rng: np.random.Generator,
+        min_cell: int = MIN_CELL,
+    ) -> None:  # fmt: skip
+        count = max(1, min(int(4 * math.sqrt(len(rows))), len(rows) // min_cell))
+        sample = rng.permutation(rows)[: SAMPLED * count]
+        self.centres = points(sample[:count])
+        for _ in range(STEPS if count > 1 else 0):
+            cell = self._cells(points, sample)
+            order = np.argsort(cell, kind="stable")
+            parts = np.split(sample[order], np.flatnonzero(np.diff(cell[order])) + 1)
+            self.centres = np.stack([points(part).mean(axis=0) for part in parts])
+        cell = self._cells(points, rows)
+        #: where each cell begins in ``order``: all rows, cell by cell, at the end those that are in none
+        self.starts = np.searchsorted(np.sort(cell), np.arange(len(self) + 1))
+        others = np.setdiff1d(np.arange(size), rows)
+        self.order = np.concatenate([rows[np.argsort(cell, kind="stable")], others]).astype(np.int32)
+        #: where in that order each row is
+        self.place = np.empty_like(self.order)
+        self.place[self.order] = np.arange(size, dtype=np.int32)
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    def _cells(self, points: Callable[[Rows], Points32], rows: Rows) -> NDArray[np.int32]:
+        """The cell of each row."""
+        parts = [rows[low : low + BATCH] for low in range(0, len(rows), BATCH)]
+        return np.concatenate([self.nearest(points(part), 1)[:, 0] for part in parts])
+
+    def nearest(self, Q: Points32, count: int) -> NDArray[np.int32]:
+        """The ``count`` cells with the nearest centres of each point, the nearest first."""
+        from lass.kernels.neighbour_search import keep_least
+
+        least, which = np.full((len(Q), count), np.inf, np.float32), np.zeros((len(Q), count), np.int32)
+        half = np.einsum("ij,ij->i", self.centres, self.centres) / 2
+        with one_blas_thread():
+            products = Q @ self.centres.T
+        over_rows(keep_least, len(Q), products.size, 0, products, half, least, which)
+        return np.take_along_axis(which, np.argsort(least, axis=1, kind="stable"), 1)
+
+
+class Approximate(Search):
     """Candidates from the cells nearest to a row, ranked by their exact distances.
 
     Rows are compared as points of principal components, 2 bytes a component and row, or
@@ -30,48 +86,21 @@ class Approximate:
     than before; an eighth of all (or 64) at most, since from there on comparing all
     pairs is as fast. O(N sqrt(N)) distances where that does not happen.
 
-    Parameters
-    ----------
-    X : array of shape (N, D)
-    k : int
-        Neighbours to find.
-    metric : {"euclidean", "cosine"}
-    seed : int
-    min_rows, min_cell : int
-        Rows from which on components are tried, and rows in a cell on average, at least.
-    first, enough : int and float
-        Cells searched at first, and the recall at which no more are.
-
-    Attributes
-    ----------
-    cells : Cells
-    n_probes : int
-        How many cells are searched for each row.
-    P, scale : arrays of shape (N, m) and (N,)
-        What is compared: ``scale_m p_m``.
-    rows : array of shape (N,)
-        Where in P the rows of the first cell are, of the second, ...
+    Components are tried from ``min_rows`` rows on, and cells hold ``min_cell`` rows on average at least;
+    ``first`` cells are searched at first, and no more once the recall is ``enough``.
     """
 
     def __init__(
-        self,
-        X: NDArray[Any],
-        k: int,
-        metric: str,
-        seed: int = 0,
-        *,
-        min_rows: int = MIN_ROWS,
-        min_cell: int = MIN_CELL,
-        first: int = FIRST,
-        enough: float = ENOUGH,
-    ) -> None:
+        self, X: NDArray[Any], k: int, metric: str, seed: int = 0, *, min_rows: int = MIN_ROWS,
+        min_cell: int = MIN_CELL, first: int = FIRST, enough: float = ENOUGH,
+    ) -> None:  # fmt: skip
         self.space, self.k, self.size = Space(X, metric), k, len(X)
         rng = np.random.default_rng(seed)
         sample = rng.choice(self.size, min(SAMPLE, self.size), replace=False)
         some = self.space.X[sample]
         truth = self.space.completed(*self.space.near(some, sample, k, None, None), some, sample)
         radius = truth[0][:, -1]
-        self.basis, points = project_points(self.space, k, rng, sample, min_rows, radius)
+        self.basis, points = self.space.projected(k, rng, sample, min_rows, radius)
         self._divide(points, self._needed(rng), rng, min_cell)
         most = min(max(4 * first, len(self.cells) // 8), len(self.cells))
         self.n_probes, self.recall = min(first, most), -1.0
@@ -84,6 +113,7 @@ class Approximate:
     def _divide(self, points: Points | None, needed: Rows, rng: np.random.Generator, min_cell: int) -> None:
         """Put rows into cells: their points, moved together, or themselves, which stay where they are."""
         X = self.space.X
+        #: scale_m p_m is compared, and ``rows`` says where in P the rows of the first cell are, ...
         self.P: NDArray[Any]
         self.scale: NDArray[Any]
         arguments = (self.size, needed, rng, min_cell)

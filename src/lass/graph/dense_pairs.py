@@ -1,15 +1,17 @@
-"""Dense rows compared in pairs: all in single precision, what is near again in double."""
+"""Dense rows compared in pairs: all in single precision, what is near again in double.
+
+Where a few principal components suffice to prove the neighbours, rows are projected on those first.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.graph.sklearn_search import Found, Rows, ScikitLearn, nearest_first
+from lass.graph.sklearn_search import Found, Rows, ScikitLearn, Search, nearest_first
 from lass.kernels.threads import one_blas_thread, over_rows
 
 Points32 = NDArray[np.float32]
@@ -20,6 +22,12 @@ CHUNK = 1 << 20
 BLOCK = (512, 2048)
 #: rows on which searches are tried
 SAMPLE = 256
+#: rows whose candidates are held at a time
+BATCH = 8192
+#: fewer rows than this do not pay for finding components
+MIN_ROWS = 15_000
+#: numbers of components that are tried
+COUNTS = (32, 64, 128, 256)
 
 
 class Points(NamedTuple):
@@ -95,23 +103,19 @@ class Space:
         """Relative error of an inner product in single precision, at most."""
         return (self.columns + 10) * float(np.finfo(np.float32).eps) / 2
 
-    def _blocks(self, points: Points | None) -> Iterator[tuple[int, Points]]:
-        """The fitted rows as points, some at a time; without ``points`` they are made on the way."""
-        for low in range(0, self.size, self.chunk):
-            rows = slice(low, low + self.chunk)
-            if points is None:
-                yield low, self.points(self.X[rows])
-            else:
-                yield low, Points(points.array[rows], points.squares[rows])
-
     def _nearest_points(
         self, Q: Points32, points: Points | None, wanted: int
     ) -> tuple[Points32, NDArray[np.int32]]:
-        """The fitted points nearest to each point of Q, in no order; scores are (d^2 - |q|^2) / 2."""
+        """The fitted points nearest to each point of Q, in no order; scores are (d^2 - |q|^2) / 2.
+
+        Without ``points`` they are made on the way.
+        """
         least = np.full((len(Q), wanted), np.inf, np.float32)
         which = np.full((len(Q), wanted), -1, np.int32)
         with one_blas_thread():
-            for first, (P, squares) in self._blocks(points):
+            for first in range(0, self.size, self.chunk):
+                rows = slice(first, first + self.chunk)
+                P, squares = self.points(self.X[rows]) if points is None else [part[rows] for part in points]
                 half = np.full(len(P), 0.5, np.float32) if self.cosine else squares / 2
                 over_rows(_scan, len(Q), len(Q) * P.size, first, Q, P, half, least, which)
         return least, which
@@ -120,15 +124,9 @@ class Space:
         """Squared distances of scaled rows in double precision; rows of zeros are orthogonal to all."""
         from lass.kernels.neighbour_search import square_distances
 
-        out = np.empty(which.shape)
-        scale = self.scales(X)
-        for low in range(0, len(X), 1024):
-            rows = slice(low, low + 1024)
-            Q = np.ascontiguousarray(X[rows], np.float64)
-            over_rows(
-                square_distances, len(Q), out[rows].size * self.columns,
-                Q, scale[rows], self.X, self.scale, which[rows], out[rows],
-            )  # fmt: skip
+        out, scale, Q = np.empty(which.shape), self.scales(X), np.ascontiguousarray(X, np.float64)
+        work = out.size * self.columns
+        over_rows(square_distances, len(Q), work, Q, scale, self.X, self.scale, which, out)
         if self.cosine:
             out[((scale == 0)[:, None] | (self.scale[which] == 0)) & (which >= 0)] = 2.0
         return out
@@ -177,6 +175,56 @@ class Space:
         bound = np.maximum(2.0 * least[:, 0] + square - slack, 0.0)
         return found, bound >= last
 
+    def principal_directions(self, rng: np.random.Generator) -> Points32:
+        """An orthonormal basis of principal components of a sample, the strongest first."""
+        sample = np.sort(rng.choice(self.size, min(self.size, 8192), replace=False))
+        count = min(COUNTS[-1], self.columns // 2)
+        V = rng.standard_normal((self.columns, min(count + 10, self.columns)), np.float32)
+
+        def products(V: Points32) -> Points32:
+            """R'RV with the sample as rows of R, some of them at a time."""
+            total = np.zeros_like(V)
+            for low in range(0, len(sample), self.chunk):
+                R = self.points(self.X[sample[low : low + self.chunk]]).array
+                total += R.T @ (R @ V)
+            return total
+
+        with one_blas_thread():
+            for _ in range(2):
+                V = np.linalg.qr(products(V))[0]
+            return V @ np.linalg.eigh(V.T @ products(V))[1][:, : -count - 1 : -1]
+
+    def projected(
+        self, k: int, rng: np.random.Generator, sample: Rows, min_rows: int,
+        radius: NDArray[np.float64] | None = None,
+    ) -> tuple[Points32 | None, Points | None]:  # fmt: skip
+        """The fewest components that suffice on a sample of rows, and all rows as points in them.
+
+        They suffice for an exact search when they prove 95 % of the answers; for an approximate
+        one, which knows the radius that holds a row's neighbours, when 99 % of what they
+        find lies within. Variance alone does not decide: within tight clusters neighbours
+        differ in what the leading components leave out. None, if no number of ``COUNTS`` suffices.
+        O(N D count) for each number that is tried, whose points alone are held.
+        """
+        if self.size < min_rows or self.columns < 2 * COUNTS[0]:
+            return None, None
+        V = self.principal_directions(rng)
+        for count in COUNTS:
+            if count > V.shape[1]:
+                break
+            points = None  # frees those before
+            basis = np.ascontiguousarray(V[:, :count])
+            points = self.points(self.X, basis)
+            found, sure = self.near(self.X[sample], sample, k, basis, points)
+            if sure.mean() >= 0.95 if radius is None else share_within(found, radius) >= 0.99:
+                return basis, points
+        return None, None
+
+
+def share_within(found: Found, radius: NDArray[np.float64]) -> float:
+    """Recall: the share of what was found that lies within the radius of the true neighbours."""
+    return float((found[0] <= (1.0 + 1e-9) * radius[:, None]).mean())
+
 
 def _scan(
     low: int, high: int, first: int, Q: Points32, P: Points32, half: Points32, least: Points32,
@@ -194,3 +242,32 @@ def _scan(
             products = memory[: shape[0] * shape[1]].reshape(shape)
             np.matmul(Q[rows], P[columns].T, out=products)
             keep_least(0, shape[0], first + left, products, half[columns], least[rows], which[rows])
+
+
+class Exact(Search):
+    """All pairs by blocks: projected on principal components where those prove most answers.
+
+    Components are tried from ``min_rows`` rows on. Where single precision proves little (tight
+    clusters far apart, many equal distances), scikit-learn finds the candidates in double precision.
+    """
+
+    def __init__(
+        self, X: NDArray[Any], k: int, metric: str, seed: int = 0, *, min_rows: int = MIN_ROWS
+    ) -> None:
+        self.space, self.k, self.size = Space(X, metric), k, len(X)
+        rng = np.random.default_rng(seed)
+        sample = rng.choice(self.size, min(SAMPLE, self.size), replace=False)
+        self.basis, self.points = self.space.projected(k, rng, sample, min_rows)
+        _, sure = self.space.near(self.space.X[sample], sample, k, self.basis, self.points)
+        self.unproven = bool(sure.mean() < 0.5)
+
+    def nearest(self, X: NDArray[Any], own: Rows | None = None) -> Found:
+        """The nearest fitted rows; a row whose answer is not proven is searched again in double precision."""
+        shape = len(X), min(self.k, self.size - (own is not None))
+        distances, which, sure = np.empty(shape), np.empty(shape, np.int64), np.zeros(len(X), bool)
+        for low in range(0, 0 if self.unproven else len(X), BATCH):
+            rows = slice(low, low + BATCH)
+            mine = None if own is None else own[rows]
+            near = self.space.near(X[rows], mine, self.k, self.basis, self.points)
+            (distances[rows], which[rows]), sure[rows] = near
+        return self.space.completed((distances, which), sure, X, own)

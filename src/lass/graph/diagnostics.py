@@ -86,8 +86,12 @@ def health(W: Any, labelled: Any = None) -> Health:
     warnings = [*_disconnected(size, count, largest, isolated), *_uneven(W, edges)]
     parts = items = None
     if labelled is not None:
-        unlabelled = np.ones(count, bool)
-        unlabelled[member[_mask(labelled, size)]] = False
+        mask, unlabelled = np.asarray(labelled), np.ones(count, bool)
+        if mask.shape != (size,) or mask.dtype != bool:
+            raise ValueError(
+                f"labelled must be {size} bools, one an item; found {mask.dtype} of shape {mask.shape}"
+            )
+        unlabelled[member[mask]] = False
         parts, items = int(unlabelled.sum()), int(sizes[unlabelled].sum())
         if parts:
             warnings.append(
@@ -102,15 +106,6 @@ def health(W: Any, labelled: Any = None) -> Health:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _mask(labelled: Any, size: int) -> NDArray[np.bool_]:
-    mask = np.asarray(labelled)
-    if mask.shape != (size,) or mask.dtype != bool:
-        raise ValueError(
-            f"labelled must be {size} bools, one an item; found {mask.dtype} of shape {mask.shape}"
-        )
-    return mask
 
 
 def _disconnected(size: int, count: int, largest: float, isolated: int) -> list[str]:

@@ -8,10 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacians import components
+from lass.graph.laplacians import Array, components
 from lass.kernels.threads import kernels, over_rows
 
-Array = NDArray[np.float64]
 #: pointers, columns and weights of a graph, and a diagonal
 Graph = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any], Array]
 
@@ -52,8 +51,7 @@ class Hierarchy:
 
     def __init__(self, W: sp.csr_array, diagonal: Array, fixed: NDArray[np.bool_] | None = None) -> None:
         self.fixed = np.zeros(len(diagonal), bool) if fixed is None else fixed
-        positive = diagonal if (diagonal > 0).all() else np.where(diagonal > 0, diagonal, 1.0)
-        fine = (W.indptr.astype(np.int64), W.indices, W.data, positive)
+        fine = (W.indptr.astype(np.int64), W.indices, W.data, np.where(diagonal > 0, diagonal, 1.0))
         groups, diagonals = _groups(fine, self.fixed)
         counts = [len(typical) for typical in diagonals]
         #: whether there are levels at all

@@ -11,6 +11,7 @@ from scipy.sparse import csgraph
 
 from lass.kernels.threads import kernels
 
+Array = NDArray[np.float64]
 Kind = Literal["plain", "normalized"]
 
 
@@ -100,7 +101,7 @@ def laplacian(W: Any, kind: Kind = "plain") -> sp.csr_array:
     return sp.csr_array(sp.diags_array(diagonal) - weights)
 
 
-def split_laplacian(W: sp.csr_array, kind: Kind) -> tuple[sp.csr_array, NDArray[np.float64]]:
+def split_laplacian(W: sp.csr_array, kind: Kind) -> tuple[sp.csr_array, Array]:
     """Off-diagonal weights and diagonal ``a`` of a Laplacian ``diag(a) - weights``."""
     degree = np.asarray(W.sum(axis=1)).ravel()
     if kind == "plain":

@@ -72,7 +72,7 @@ def _check_finite(X: Any, name: str) -> None:
 def choose(X: Any, k: int, metric: str, how: SearchKind, seed: int) -> Search:
     """The search for rows ``X``: exact up to some tens of thousands of dense rows, or any sparse ones."""
     from lass.graph.approximate import Approximate
-    from lass.graph.exact import Exact
+    from lass.graph.dense_pairs import Exact
     from lass.graph.sparse_products import Products, installed
 
     size, columns = X.shape

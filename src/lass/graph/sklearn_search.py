@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,16 +19,16 @@ Found = tuple[NDArray[np.float64], NDArray[np.int64]]
 FEW = 5_000
 
 
-class Search(Protocol):
+class Search(ABC):
     """Finds the nearest fitted rows."""
 
     size: int
     #: share of the true neighbours that is found; measured on a sample where the search is approximate
-    recall: float
+    recall = 1.0
 
+    @abstractmethod
     def nearest(self, X: Any, own: Rows | None = None) -> Found:
         """The nearest fitted rows of each row of X; ``own``: the fitted row that each one is itself."""
-        ...
 
 
 def nearest_first(distances: NDArray[Any], which: NDArray[Any], count: int, own: Rows | None) -> Found:
@@ -39,10 +40,8 @@ def nearest_first(distances: NDArray[Any], which: NDArray[Any], count: int, own:
     return np.take_along_axis(distances, order, 1), np.take_along_axis(which, order, 1).astype(np.int64)
 
 
-class ScikitLearn:
+class ScikitLearn(Search):
     """Any metric of scikit-learn; trees where columns are few, all pairs where they are not."""
-
-    recall = 1.0
 
     def __init__(self, X: Any, k: int, metric: str, algorithm: str = "auto") -> None:
         from sklearn.neighbors import NearestNeighbors
@@ -65,10 +64,8 @@ class ScikitLearn:
         return distances[~itself].reshape(others).astype(np.float64), which[~itself].reshape(others)
 
 
-class Precomputed:
+class Precomputed(Search):
     """Neighbours from a matrix of distances; in a sparse one, what is not stored is far away."""
-
-    recall = 1.0
 
     def __init__(self, size: int, k: int) -> None:
         self.size, self.k = size, k

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.sklearn_search import Found, Rows, ScikitLearn, nearest_first
+from lass.graph.sklearn_search import Found, Rows, ScikitLearn, Search, nearest_first
 from lass.kernels.threads import thread_count
 
 
@@ -18,15 +18,13 @@ def installed() -> bool:
     return find_spec("sparse_dot_topn") is not None
 
 
-class Products:
+class Products(Search):
     """The largest inner products of sparse rows; cosine for rows >= 0, euclidean for any.
 
     Euclidean distances follow from ``|x - y|^2 = |x|^2 - 2 (<x, y> - |y|^2 / 2)``: one
     more column makes what stands in brackets an inner product. Holds a transposed
     copy of the rows; time is that of the sparse product, memory O(N k).
     """
-
-    recall = 1.0
 
     def __init__(self, X: sp.csr_array, k: int, metric: str, seed: int = 0) -> None:
         self.X, self.k, self.size, self.seed = X, k, X.shape[0], seed

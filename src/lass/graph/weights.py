@@ -1,19 +1,18 @@
-"""Weights of edges from distances to neighbours, and edges made symmetric."""
+"""Weights of edges from distances to neighbours, edges made symmetric, and weights raised to a power."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from lass.graph.laplacians import as_sparse
+from lass.graph.laplacians import Array, as_sparse
 
 Weights = Literal["self-tuning", "gaussian", "binary", "cosine", "entropic"]
 Symmetric = Literal["mean", "max", "mutual"]
-Array = NDArray[np.float64]
 
 
 def one_of(value: Any, name: str, kinds: Any) -> None:
@@ -103,3 +102,46 @@ def symmetrised(directed: sp.csr_array, symmetric: Symmetric) -> sp.csr_array:
         back = sp.csr_array(directed.T)
         both = directed.maximum(back) if symmetric == "max" else directed.minimum(back)
     return as_sparse(both, "graph")
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """w -> unit (w / unit)^power, the unit such that the total of a graph's weights stays.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from lass.graph.weights import Contrast
+    >>> W = sp.csr_array([[0, 1.0, 3.0], [1.0, 0, 0], [3.0, 0, 0]])
+    >>> Contrast.of(W, 2.0)(W).toarray()
+    array([[0. , 0.4, 3.6],
+           [0.4, 0. , 0. ],
+           [3.6, 0. , 0. ]])
+    """
+
+    power: float
+    unit: float
+
+    @staticmethod
+    def of(W: sp.csr_array, power: float) -> Contrast:
+        """That of a graph: sum_ij w_ij = sum_ij unit (w_ij / unit)^power."""
+        largest = float(W.data.max(initial=0.0))
+        if power == 1.0 or largest == 0.0:
+            return Contrast(power, 1.0)
+        shares = W.data / largest  # of the largest, so that no power overflows
+        ratio = float((shares**power).sum() / shares.sum())
+        return Contrast(power, largest * ratio ** (1.0 / (power - 1.0)))
+
+    def __call__(self, W: sp.csr_array) -> sp.csr_array:
+        """Other weights on the same edges; what underflows becomes the smallest number, not zero."""
+        if self.power == 1.0:
+            return W
+        with np.errstate(over="ignore", under="ignore"):
+            values = self.unit * (W.data / self.unit) ** self.power
+        values = np.clip(values, np.finfo(float).tiny, np.finfo(float).max)
+        return sp.csr_array((values, W.indices, W.indptr), shape=W.shape)
+
+
+def steepened(W: sp.csr_array, power: float) -> sp.csr_array:
+    """The graph with its weights raised to a power, their total as before."""
+    return Contrast.of(W, power)(W)

@@ -12,17 +12,14 @@ from lass.kernels.threads import kernels
 from lass.model.quadratic_program import Array
 
 
-def category_total_projection(
-    V: Array, scale: Array, category_totals: Array, shift: Array, out: Array, tol: float = 1e-11
-) -> Array:
-    """Project V onto {rows on the simplex, column sums = totals} in the metric of ``scale``.
+def category_total_multipliers(V: Array, scale: Array, category_totals: Array, tol: float = 1e-11) -> Array:
+    """The b with which ``sum_n Proj(v_n + b / scale_n)`` are the totals, by a semismooth Newton method.
 
-    ``out_n = Proj(v_n + b / scale_n)`` with the K numbers b that make the sums
-    right, found by a semismooth Newton method from ``shift``. Returns b, the
-    multipliers of the totals. A step costs O(N (K + |support|^2) + K^3).
+    So those rows are the projection of V onto {rows on the simplex, column sums = totals} in the metric of
+    ``scale``, and b holds the multipliers of the totals. A step costs O(N (K + |support|^2) + K^3).
     """
-    b = shift.copy()
-    size = len(category_totals)
+    V, size = np.ascontiguousarray(V), len(category_totals)
+    b, out = np.zeros(size), np.empty_like(V)
 
     def evaluate(b: Array) -> tuple[float, Array, Array]:
         sums, slope = np.zeros(size), np.zeros((size, size))
@@ -44,14 +41,6 @@ def category_total_projection(
         b = b + step * direction
         value, short, slope = trial
     return b
-
-
-def category_total_multipliers(V: Array, scale: Array, category_totals: Array) -> Array:
-    """The multipliers alone, from a cold start."""
-    V = np.ascontiguousarray(V)
-    return category_total_projection(
-        V, scale, category_totals, np.zeros(len(category_totals)), np.empty_like(V)
-    )
 
 
 def repair(Z: Array, category_totals: Array) -> Array:

@@ -51,23 +51,10 @@ class HarmonicSystem:
     A sparse factor where that stays small, else conjugate gradients with coarser graphs: on the
     unlabelled rows, or on the whole graph with the others kept at zero where nearly all are unlabelled.
 
-    Parameters
-    ----------
-    W : csr_array of shape (N, N)
-        Symmetric weights.
-    rows : array of int
-        The unlabelled rows; not all of a component, unless its diagonal exceeds its degrees.
-    diagonal : array of shape (N,), optional
-        a; by default the degrees.
-    columns : int, optional
-        How many columns there are to solve for: a factor must then cost less than iterating on them.
-        By default many, so that a factor pays wherever it stays small.
-    tol : float
-        Relative residual of each column, where it is iterated.
-    former : HarmonicSystem, optional
-        One for the same graph and fewer labelled rows: its factor or coarser graphs are used again.
-    factor_limit : float
-        Numbers that a factor may hold.
+    ``rows`` are the unlabelled rows: not all of a component, unless its ``diagonal`` a (by default the
+    degrees) exceeds its degrees. With ``columns`` to solve for, a factor must cost less than iterating on
+    them; it never holds more than ``factor_limit`` numbers. ``tol`` is the relative residual of a column that
+    is iterated. The factor or coarser graphs of a ``former`` system with fewer labelled rows are used again.
 
     Examples
     --------
@@ -170,15 +157,8 @@ def harmonic_extension(
 
     Solves for the columns of Y, or for one column a labelled row that is not zero where these are fewer.
 
-    Parameters
-    ----------
-    W : csr_array of shape (N, N)
-        Symmetric, >= 0.
-    labelled : array of N bools
-    Y : array or csr_array of shape (N, K)
-        Values of the labelled rows; others are not looked at.
-    tol : float
-        Relative residual of each column, where it is iterated.
+    Values of other rows of Y, dense or CSR, are not looked at; ``tol`` is the relative residual of each
+    column that is iterated.
 
     Examples
     --------
@@ -201,8 +181,7 @@ def harmonic_extension(
         B = edges @ Y
         return rows, system.solve(B.toarray() if sp.issparse(B) else B)
     response = system.solve(edges.toarray())
-    Z = np.empty((len(rows), K))
-    step = max(1, BLOCK // max(K, 1))
+    Z, step = np.empty((len(rows), K)), max(1, BLOCK // K)
     for low in range(0, len(rows), step):
         Z[low : low + step] = response[low : low + step] @ Y
     return rows, Z

@@ -282,7 +282,10 @@ class Problem:
         """
         AZ = self.smoothness(Z) if product is None else product
         if self.category_totals is not None and shift is None and self.free.any():
-            shift = self._multipliers(Z, AZ) if self.lam > 0 else self._prices()
+            if self.lam > 0:
+                shift = self._multipliers(Z, AZ, self.category_totals)
+            else:
+                shift = transport_prices(self.G[self.free].toarray(), self.category_totals)
         AZ = 2.0 * self.lam * AZ
         gaps = np.empty(self.N)
         b = np.zeros(self.K) if shift is None else shift
@@ -293,18 +296,12 @@ class Problem:
             gap += float(b @ (Z[self.free].sum(axis=0) - self.category_totals))
         return 0.5 * quadratic - linear, gap
 
-    def _prices(self) -> Array:
-        """Multipliers of the category totals at lam = 0, from the dual of the linear program."""
-        assert self.category_totals is not None
-        return transport_prices(self.G[self.free].toarray(), self.category_totals)
-
-    def _multipliers(self, Z: Array, AZ: Array) -> Array:
+    def _multipliers(self, Z: Array, AZ: Array, category_totals: Array) -> Array:
         """Good multipliers of the category totals at Z: those of one projected gradient step."""
         qp = self.qp()
         V = Z[self.free] - AZ[self.free] / qp.majorizer[:, None]
         qp.add_linear(V, 1.0 / qp.majorizer)
-        assert qp.category_totals is not None
-        return 2.0 * self.lam * category_total_multipliers(V, qp.majorizer, qp.category_totals)
+        return 2.0 * self.lam * category_total_multipliers(V, qp.majorizer, category_totals)
 
     def objective(self, Z: ArrayLike) -> float:
         """The value lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""

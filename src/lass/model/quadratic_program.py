@@ -18,10 +18,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.graph.hierarchy import Hierarchy
+from lass.graph.laplacians import Array as Array
 from lass.graph.laplacians import components, depth
 from lass.kernels.threads import kernels, over_rows
-
-Array = NDArray[np.float64]
 
 #: numbers of rows that are made dense or written together
 BLOCK = 2**22
@@ -126,25 +125,19 @@ class QuadraticProgram:
     @cached_property
     def majorizer(self) -> Array:
         """Positive numbers m with A + C <= diag(m) (any number will do where A is zero)."""
-        bound = self.operator.majorizer
-        if self.C is not None:
-            bound = bound + np.linalg.norm(self.C, 2)
-        if (bound > 0).all():
-            return bound
+        bound = self.operator.majorizer + (0.0 if self.C is None else np.linalg.norm(self.C, 2))
         typical = bound[bound > 0].mean() if (bound > 0).any() else 1.0
         return np.where(bound > 0, bound, typical)
 
     @cached_property
     def preconditioner(self) -> Array:
         """Positive numbers about the size of the diagonal of A + C."""
-        bound = self.operator.diagonal
-        if self.C is not None:
-            bound = bound + np.trace(self.C) / len(self.C)
-        return bound if (bound > 0).all() else np.where(bound > 0, bound, 1.0)
+        bound = self.operator.diagonal + (0.0 if self.C is None else np.trace(self.C) / len(self.C))
+        return np.where(bound > 0, bound, 1.0)
 
     @cached_property
     def ranges(self) -> Array:
-        """max_k h_nk - min_k h_nk of each row."""
+        """See :func:`row_ranges`."""
         return row_ranges(self.H)
 
     @property
@@ -218,35 +211,21 @@ def largest(H: sp.csr_array, out: Array | None = None) -> Array:
     """Each row at its largest entry, ties shared; empty rows at the centre."""
     Z = np.empty(H.shape) if out is None else out
     Z[:] = 1.0 / H.shape[1]
-    for rows in labelled_blocks(H):
+    filled, step = np.flatnonzero(np.diff(H.indptr)), max(1, BLOCK // H.shape[1])
+    for low in range(0, len(filled), step):
+        rows = filled[low : low + step]
         block = H[rows].toarray()
         best = block == block.max(axis=1, keepdims=True)
         Z[rows] = best / best.sum(axis=1, keepdims=True)
     return Z
 
 
-def row_extremes(H: sp.csr_array) -> tuple[Array, Array]:
-    """Smallest and largest entry of each row, zeros counted; O(nnz)."""
-    N, K = H.shape
-    least, most = np.zeros(N), np.zeros(N)
-    filled = np.flatnonzero(np.diff(H.indptr))
-    if len(filled):
-        starts = H.indptr[filled]
-        full = np.diff(H.indptr)[filled] == K
-        low, high = np.minimum.reduceat(H.data, starts), np.maximum.reduceat(H.data, starts)
-        least[filled] = np.where(full, low, np.minimum(low, 0.0))
-        most[filled] = np.where(full, high, np.maximum(high, 0.0))
-    return least, most
-
-
 def row_ranges(H: sp.csr_array) -> Array:
-    """Max - min of each row, zeros counted."""
-    least, most = row_extremes(H)
-    return most - least
-
-
-def labelled_blocks(H: sp.csr_array) -> list[NDArray[np.intp]]:
-    """Rows of H with entries, in blocks that are small when made dense."""
-    rows = np.flatnonzero(np.diff(H.indptr))
-    step = max(1, BLOCK // H.shape[1])
-    return [rows[i : i + step] for i in range(0, len(rows), step)]
+    """max_k h_nk - min_k h_nk of each row, zeros counted; O(nnz)."""
+    ranges, counts = np.zeros(H.shape[0]), np.diff(H.indptr)
+    filled = np.flatnonzero(counts)
+    if len(filled):
+        low, high = (ufunc.reduceat(H.data, H.indptr[filled]) for ufunc in (np.minimum, np.maximum))
+        zero = np.where(counts[filled] < H.shape[1], 0.0, np.nan)  # a full row has none
+        ranges[filled] = np.fmax(high, zero) - np.fmin(low, zero)
+    return ranges

@@ -44,12 +44,8 @@ def reduce(problem: Problem) -> Reduction:
     if K == 1 or not len(free):
         return Reduction(Z, [], ["nothing to choose"])
     if problem.lam == 0:
-        G = problem.G[free]
-        Z[free] = (
-            largest(G)
-            if problem.category_totals is None
-            else transport(np.ones(len(free)), G.toarray(), problem.category_totals)
-        )
+        G, totals = problem.G[free], problem.category_totals
+        Z[free] = largest(G) if totals is None else transport(np.ones(len(free)), G.toarray(), totals)
         return Reduction(Z, [], ["lam = 0: every item takes its largest affinity"])
     if math.isinf(problem.lam):
         return _infinite_lam(problem, Z, free)
@@ -61,15 +57,16 @@ def reduce(problem: Problem) -> Reduction:
 
 def _infinite_lam(problem: Problem, Z: Array, free: NDArray[np.intp]) -> Reduction:
     """Lam = inf: least smoothness first (constant or harmonic components), affinities break ties."""
-    if problem.ridge > 0 and not len(problem.fixed_rows) and problem.category_totals is None:
-        return Reduction(Z, [], ["lam = inf with a ridge: the even assignment"])
     if len(problem.fixed_rows) or problem.ridge > 0:
         if problem.category_totals is not None:
             raise ValueError(
                 "lam = inf takes a prior or fixed rows or a ridge, not two of them; use a large lam"
             )
+        if not len(problem.fixed_rows):
+            return Reduction(Z, [], ["lam = inf with a ridge: the even assignment"])
         reduction = reduce(problem.changed(G=sp.csr_array((problem.N, problem.K)), lam=1.0))
-        rest = np.flatnonzero(~_with_fixed_row(problem))
+        _, labels = components(problem.W)
+        rest = np.flatnonzero(~np.isin(labels, labels[problem.fixed_rows]))
         if len(rest) and problem.ridge == 0:
             reduction.Z[rest] = _constant(problem, rest)
         reduction.notes = ["lam = inf: harmonic extension of the fixed rows"]
@@ -78,32 +75,21 @@ def _infinite_lam(problem: Problem, Z: Array, free: NDArray[np.intp]) -> Reducti
     return Reduction(Z, [], ["lam = inf: every component takes its largest total affinity"])
 
 
-def _with_fixed_row(problem: Problem) -> NDArray[np.bool_]:
-    """Items in a component with a fixed row."""
-    _, labels = components(problem.W)
-    return np.isin(labels, labels[problem.fixed_rows])
-
-
 def _constant(problem: Problem, rows: NDArray[np.intp]) -> Array:
     """One assignment a component: all to the category of largest total affinity, ties shared."""
     count, labels = components(as_sparse(problem.W[rows][:, rows], "W"))
     member = sp.csr_array((np.ones(len(rows)), (labels, np.arange(len(rows)))), (count, len(rows)))
     totals = np.asarray((member @ problem.G[rows]).toarray())
     if problem.C is not None:
-        totals = totals @ _averaging(problem.C)
+        _, part = components(as_sparse(-problem.C * (problem.C < 0), "category_graph"))
+        same = (part[:, None] == part).astype(float)
+        totals = totals @ (same / same.sum(axis=1, keepdims=True))  # the limit makes each part equal
     sizes = np.bincount(labels, minlength=count).astype(float)
     if problem.category_totals is not None:
         return transport(sizes, totals, problem.category_totals)[labels]
     slack = 1e-12 * np.abs(totals).max(axis=1, keepdims=True)
     best = totals >= totals.max(axis=1, keepdims=True) - slack
     return (best / best.sum(axis=1, keepdims=True))[labels]
-
-
-def _averaging(C: Array) -> Array:
-    """Mean over the categories of one component: what the limit makes equal."""
-    _, labels = components(as_sparse(-C * (C < 0), "category_graph"))
-    same = (labels[:, None] == labels[None, :]).astype(float)
-    return same / same.sum(axis=1, keepdims=True)
 
 
 def _by_components(qp: QuadraticProgram, Z: Array, free: NDArray[np.intp]) -> Reduction:
@@ -142,7 +128,6 @@ def _piece(qp: QuadraticProgram, free: NDArray[np.intp], rows: NDArray[np.intp])
     assert isinstance(operator, GraphOperator)
     if len(rows) == qp.shape[0]:
         return Piece(free, qp)
-    W = as_sparse(operator.W[rows][:, rows], "W")
-    part = GraphOperator(W, operator.diagonal[rows])
+    part = GraphOperator(as_sparse(operator.W[rows][:, rows], "W"), operator.diagonal[rows])
     H = as_sparse(qp.H[rows], "G")
     return Piece(free[rows], QuadraticProgram(part, H, qp.C, None, qp.harmonic[rows], qp.convex))
