@@ -192,7 +192,7 @@ def test_demand_counts_stated_and_suggested_tags(collection):
 
 
 def test_facets_are_the_widest_parents():
-    found = facets(["a/b/c", "a/d", "x::y", "z"], [1, 5, 9, 2])
+    found = facets({"a/b/c": 1, "a/d": 5, "x::y": 9, "z": 2})
     assert found == {"x": [("x::y", 9)], "a": [("a/d", 5), ("a/b/c", 1)], "": [("z", 2)]}
 
 

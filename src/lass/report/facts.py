@@ -62,7 +62,9 @@ def gather(collection: CollectionStore) -> Facts:
     annotations, settings = suggester.annotations, collection.settings
     G = annotations.G
     counts = np.bincount(G.indices[G.data > 0], minlength=G.shape[1]).tolist()
-    used = {name: counts[tag] for tag, name in enumerate(annotations.names) if tag not in annotations.retired}
+    stated = {
+        name: counts[tag] for tag, name in enumerate(annotations.names) if tag not in annotations.retired
+    }
     labelled = np.diff(suggester.problem.G.indptr) > 0
     labelled_ids = [item for item, has in zip(annotations.ids, labelled.tolist(), strict=False) if has]
     found = suggester.suggestions(top=SHOWN, untagged=True, limit=UNTAGGED)
@@ -75,26 +77,25 @@ def gather(collection: CollectionStore) -> Facts:
     file = collection.path / FILE
     return Facts(
         name=settings.name, created=settings.created, graph=health(suggester.problem.W, labelled),
-        tags=count_tags(annotations), facets=facets(list(used), list(used.values())),
+        tags=count_tags(annotations), facets=facets(stated),
         lam=saved.lam, relative_gap=saved.relative_gap, note=suggester.model.note, stale=collection.stale(),
-        demand=_demand(suggester, dict(zip(annotations.names, counts, strict=True))), suggestions=shown,
-        doubtful=doubtful, next_items=asked,
+        demand=_demand(suggester, stated), suggestions=shown, doubtful=doubtful, next_items=asked,
         titles={item.id: _title(item.id, item.title, item.text) for item in collection.get_items(named)},
         evaluation=Evaluation.load(file) if file.is_file() else None,
     )  # fmt: skip
 
 
-def facets(names: list[str], counts: list[int]) -> dict[str, list[tuple[str, int]]]:
-    """Tags by the widest parent, facets and tags with most items first.
+def facets(counts: dict[str, int]) -> dict[str, list[tuple[str, int]]]:
+    """Tags and the number of their items by the widest parent, facets and tags with most items first.
 
     Examples
     --------
     >>> from lass.report.facts import facets
-    >>> facets(["game::go", "game::chess", "mail"], [1, 4, 2])
+    >>> facets({"game::go": 1, "game::chess": 4, "mail": 2})
     {'game': [('game::chess', 4), ('game::go', 1)], '': [('mail', 2)]}
     """
     found: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for name, count in zip(names, counts, strict=True):
+    for name, count in counts.items():
         found[next(iter(parents(name)), "")].append((name, count))
     ordered = sorted(found.items(), key=lambda pair: (-sum(count for _, count in pair[1]), pair[0]))
     return {facet: sorted(tags, key=lambda pair: (-pair[1], pair[0])) for facet, tags in ordered}

@@ -24,6 +24,8 @@ GATHERING, SPREADING = 100, 200
 TREE = 2000
 #: distance of new items from the mean of their neighbours, so that none hides another
 OFFSET = 0.004
+#: angle between points that are spread evenly one after the other
+GOLDEN = np.pi * (3 - np.sqrt(5))
 
 
 def graph_layout(W: sp.csr_array, seed: int = 0, report: ProgressCallback = ignore_progress) -> Array:
@@ -31,19 +33,8 @@ def graph_layout(W: sp.csr_array, seed: int = 0, report: ProgressCallback = igno
 
     Each connected part is drawn by t-SNE from a spectral start. The largest lies in the middle, the
     others around it, down to items without neighbours on the rim; its area is proportional to
-    the number of its items. The same graph and seed give the same map.
-
-    Parameters
-    ----------
-    W : csr_array of shape (N, N)
-        Symmetric, not negative.
-    seed : int
-    report : callable, optional
-        Called with the progress; an error that it raises ends the drawing.
-
-    Returns
-    -------
-    array of shape (N, 2)
+    the number of its items. The same graph and seed give the same map. An error that ``report`` raises
+    ends the drawing.
     """
     W, items = sp.csr_array(W, copy=True), W.shape[0]
     W.eliminate_zeros()  # they would count as edges
@@ -78,19 +69,14 @@ def map_of(
     report(Progress("map"))
     built = None if graph is None else SavedGraph.from_arrays(graph.extras)
     drawn = None if saved is None else SavedMap.from_arrays(saved.extras)
+    now = SavedMap(n_drawn=W.shape[0], n_fitted=-1 if built is None else built.n_fitted)
     # another n_fitted means that the whole graph was built again
-    n_fitted, n_drawn = -1 if built is None else built.n_fitted, W.shape[0]
-    if (
-        saved is not None
-        and drawn is not None
-        and len(saved.matrix) < W.shape[0] <= (1 + GROWTH) * drawn.n_drawn
-        and drawn.n_fitted == n_fitted
-    ):
-        points, n_drawn = _extended(saved.matrix, W), drawn.n_drawn
+    same_graph = drawn is not None and drawn.n_fitted == now.n_fitted
+    if saved and drawn and same_graph and len(saved.matrix) < W.shape[0] <= (1 + GROWTH) * drawn.n_drawn:
+        points, now = _extended(saved.matrix, W), drawn
     else:
         points = graph_layout(W, report=report)
-    state = SavedMap(n_drawn=n_drawn, n_fitted=n_fitted)
-    collection.save_map(points.astype(np.float32), **state.to_arrays())
+    collection.save_map(points.astype(np.float32), **now.to_arrays())
     return points
 
 
@@ -100,22 +86,17 @@ def _drawn(W: sp.csr_array, seed: int, report: ProgressCallback) -> Array:
     # all items pull alike, however many others name them as neighbours
     P = sp.diags_array(1 / np.asarray(W.sum(axis=1)).ravel()) @ W
     P = sp.csr_matrix(P + P.T)
-    total, done = GATHERING + SPREADING, 0
+    done = 0
 
     def report_iteration(iteration: int, _error: float, _points: Any) -> None:
-        report(Progress("map", f"{(done + iteration) / total:.0%}"))
+        report(Progress("map", f"{(done + iteration) / (GATHERING + SPREADING):.0%}"))
 
     start = _spectral(sp.csr_array(P), seed)
+    method = "bh" if W.shape[0] <= TREE else "fft"
     points = library.TSNEEmbedding(
-        start,
-        library.affinity.PrecomputedAffinities(P),
-        negative_gradient_method="bh" if W.shape[0] <= TREE else "fft",
-        ints_in_interval=2,
-        random_state=seed,
-        n_jobs=1,
-        callbacks=report_iteration,
-        callbacks_every_iters=25,
-    )
+        start, library.affinity.PrecomputedAffinities(P), negative_gradient_method=method, random_state=seed,
+        ints_in_interval=2, n_jobs=1, callbacks=report_iteration, callbacks_every_iters=25,
+    )  # fmt: skip
     points.optimize(GATHERING, exaggeration=12, momentum=0.5, inplace=True)
     done = GATHERING
     # small parts, and items with the same neighbours, may have come to one place, which no force would part
@@ -124,6 +105,10 @@ def _drawn(W: sp.csr_array, seed: int, report: ProgressCallback) -> Array:
     result = np.asarray(points, dtype=float)
     result = result - result.mean(axis=0)
     return result / (np.linalg.norm(result, axis=1).max() or 1.0)
+
+
+def _on_circle(angle: Array) -> Array:
+    return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def _spectral(P: sp.csr_array, seed: int) -> Array:
@@ -151,15 +136,12 @@ def _spectral(P: sp.csr_array, seed: int) -> Array:
 def _disc(count: int) -> Array:
     """Points spread evenly over the circle of radius 1, as the seeds of a sunflower."""
     number = np.arange(count)
-    radius, angle = np.sqrt(number / max(count, 1)), number * np.pi * (3 - np.sqrt(5))
-    return radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.sqrt(number / max(count, 1))[:, None] * _on_circle(number * GOLDEN)
 
 
 def _packed(radii: Array) -> Array:
     """Centres of discs, the largest first, that lie in rings around the first and do not touch."""
     centres = np.zeros((len(radii), 2))
-    if len(radii) == 1:
-        return centres
     gap = 1.0
     inner, first = float(radii[0]) + gap, 1
     while first < len(radii):
@@ -168,7 +150,7 @@ def _packed(radii: Array) -> Array:
         ends = np.cumsum(angles)
         count = max(1, int(np.searchsorted(ends, 2 * np.pi, side="right")))
         angle = (ends - angles / 2)[:count] - np.pi / 2
-        centres[first : first + count] = middle * np.column_stack([np.cos(angle), np.sin(angle)])
+        centres[first : first + count] = middle * _on_circle(angle)
         inner, first = middle + float(radii[first]) + gap, first + count
     return centres
 
@@ -176,8 +158,7 @@ def _packed(radii: Array) -> Array:
 def _extended(points: Array, W: sp.csr_array) -> Array:
     """Old points, and for new items the mean of their neighbours; those that have none come to the rim."""
     old, items = len(points), W.shape[0]
-    result = np.zeros((items, 2))
-    result[:old] = points
+    result = np.pad(points, ((0, items - old), (0, 0))).astype(float)
     known = np.arange(items) < old
     while True:  # some have new neighbours only, which must be placed first
         near = W[~known][:, known]
@@ -188,8 +169,6 @@ def _extended(points: Array, W: sp.csr_array) -> Array:
         result[placed] = (near @ result[known])[weight > 0] / weight[weight > 0, None]
         known[placed] = True
     aside = np.flatnonzero(~known)
-    angle = aside * np.pi * (3 - np.sqrt(5))  # by the row: those added later come next to them
-    result[aside] = np.column_stack([np.cos(angle), np.sin(angle)])
-    new = np.arange(old, items)
-    result[new] += OFFSET * np.column_stack([np.cos(new), np.sin(new)])
+    result[aside] = _on_circle(aside * GOLDEN)  # by the row: those added later come next to them
+    result[old:] += OFFSET * _on_circle(np.arange(old, items))
     return np.clip(result, -1, 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,19 +69,15 @@ class TagSuggester:
 
     Examples
     --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from lass.collection import CollectionStore, Item, Settings
-    >>> from lass.tagging import TagSuggester, fit
-    >>> texts = ["reads mail", "mail and news", "news reader", "a chess game", "a card game", "chess cards"]
-    >>> items = [Item(str(n), text=text) for n, text in enumerate(texts)]
-    >>> known = [("0", "mail", 1), ("3", "game", 1)]
-    >>> with TemporaryDirectory() as folder, CollectionStore.create(
-    ...     f"{folder}/programs", items, annotations=known, settings=Settings(n_neighbors=2)
-    ... ) as programs:
-    ...     result = fit(programs)
-    ...     found = TagSuggester.from_collection(programs).suggestions(top=1, untagged=True)
-    >>> [(suggestion.item, suggestion.tag) for suggestion in found]
-    [('1', 'mail'), ('2', 'mail'), ('4', 'game'), ('5', 'game')]
+    >>> import scipy.sparse as sp
+    >>> from lass.collection import AnnotationMatrix
+    >>> from lass.tagging import TagSuggester, complete
+    >>> W = sp.csr_array([[0.0, 2, 0], [2, 0, 1], [0, 1, 0]])
+    >>> G = sp.csr_array([[1.0, 0], [0, 0], [0, 1]])
+    >>> annotations = AnnotationMatrix(G, ["mutt", "pine", "nethack"], ["mail", "game"], number=2)
+    >>> suggester = TagSuggester(complete(W, G, lam=0.5), annotations)
+    >>> [(row.item, row.tag) for row in suggester.suggestions(top=1, untagged=True)]
+    [('pine', 'mail')]
     """
 
     def __init__(self, model: TagModel, annotations: AnnotationMatrix) -> None:
@@ -100,72 +97,39 @@ class TagSuggester:
         return cls(*load_model(collection))
 
     def suggestions(
-        self,
-        *,
-        top: int = 5,
-        min_score: float = 0.0,
-        untagged: bool = False,
-        tag: str | None = None,
-        items: Iterable[str] | None = None,
-        limit: int | None = None,
-        neighbours: int = 3,
-    ) -> list[Suggestion]:
+        self, *, top: int = 5, items: Iterable[str] | None = None, tag: str | None = None,
+        untagged: bool = False, min_score: float = 0.0, limit: int | None = None, neighbours: int = 3,
+    ) -> list[Suggestion]:  # fmt: skip
         """For each item the tags with the highest scores among those without an annotation.
 
-        Parameters
-        ----------
-        top : int
-            Tags an item, at most.
-        min_score : float
-            Leave out lower scores.
-        untagged : bool
-            Only items without tags.
-        tag : str, optional
-            Only this tag, where it is among the ``top``.
-        items : iterable of str, optional
-            Only items with these ids.
-        limit : int, optional
-            Items, at most: those with the highest scores, in that order. By default all, in the order of
-            the collection.
-        neighbours : int
-            Supporting neighbours of each tag, at most.
-
-        Returns
-        -------
-        list of Suggestion
-            None for items whose tags all have the same score.
+        Parameters as in :meth:`lass.Collection.suggest`. There are no suggestions for items whose tags all
+        have the same score.
         """
         if top < 1 or neighbours < 0 or (limit is not None and limit < 1):
             raise ValueError(f"top and limit must be >= 1; found {top} and {limit}")
         if not 0 <= min_score <= 1:
             raise ValueError(f"min_score must be a share from 0 to 1; found {min_score:g}")
         column = None if tag is None else self._place(tag, self._columns, "tag")
-        rows = self._chosen(items, untagged)
-        found = list(self._best(rows, top, min_score))
-        n, k, rank = (np.concatenate(parts) for parts in zip(*found, strict=True)) if found else _nothing()
+        found = self._best(self._chosen(items, untagged), top, min_score)
         if column is not None:
-            n, k, rank = (values[k == column] for values in (n, k, rank)) if len(k) else (n, k, rank)
+            found = found[:, found[1] == column]
         if limit is not None:
-            n, k, rank = self._strongest(n, k, rank, limit)
+            found = self._strongest(found, limit)
+        n, k, _ = found
         ids, names, values = self.annotations.ids, self.annotations.names, self.scores[n, k].tolist()
         support = supporting_neighbours(self.problem.W, self.model.solution.Z, n, k, ids, neighbours)
         return [
-            Suggestion(ids[row], names[col], score, place, near, self.because(row, col))
-            for row, col, score, place, near in zip(
-                n.tolist(), k.tolist(), values, rank.tolist(), support, strict=True
-            )
+            Suggestion(ids[row], names[tag_column], score, rank, near, self.because(row, tag_column))
+            for (row, tag_column, rank), score, near in zip(found.T.tolist(), values, support, strict=True)
         ]
 
     def because(self, row: int, column: int) -> dict[str, float]:
         """What each predictor adds to one of the best tags of an item, largest first; else empty."""
         scores = self.model.scores
-        if scores is None:
+        if scores is None or column not in (top := scores.top_tags[row].tolist()):
             return {}
-        place = np.flatnonzero(scores.top_tags[row] == column)
-        if not len(place):
-            return {}
-        parts = dict(zip(PREDICTORS, scores.contributions[row, place[0]].tolist(), strict=True))
-        return dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
+        parts = zip(PREDICTORS, scores.contributions[row, top.index(column)].tolist(), strict=True)
+        return dict(sorted(parts, key=lambda part: -abs(part[1])))
 
     def doubtful_tags(
         self, *, tag: str | None = None, items: Iterable[str] | None = None, limit: int | None = None
@@ -184,20 +148,18 @@ class TagSuggester:
         kept[kept] = self._has_evidence(n[kept])
         n, k, own = n[kept], k[kept], own[kept]
         order = np.lexsort((-mean[k], own - self._floor[n]))[:limit]
-        ids, names, result = self.annotations.ids, self.annotations.names, []
-        for some in blocks(order, self.scores.shape[1]):
-            rank = (self.scores[n[some]] >= own[some, None]).sum(axis=1)
-            result += [
-                DoubtfulTag(ids[n[i]], names[k[i]], float(own[i]), float(mean[k[i]]), place)
-                for i, place in zip(some.tolist(), rank.tolist(), strict=True)
-            ]
-        return result
+        ids, names, K = self.annotations.ids, self.annotations.names, self.scores.shape[1]
+        ranks = ((self.scores[n[some]] >= own[some, None]).sum(axis=1) for some in blocks(order, K))
+        return [
+            DoubtfulTag(ids[n[i]], names[k[i]], float(own[i]), float(mean[k[i]]), int(rank))
+            for i, rank in zip(order.tolist(), chain.from_iterable(ranks), strict=True)
+        ]
 
     def _has_evidence(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether the tags of each of these items differ in score."""
         named, place = np.unique(rows, return_inverse=True)
         known = [_differ(self.scores[some]) for some in blocks(named, self.scores.shape[1])]
-        return np.concatenate(known)[place] if known else np.zeros(0, bool)
+        return np.concatenate([np.zeros(0, bool), *known])[place]
 
     def _chosen(self, items: Iterable[str] | None, untagged: bool) -> NDArray[np.intp]:
         rows = np.arange(len(self.scores))
@@ -214,9 +176,10 @@ class TagSuggester:
             raise ValueError(f"there is no {what} {name!r}{did_you_mean(name, list(known)[:5000])}")
         return known[name]
 
-    def _best(self, rows: NDArray[np.intp], top: int, least: float) -> Iterator[Sequence[NDArray[np.intp]]]:
-        """Rows, columns and ranks of the best tags without an annotation, some rows at a time."""
+    def _best(self, rows: NDArray[np.intp], top: int, least: float) -> NDArray[np.intp]:
+        """(3, count) rows, columns and ranks of the best tags without an annotation."""
         count = min(top, self.scores.shape[1])
+        found = [np.zeros((3, 0), np.intp)]
         for some in blocks(rows, self.scores.shape[1]):
             values = self.scores[some]
             values[~_differ(values)] = -np.inf  # no evidence
@@ -227,19 +190,17 @@ class TagSuggester:
             best = np.take_along_axis(best, order, 1)
             value = np.take_along_axis(values, best, 1)
             row, rank = np.nonzero((value > self._floor[some, None]) & (value >= least))
-            yield some[row], best[row, rank], rank + 1
+            found.append(np.stack([some[row], best[row, rank], rank + 1]))
+        return np.concatenate(found, axis=1)
 
-    def _strongest(
-        self, n: NDArray[np.intp], k: NDArray[np.intp], rank: NDArray[np.intp], limit: int
-    ) -> tuple[NDArray[np.intp], ...]:
-        """The suggestions for the items with the highest scores."""
+    def _strongest(self, found: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
+        """Those of the items with the highest scores."""
+        n, k, rank = found
         best = np.full(len(self.scores), -np.inf)
         np.maximum.at(best, n, self.scores[n, k])
-        place = np.empty(len(best), np.intp)
-        place[np.argsort(-best, kind="stable")] = np.arange(len(best))
-        kept = np.flatnonzero(place[n] < limit)
-        kept = kept[np.lexsort((rank[kept], place[n[kept]]))]
-        return n[kept], k[kept], rank[kept]
+        place = np.argsort(np.argsort(-best, kind="stable"))[n]
+        order = np.lexsort((rank, place))
+        return found[:, order[place[order] < limit]]
 
 
 def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
@@ -298,7 +259,3 @@ def blocks(rows: NDArray[np.intp], tags: int) -> Iterator[NDArray[np.intp]]:
 
 def _differ(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
     return np.asarray(np.ptp(values, axis=1) > 0)
-
-
-def _nothing() -> tuple[NDArray[np.intp], ...]:
-    return tuple(np.zeros(0, np.intp) for _ in range(3))

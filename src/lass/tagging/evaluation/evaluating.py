@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,19 +14,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import CollectionStore
-from lass.learning.predictors.holdout import SITUATIONS, Split, split
+from lass.learning.predictors.holdout import SITUATIONS, split
 from lass.model.quadratic_program import Array
 from lass.tagging.completion import TagModel, check_memory, complete, scores, with_scores
-from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, Baseline, Task
+from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, Task
 from lass.tagging.evaluation.metrics import compute_metrics
-from lass.tagging.evaluation.result import (
-    CROWD_ONLY,
-    FILE,
-    OURS,
-    Evaluation,
-    MetricValues,
-    SituationResult,
-)
+from lass.tagging.evaluation.result import CROWD_ONLY, FILE, OURS, Evaluation, MetricValues, SituationResult
 from lass.tagging.pipeline import smoothing_of
 from lass.tagging.preparation import features_of, graph_of, groups_of
 from lass.tagging.progress import ProgressCallback, ignore_progress
@@ -108,11 +101,11 @@ def evaluate(
         for name in situations
     }
     degree = float(np.median(W.sum(axis=1)))
-    lams = np.array(LAMS) / (2.0 * degree if degree > 0 else 1.0)
-    methods = {
+    lams = (np.array(LAMS) / (2.0 * degree if degree > 0 else 1.0)).tolist()
+    baselines = {
         name: one for name, one in BASELINES.items() if features is not None or name not in FROM_FEATURES
     }
-    step, steps = 0, len(situations) * seeds * (len(methods) + 2 + len(LAMS))
+    step, steps = 0, len(situations) * seeds * (len(baselines) + 2 + len(LAMS))
     results = {}
     for situation, drawn in splits.items():
         found: dict[Any, list[dict[str, float]]] = defaultdict(list)
@@ -121,18 +114,28 @@ def evaluate(
         for seed, parts in enumerate(drawn):
             task = Task(W, features, parts, seed)
             ours = _Ours(task, value, category_graph)
-            for name, predict in _methods(task, methods, ours, lams):
+            methods: dict[Any, Callable[[], Array]] = {OURS: ours, CROWD_ONLY: ours.crowd_only}
+            methods |= {name: partial(one, task) for name, one in baselines.items()}
+            methods |= {at: partial(ours.crowd_only, at) for at in lams}
+            for name, predict in methods.items():
+                method = name if isinstance(name, str) else f"{OURS} at lam {name:.3g}"
                 if report is not None:
-                    method = name if isinstance(name, str) else f"{OURS} at lam {name:.3g}"
                     report(f"{situation}, seed {seed + 1} of {seeds}: {method}", step, steps)
                 began = time.perf_counter()
                 predicted = predict()
-                if isinstance(name, str):
-                    seconds[name] += (time.perf_counter() - began) / seeds
+                seconds[method] += (time.perf_counter() - began) / seeds
                 found[name].append(compute_metrics(predicted, parts, top, seed))
                 step += 1
             value = ours.lam  # what the first draw chose: choosing costs more than all the rest
-        results[situation] = _result(drawn, found, dict(seconds), float(value))
+        metrics = {
+            name: {metric: MetricValues([one[metric] for one in row]) for metric in row[0]}
+            for name, row in found.items()
+        }
+        curve = {at: metrics.pop(at) for at in lams}
+        results[situation] = SituationResult(
+            evaluated=[len(parts.rows) for parts in drawn], hidden=[parts.hidden.nnz for parts in drawn],
+            methods=metrics, seconds={name: seconds[name] for name in metrics}, lam=float(value), curve=curve,
+        )  # fmt: skip
     return Evaluation(
         items=G.shape[0], tags=G.shape[1], positive=int((G.data > 0).sum()), hide=hide, top=top, seeds=seeds,
         situations=results,
@@ -179,54 +182,26 @@ def evaluate_collection(
     return result
 
 
+@dataclass
 class _Ours:
-    """LASS with all predictors, with the crowd only, and that at other lams."""
+    """LASS on one task: with all predictors, and with the crowd only, also at another lam."""
 
-    def __init__(self, task: Task, lam: float | str, category_graph: Any) -> None:
-        self.task, self.lam, self.category_graph = task, lam, category_graph
-        self.model: TagModel | None = None
+    task: Task
+    lam: float | str
+    category_graph: Any
+    model: TagModel = field(init=False)
 
     def __call__(self) -> Array:
         self.model = self._complete(self.lam)
         self.lam = self.model.lam
-        return self._scores(
-            with_scores(self.model, features=self.task.features, groups=self.task.split.groups)
-        )
+        groups = self.task.split.groups
+        return self._scores(with_scores(self.model, features=self.task.features, groups=groups))
 
-    def crowd_only(self) -> Array:
-        return self._scores(self.model or self._complete(self.lam))
-
-    def at(self, lam: float) -> Array:
-        return self._scores(self._complete(lam))
+    def crowd_only(self, lam: float | None = None) -> Array:
+        return self._scores(self.model if lam is None else self._complete(lam))
 
     def _complete(self, lam: float | str) -> TagModel:
         return complete(self.task.W, self.task.split.visible, lam, category_graph=self.category_graph)
 
     def _scores(self, model: TagModel) -> Array:
         return np.asarray(scores(model)[self.task.split.rows], np.float64)
-
-
-def _methods(
-    task: Task, baselines: dict[str, Baseline], ours: _Ours, lams: Array
-) -> Iterator[tuple[str | float, Callable[[], Array]]]:
-    """Each method by its name, and LASS by every lam of the grid."""
-    yield OURS, ours
-    yield CROWD_ONLY, ours.crowd_only
-    for name, baseline in baselines.items():
-        yield name, partial(baseline, task)
-    for lam in lams.tolist():
-        yield lam, partial(ours.at, lam)
-
-
-def _result(
-    drawn: list[Split], found: dict[Any, list[dict[str, float]]], seconds: dict[str, float], lam: float
-) -> SituationResult:
-    metrics = {
-        name: {metric: MetricValues([one[metric] for one in row]) for metric in row[0]}
-        for name, row in found.items()
-    }
-    return SituationResult(
-        evaluated=[len(parts.rows) for parts in drawn], hidden=[parts.hidden.nnz for parts in drawn],
-        methods={name: row for name, row in metrics.items() if isinstance(name, str)}, seconds=seconds,
-        lam=lam, curve={name: row for name, row in metrics.items() if isinstance(name, float)},
-    )  # fmt: skip

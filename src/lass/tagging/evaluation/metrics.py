@@ -56,6 +56,8 @@ def rank_tags(scores: Array, stated: sp.csr_array, generator: np.random.Generato
 
 def compute_metrics(scores: Array, split: Split, top: int, seed: int) -> dict[str, float]:
     """All :data:`METRICS` for scores of the evaluated items, (len(split.rows), K), at ``top`` suggestions."""
+    from sklearn.metrics import ndcg_score
+
     stated = sp.csr_array(split.visible[split.rows])
     truth = split.hidden[split.rows].toarray().astype(np.int8)
     rank = rank_tags(scores, stated, np.random.default_rng(seed))
@@ -64,7 +66,7 @@ def compute_metrics(scores: Array, split: Split, top: int, seed: int) -> dict[st
         **precision_recall_f1(truth, chosen),
         "reciprocal_rank": reciprocal_rank(truth, rank),
         "average_precision": average_precision(truth, rank),
-        "ndcg": ndcg(truth, rank),
+        "ndcg": float(ndcg_score(truth, -rank.astype(float), ignore_ties=True)),
         "coverage": coverage(truth, chosen),
     }
 
@@ -112,13 +114,6 @@ def average_precision(truth: NDArray[np.int8], rank: NDArray[np.intp]) -> float:
     before = np.arange(len(item)) - np.repeat(np.cumsum(counts) - counts, counts)
     shares = np.bincount(item, (before + 1.0) / (ranks + 1.0), minlength=len(truth))
     return float((shares / counts).mean())
-
-
-def ndcg(truth: NDArray[np.int8], rank: NDArray[np.intp]) -> float:
-    """Normalised discounted cumulative gain of the whole list, by scikit-learn."""
-    from sklearn.metrics import ndcg_score
-
-    return float(ndcg_score(truth, -rank.astype(float), ignore_ties=True))
 
 
 def reciprocal_rank(truth: NDArray[np.int8], rank: NDArray[np.intp]) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lass.model.checks import install_hint
 from lass.tagging.evaluation.result import CROWD_ONLY, OURS, Evaluation, SituationResult
 from lass.tagging.evaluation.tables import SITUATION_TITLES
@@ -88,9 +90,8 @@ def _curve(axis: Any, evaluation: Evaluation) -> None:
         means = [100 * row["f1"].mean for row in result.curve.values()]
         errors = [100 * (row["f1"].error or 0.0) for row in result.curve.values()]
         axis.errorbar(lams, means, yerr=errors, color=colour, marker=mark, markersize=5, capsize=2)
-        lows = [mean - error for mean, error in zip(means, errors, strict=True)]
-        highs = [mean + error for mean, error in zip(means, errors, strict=True)]
-        drawn.append((sum(means), min(lows), max(highs), lams[0], SITUATION_TITLES.get(name, name), colour))
+        low, high = np.subtract(means, errors).min(), np.add(means, errors).max()
+        drawn.append((sum(means), low, high, lams[0], SITUATION_TITLES.get(name, name), colour))
     floor, ceiling = axis.get_ylim()
     margin = 0.18 * (ceiling - floor)
     axis.set_ylim(max(0.0, floor - margin), ceiling + margin)

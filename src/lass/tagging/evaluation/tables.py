@@ -35,23 +35,17 @@ def summary(evaluation: Evaluation) -> list[str]:
         f"{evaluation.hide:.0%} hidden{groups}; {seeds}. Values in per cent, at {evaluation.top} "
         "suggestions an item among tags without a visible annotation."
     ]
-    for name, result in evaluation.situations.items():
-        lines.append(f"{name}: {verdict(result)}")
-    picked = evaluation.best_lam()
-    if picked is not None:
-        lines.append(
-            f"lam with the highest F1 over all draws, in hindsight: {picked:.3g} (--set-lam keeps it)"
-        )
+    lines += [f"{name}: {verdict(result)}" for name, result in evaluation.situations.items()]
+    if (lam := evaluation.best_lam()) is not None:
+        lines.append(f"lam with the highest F1 over all draws, in hindsight: {lam:.3g} (--set-lam keeps it)")
     return lines
 
 
 def verdict(result: SituationResult) -> str:
     """Which method is ahead, by how much, and whether in every draw."""
     ranked = result.ranked()
-    if ranked[0] == OURS:
-        other, first = ranked[1], f"{OURS} is ahead of {ranked[1]}"
-    else:
-        other, first = ranked[0], f"{ranked[0]} is ahead of {OURS}"
+    other = ranked[1] if ranked[0] == OURS else ranked[0]
+    first = f"{OURS} is ahead of {other}" if ranked[0] == OURS else f"{other} is ahead of {OURS}"
     pairs = zip(result.methods[OURS]["f1"].seeds, result.methods[other]["f1"].seeds, strict=True)
     differences = [100 * (ours - theirs) for ours, theirs in pairs]
     always = "in every draw" if len({value > 0 for value in differences}) == 1 else "but not in every draw"
