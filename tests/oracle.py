@@ -87,8 +87,8 @@ class Case:
         sums = sp.kron(sp.eye_array(N), np.ones((1, K)), format="csr")
         equal, right = [sums[free], every[entries[rows].ravel()]], [np.ones(len(free)), table.ravel()]
         if "prior" in self.options:
-            masses = sp.kron(np.ones((1, N)), sp.eye_array(K), format="csr")
-            equal.append(masses[: K - 1])
+            totals = sp.kron(np.ones((1, N)), sp.eye_array(K), format="csr")
+            equal.append(totals[: K - 1])
             right.append(N * np.asarray(self.options["prior"])[: K - 1])
         bound = -every[entries[free].ravel()]
         A = sp.csc_matrix(sp.vstack([*equal, bound]))
@@ -138,7 +138,7 @@ def random_affinities(rng, N, K, kind):
     if kind == "constant rows":
         some = rng.random(N) < 0.6
         G[some] = rng.normal(size=(N, 1))[some]
-    if kind == "few words":
+    if kind == "few labels":
         G *= rng.random((N, K)) < 0.15
     if kind == "large":
         G *= 1e4
@@ -146,7 +146,7 @@ def random_affinities(rng, N, K, kind):
 
 
 GRAPHS = ("sparse", "dense", "path", "split", "isolated", "empty")
-WORDS = ("one-hot", "signed", "normal", "negative", "constant rows", "few words", "large")
+AFFINITIES = ("one-hot", "signed", "normal", "negative", "constant rows", "few labels", "large")
 
 
 @st.composite
@@ -158,7 +158,7 @@ def cases(
     N, K = draw(st.integers(least, most), label="N"), draw(st.integers(2, 5), label="K")
     orders = draw(st.sampled_from((0.0, 0.0, 12.0) if wide else (0.0,)), label="orders")
     W = random_graph(rng, N, draw(st.sampled_from(GRAPHS), label="graph"), orders)
-    G = random_affinities(rng, N, K, draw(st.sampled_from(WORDS), label="words"))
+    G = random_affinities(rng, N, K, draw(st.sampled_from(AFFINITIES), label="affinities"))
     if draw(st.booleans(), label="twins") and N > 1:
         W[1], G[1] = W[0], G[0]
         W[:, 1] = W[1]

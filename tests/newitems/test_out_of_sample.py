@@ -69,7 +69,7 @@ def test_map_is_the_projection(seed, lam, sliding):
     rng = np.random.default_rng(seed)
     M, N, K = rng.integers(1, 9, 3)
     Z, W = known_items(rng, N, K), new_weights(rng, M, N)
-    G = random_affinities(rng, M, K, "few words")
+    G = random_affinities(rng, M, K, "few labels")
     p = rng.normal(size=K) / 10 if sliding else None
     expected = mapped(W, Z, G, lam, 0.0 if p is None else p)
     for weights in (W, sp.csr_array(W), sp.coo_array(W)):
