@@ -612,10 +612,7 @@ export interface components {
         ChangeResult: {
             /** Revision */
             revision: number;
-            /**
-             * What
-             * @description what was done, for people, such as: Undid: +mail on mutt
-             */
+            /** What */
             what: string;
             /** Rows */
             rows: components["schemas"]["ItemRow"][];
@@ -678,7 +675,7 @@ export interface components {
         };
         /**
          * ExplainedSuggestion
-         * @description A suggestion with what each predictor adds to its score, on the scale of log-odds.
+         * @description A suggestion with what each predictor adds, before the sum is turned into a score.
          */
         ExplainedSuggestion: {
             /** Tag */
@@ -697,10 +694,7 @@ export interface components {
          * @description What a file holds, before it is imported.
          */
         FilePreview: {
-            /**
-             * Upload
-             * @description names the files in the import request; the server keeps them until then
-             */
+            /** Upload */
             upload: string;
             /** Columns */
             columns: string[];
@@ -719,15 +713,9 @@ export interface components {
             top: number;
             /** Runnerup */
             runnerUp: number;
-            /**
-             * Change
-             * @description what must be added to the annotation of ``runner_up`` for it to draw level with ``top``
-             */
+            /** Change */
             change: number;
-            /**
-             * Possible
-             * @description whether one annotation can do that
-             */
+            /** Possible */
             possible: boolean;
         };
         /**
@@ -774,22 +762,13 @@ export interface components {
             id: string;
             /** Title */
             title: string;
-            /**
-             * Snippet
-             * @description the beginning of its text
-             */
+            /** Snippet */
             snippet: string;
             /** Annotations */
             annotations: components["schemas"]["TagAnnotation"][];
-            /**
-             * Suggestions
-             * @description the highest score first, five at most
-             */
+            /** Suggestions */
             suggestions: components["schemas"]["SuggestedTag"][];
-            /**
-             * Doubted
-             * @description tags that it has, though their score is low
-             */
+            /** Doubted */
             doubted: number[];
             /** Picture */
             picture: boolean;
@@ -799,10 +778,7 @@ export interface components {
             extra: {
                 [key: string]: unknown;
             };
-            /**
-             * Explained
-             * @description ten suggestions at most
-             */
+            /** Explained */
             explained: components["schemas"]["ExplainedSuggestion"][];
             /** Annotationscores */
             annotationScores: components["schemas"]["AnnotationScore"][];
@@ -831,22 +807,13 @@ export interface components {
             id: string;
             /** Title */
             title: string;
-            /**
-             * Snippet
-             * @description the beginning of its text
-             */
+            /** Snippet */
             snippet: string;
             /** Annotations */
             annotations: components["schemas"]["TagAnnotation"][];
-            /**
-             * Suggestions
-             * @description the highest score first, five at most
-             */
+            /** Suggestions */
             suggestions: components["schemas"]["SuggestedTag"][];
-            /**
-             * Doubted
-             * @description tags that it has, though their score is low
-             */
+            /** Doubted */
             doubted: number[];
             /** Picture */
             picture: boolean;
@@ -877,10 +844,7 @@ export interface components {
             value: -1 | 0 | 1;
             /** Undone */
             undone: boolean;
-            /**
-             * Undoes
-             * @description whether it is itself the undoing of another
-             */
+            /** Undoes */
             undoes: boolean;
         };
         /**
@@ -901,70 +865,34 @@ export interface components {
          * @description The assignment of one item, at every lam; lists hold one number for each of ``tags``.
          */
         ModelDetails: {
-            /**
-             * Tags
-             * @description tags with a share anywhere on the path, or with an annotation; the largest share first
-             */
+            /** Tags */
             tags: number[];
-            /**
-             * Shares
-             * @description at the lam of the model
-             */
+            /** Shares */
             shares: number[];
-            /**
-             * Gamma
-             * @description 1 / (2 lam degree); zero is the crowd alone
-             */
+            /** Gamma */
             gamma: number;
             /** Lam */
             lam: number;
             /** Degree */
             degree: number;
-            /**
-             * Gammas
-             * @description breakpoints, increasing from 0; shares and threshold are linear between them
-             */
+            /** Gammas */
             gammas: number[];
-            /**
-             * Path
-             * @description the shares at each of ``gammas``; constant after the last
-             */
+            /** Path */
             path: number[][];
-            /**
-             * Thresholds
-             * @description the threshold at each of ``gammas``
-             */
+            /** Thresholds */
             thresholds: number[];
-            /**
-             * Affinities
-             * @description the annotations: +1, -1 or 0
-             */
+            /** Affinities */
             affinities: number[];
-            /**
-             * Crowd
-             * @description shares[t] = max(0, crowd[t] + expert[t] - threshold)
-             */
+            /** Crowd */
             crowd: number[];
-            /**
-             * Expert
-             * @description gamma times ``affinities``
-             */
+            /** Expert */
             expert: number[];
-            /**
-             * Threshold
-             * @description null where a rule decides and not a sum
-             */
+            /** Threshold */
             threshold: number | null;
-            /**
-             * Neighbours
-             * @description the largest weight first
-             */
+            /** Neighbours */
             neighbours: components["schemas"]["NeighbourDetails"][];
             flip: components["schemas"]["Flip"] | null;
-            /**
-             * Note
-             * @description what decides, where it is a rule
-             */
+            /** Note */
             note: string;
         };
         /**
@@ -982,16 +910,12 @@ export interface components {
              * @default
              */
             stage: string;
-            /**
-             * Gap
-             * @description certified relative gap; null before the first solve
-             */
+            /** Gap */
             gap?: number | null;
             /** Lam */
             lam?: number | null;
             /**
              * Reason
-             * @description why that lam
              * @default
              */
             reason: string;
@@ -1002,7 +926,6 @@ export interface components {
             certificate: string;
             /**
              * Revision
-             * @description the last change of the log that the model has taken in
              * @default 0
              */
             revision: number;
@@ -1028,10 +951,7 @@ export interface components {
             id: string;
             /** Title */
             title: string;
-            /**
-             * Weight
-             * @description of its edge, relative to all edges of the item
-             */
+            /** Weight */
             weight: number;
             /** Annotations */
             annotations: components["schemas"]["TagAnnotation"][];
@@ -1058,10 +978,7 @@ export interface components {
         NewTagResult: {
             /** Revision */
             revision: number;
-            /**
-             * What
-             * @description what was done, for people, such as: Undid: +mail on mutt
-             */
+            /** What */
             what: string;
             /** Rows */
             rows: components["schemas"]["ItemRow"][];
@@ -1118,22 +1035,13 @@ export interface components {
             items: number;
             /** Tags */
             tags: number;
-            /**
-             * Revision
-             * @description the last change of the log
-             */
+            /** Revision */
             revision: number;
             annotations: components["schemas"]["AnnotationCounts"];
             model: components["schemas"]["ModelState"];
-            /**
-             * Map
-             * @description whether the points of the map are there
-             */
+            /** Map */
             map: boolean;
-            /**
-             * Pictures
-             * @description whether items are pictures
-             */
+            /** Pictures */
             pictures: boolean;
         };
         /**
@@ -1157,30 +1065,15 @@ export interface components {
             tag: number;
             /** Name */
             name: string;
-            /**
-             * Is
-             * @description how many items have it
-             */
+            /** Is */
             is: number;
-            /**
-             * Isnot
-             * @description how many items are annotated not to have it
-             */
+            /** Isnot */
             isNot: number;
-            /**
-             * Predicted
-             * @description how many items without an annotation have a score of one half or more
-             */
+            /** Predicted */
             predicted: number;
-            /**
-             * Total
-             * @description sum of its shares over all items
-             */
+            /** Total */
             total: number;
-            /**
-             * Retired
-             * @description merged into another or removed by undo: no longer offered
-             */
+            /** Retired */
             retired: boolean;
         };
         /**
@@ -1202,15 +1095,9 @@ export interface components {
          */
         TagPage: {
             tag: components["schemas"]["Tag"];
-            /**
-             * Candidates
-             * @description items without an annotation, the highest score first
-             */
+            /** Candidates */
             candidates: components["schemas"]["CandidateItem"][];
-            /**
-             * Doubts
-             * @description the lowest score first
-             */
+            /** Doubts */
             doubts: components["schemas"]["DoubtedItem"][];
             /** Cooccurring */
             coOccurring: components["schemas"]["CoOccurringTag"][];
