@@ -27,14 +27,7 @@ def allowed_gib() -> float:
 
 
 def needed_gib(items: int, categories: int) -> float:
-    """The GiB that a dense solve takes.
-
-    Examples
-    --------
-    >>> from lass.solvers.memory import needed_gib
-    >>> needed_gib(2**20, 128)
-    8.0
-    """
+    """The GiB that a dense solve takes."""
     return ARRAYS * 8 * items * categories / 2**30
 
 

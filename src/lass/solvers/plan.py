@@ -60,8 +60,9 @@ def plan(
         chosen = Plan(_engine(engine, device), f"{label} as asked")
     elif device is not None:
         label = f"device={device!r}"
-        on_device = _on_device(device)
-        chosen = Plan(Dense(on_device), f"{label} as asked", on_device)
+        from lass.solvers.gpu.device import Device  # torch is heavy, and wanted by few
+
+        chosen = Plan(Dense(Device(device)), f"{label} as asked", Device(device))
     elif solver is not None:
         label = f"method={solver.name!r}"
         chosen = Plan(Dense(solver), f"{label} as asked", method)
@@ -87,13 +88,6 @@ def _by_form(problem: Problem, output: Output, start: Start | None) -> Plan:
     if fits(problem.N, problem.K):
         return Plan(Dense(), "dense output fits into memory")
     return Plan(Sparse(), f"sparse output: dense would take {needed}, and {allowed_gib():.3g} are allowed")
-
-
-def _on_device(device: str) -> Solver:
-    """The solver that runs there."""
-    from lass.solvers.gpu.device import Device  # torch is heavy, and wanted by few
-
-    return Device(device)
 
 
 def _engine(engine: Engine, device: str | None) -> Backend:

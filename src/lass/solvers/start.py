@@ -27,8 +27,8 @@ class Start:
     @classmethod
     def given(cls, value: Any, problem: Problem) -> Start:
         """What people passed, numbers or sparse assignments, checked."""
-        Z = value if is_sparse(value) else numbers(value, "start")
-        return cls(Z, feasible=is_sparse(Z)).fitting(problem)
+        sparse = is_sparse(value)
+        return cls(value if sparse else numbers(value, "start"), sparse).fitting(problem)
 
     def fitting(self, problem: Problem) -> Start:
         """Itself, if it is one of this problem."""

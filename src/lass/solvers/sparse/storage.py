@@ -23,16 +23,6 @@ class SparseAssignments:
     background : array of shape (N,)
         The value of all other entries of each row.
 
-    Attributes
-    ----------
-    shape : tuple
-        (N, K).
-    background : array of shape (N,)
-    stored : int
-        How many entries are stored.
-    nbytes : int
-        Bytes of everything stored.
-
     Examples
     --------
     >>> import lass
