@@ -21,7 +21,7 @@ from lass.learning.predictors.completeness import (
     shift_to_total,
 )
 from lass.learning.predictors.holdout import group_codes, split
-from lass.learning.predictors.link import probability, probability_slope
+from lass.learning.predictors.weights import probability, probability_slope
 from lass.tagging import complete, features_of, graph_of, with_scores
 
 

@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_mutual_info_score
 
 from lass.learning.clustering import LaplacianKModes
-from lass.learning.clustering.density import Density
+from lass.learning.clustering.alternating import Density
 from oracle import Case, check_against_oracle
 
 

@@ -84,10 +84,9 @@ def test_affinities_keep_values_and_names():
         (frame, ["jazz", "rock", "folk"]),
         (frame.astype("Float64"), ["jazz", "rock", "folk"]),
     ):
-        labels = read_affinities(y, 2)
-        assert labels.classes.tolist() == names
-        np.testing.assert_array_equal(labels.G.toarray(), table)
-        assert labels.codes is None
+        classes, G = read_affinities(y, 2)
+        assert classes.tolist() == names
+        np.testing.assert_array_equal(G.toarray(), table)
 
 
 @pytest.mark.parametrize(

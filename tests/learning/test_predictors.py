@@ -174,9 +174,11 @@ def test_pairs_stand_for_all_that_are_not_annotated(count):
     visible, hidden = next(iter(holdouts(G, np.arange(300), 0)))
     features = features_of(W, visible)
     rows = np.flatnonzero(np.diff(hidden.indptr))
-    taken = _pairs(features, rows, visible, hidden, count, np.random.default_rng(0))
+    taken, kept = _pairs(features, rows, visible, hidden, count, np.random.default_rng(0))
     truth, candidate = hidden[rows].toarray() > 0, visible[rows].toarray() == 0
-    assert taken.hidden.sum() == truth.sum() == taken.lost  # whatever was hidden is there
+    assert taken.hidden.sum() == truth.sum()  # whatever was hidden is there
+    assert kept == (visible[rows] > 0).sum()
+    assert taken.hidden_share == truth.sum() / (truth.sum() + kept)
     np.testing.assert_array_equal(np.bincount(taken.item, taken.hidden), truth.sum(axis=1))
     assert taken.weight.sum() == pytest.approx(candidate.sum(), rel=0.15)
     assert (np.diff(taken.item) >= 0).all()

@@ -4,10 +4,8 @@ Everywhere ``y`` holds one label an item, a whole number from 0, with -1 where i
 an item, of shape (N, K): its assignment where the item is labelled, zeros where it is not.
 """
 
-from lass.baselines.consistency import normalized
-from lass.baselines.label_propagation import class_mass, harmonic
 from lass.baselines.labels import labels_from_affinities
-from lass.baselines.nearest_neighbour import nearest
+from lass.baselines.methods import class_mass, harmonic, nearest, normalized
 from lass.baselines.poisson_learning import poisson
 
 __all__ = ["class_mass", "harmonic", "labels_from_affinities", "nearest", "normalized", "poisson"]

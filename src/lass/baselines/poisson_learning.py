@@ -49,10 +49,8 @@ def poisson(W: Any, y: Any, prior: ArrayLike | None = None) -> Array:
 
     Parameters
     ----------
-    W : array or sparse matrix of shape (N, N)
-        Symmetric, >= 0.
-    y : array of shape (N,) or (N, K)
-        Labels with -1 for unknown, or label rows with zeros for unknown.
+    W, y
+        As in :func:`lass.baselines.harmonic`.
     prior : array of shape (K,), optional
         Shares of the classes, which sum to one: column k is multiplied by the prior
         over the frequency of label k, as the authors do.

@@ -108,8 +108,10 @@ def rank(
     >>> rank(solution, top=1).items
     array([3])
     """
-    solution, Z = _fitted(model)
-    problem = solution.problem
+    solution = model if isinstance(model, Solution) else getattr(model, "solution_", None)
+    if solution is None:
+        raise ValueError(f"model must be a Solution or a fitted LASS; found {type(model).__name__}. Fit it")
+    problem, Z = solution.problem, getattr(model, "assignments_", solution.Z)
     _check(problem, by, top, probes)
     unlabelled = problem.free & (np.diff(problem.G.indptr) == 0)
     rows = np.flatnonzero(unlabelled)
@@ -133,14 +135,6 @@ def rank(
         chosen.append(int(scores.argmax()))
         values.append(scores[chosen[-1]])
     return Ranking(candidates[chosen], np.array(values))
-
-
-def _fitted(model: Any) -> tuple[Solution, Any]:
-    if isinstance(model, Solution):
-        return model, model.Z
-    if not hasattr(model, "solution_"):
-        raise ValueError(f"model must be a Solution or a fitted LASS; found {type(model).__name__}. Fit it")
-    return model.solution_, model.assignments_
 
 
 def _check(problem: Problem, by: str, top: int | None, probes: int) -> None:

@@ -15,11 +15,9 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lass.graph import KNNGraph, as_weights, health
-from lass.graph.contrast import Contrast, steepened
 from lass.graph.laplacians import as_sparse
-from lass.graph.weights import symmetrised
+from lass.graph.weights import Contrast, steepened, symmetrised
 from lass.learning.labels import (
-    LabelMatrix,
     balanced_labels,
     changed_affinities,
     changed_labels,
@@ -29,12 +27,11 @@ from lass.learning.labels import (
     read_labels,
 )
 from lass.learning.lam_selection import Choice, choose_for_labels, choose_for_tags
-from lass.learning.model_file import FittedState, pack_model, unpack_model
+from lass.learning.model_file import pack_model, unpack_model
 from lass.learning.poisson import PoissonRegime
 from lass.learning.predictors import score_tags
 from lass.learning.priors import category_shares, centred, slide
 from lass.learning.sharpening import STRONGEST, sharpen_from
-from lass.learning.tag_ranking import TagLists, rank_tags
 from lass.model.checks import number
 from lass.model.files import read, write
 from lass.model.problem import Problem
@@ -47,6 +44,8 @@ from lass.solvers.assignments import is_sparse, top_category
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 
+#: (category, score) of each item, the largest score first
+TagLists = list[list[tuple[Any, float]]]
 #: relative residual of the potentials in the Poisson regime, for the start of a solve and to begin sharpening
 EXACT, ROUGH = 1e-6, 1e-4
 
@@ -162,17 +161,18 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         if is_matrix(y):
             if confidence is not None:
                 raise ValueError("confidence is for labels; the magnitude of affinities is their confidence")
-            labels = read_affinities(y, X.shape[0])
+            self.classes_, G = read_affinities(y, X.shape[0])
+            codes = None
             self._build_graph(X, 1.0)
         else:
-            classes, codes = read_labels(y if isinstance(y, list | tuple) else column_or_1d(y, warn=True))
-            self._build_graph(X, 2.0)
-            labels = LabelMatrix(
-                classes, balanced_labels(codes, len(classes), self.graph_, self._confidence), codes
+            self.classes_, codes = read_labels(
+                y if isinstance(y, list | tuple) else column_or_1d(y, warn=True)
             )
-            if not labels.G.nnz:
+            self._build_graph(X, 2.0)
+            G = balanced_labels(codes, len(self.classes_), self.graph_, self._confidence)
+            if not G.nnz:
                 raise ValueError("confidence must be > 0 for at least one item with a label; found none")
-        return self._fit_labels(labels)
+        return self._fit_labels(G, codes)
 
     def update(self, y: Mapping[Any, Any]) -> LASS:
         """Add, change or withdraw a few labels and solve again from here, warm.
@@ -253,8 +253,23 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         if top is not None and not (isinstance(top, int | np.integer) and top >= 0):
             raise ValueError(f"top must be a whole number >= 0, or None for all; found {top!r}")
         scores = self._scores() if X is None else self.predict_proba(X)
-        known = self.affinities_ if X is None else None
-        return rank_tags(scores, self.classes_, top, threshold, known)
+        if is_sparse(scores) and top is None:
+            raise ValueError("top must be a number where assignments are stored sparsely; found None")
+        N, K = scores.shape
+        known = self.affinities_ if X is None else sp.csr_array((N, K))
+        count = K if top is None else int(np.clip(top + np.diff(known.indptr).max(initial=0), 1, K))
+        best: Any
+        if is_sparse(scores):
+            best, values = scores.top(count)
+        else:
+            best = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+            values = np.take_along_axis(scores, best, axis=1)
+        found = []
+        for n, ranked in enumerate(zip(best.tolist(), values.tolist(), strict=True)):
+            without = set(known.indices[known.indptr[n] : known.indptr[n + 1]].tolist())
+            pairs = [(self.classes_[k], value) for k, value in zip(*ranked, strict=True) if k not in without]
+            found.append([pair for pair in pairs[:top] if pair[1] > threshold])
+        return found
 
     def path(self, x: Any, g: ArrayLike | None = None) -> AssignmentPath:
         """The exact path over lam of one new item with affinities ``g``, before any slide to a prior."""
@@ -275,40 +290,21 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     def save(self, path: str | Path) -> None:
         """Write the fitted model into one ``.npz`` file, without pickle."""
         check_is_fitted(self)
-        state = FittedState(
-            settings=self.get_params(),
-            solution=self.solution_,
-            classes=self.classes_,
-            shift=self.shift_,
-            lam=self.lam_,
-            choice=self.choice_,
-            contrast=self._contrast,
-            codes=self._codes,
-            confidence=self._confidence,
-            affinities=self.affinities_,
-            graph=self.graph_,
-            neighbours=self.neighbours_,
-            columns=self.n_features_in_,
-            feature_names=getattr(self, "feature_names_in_", None),
-        )
-        write(Path(path), pack_model(state))
+        write(Path(path), pack_model(self))
 
     @staticmethod
     def load(path: str | Path) -> LASS:
         """Read what :meth:`save` wrote. Never unpickles; anything wrong with the file is a ``ValueError``."""
-        return read(Path(path), lambda data: LASS._restored(unpack_model(data)), "model")
+        return read(Path(path), LASS._restored, "model")
 
     @classmethod
-    def _restored(cls, state: FittedState) -> LASS:
-        model = cls(**state.settings)
+    def _restored(cls, data: dict[str, Any]) -> LASS:
+        settings, attributes = unpack_model(data)
+        model = cls(**settings)
         model._check_settings()
-        model.classes_, model.lam_, model.choice_ = state.classes, state.lam, state.choice
-        model.graph_, model.neighbours_, model._contrast = state.graph, state.neighbours, state.contrast
-        model.n_features_in_, model._confidence, model._regime = state.columns, state.confidence, None
-        if state.feature_names is not None:
-            model.feature_names_in_ = state.feature_names
-        model._set_labels(state.affinities, state.codes)
-        model._accept(state.solution, state.shift)
+        model.__dict__.update(attributes, _regime=None)
+        model._set_labels(model.affinities_, model._codes)
+        model._accept(model.solution_, model.shift_)
         return model
 
     def _check_settings(self) -> None:
@@ -361,9 +357,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             raise ValueError(f"X must hold weights >= 0 to the fitted items; found {W.data.min():g}. Drop it")
         return self._contrast(W)
 
-    def _fit_labels(self, labels: LabelMatrix) -> LASS:
+    def _fit_labels(self, G: sp.csr_array, codes: NDArray[np.int64] | None) -> LASS:
         """Choose lam, solve, slide and sharpen."""
-        self.classes_, G, codes = labels
         self._set_labels(G, codes)
         self.choice_: Choice | None = None
         self._regime: PoissonRegime | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,14 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from lass.graph.laplacians import as_sparse, components
 from lass.model.checks import numbers
 from lass.model.quadratic_program import Array
-
-
-class LabelMatrix(NamedTuple):
-    """Categories, affinities, and the category of each item (-1: unknown) where y held labels."""
-
-    classes: NDArray[Any]
-    G: sp.csr_array
-    codes: NDArray[np.int64] | None
 
 
 def is_matrix(y: Any) -> bool:
@@ -33,8 +25,8 @@ def is_matrix(y: Any) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def read_affinities(y: Any, rows: int) -> LabelMatrix:
-    """Signed affinities, dense, sparse or a data frame whose columns name the categories."""
+def read_affinities(y: Any, rows: int) -> tuple[NDArray[Any], sp.csr_array]:
+    """Categories and signed affinities, dense, sparse or a data frame whose columns name the categories."""
     names = getattr(y, "columns", None)
     G = as_sparse(y if names is None else numbers(y, "y"), "y")
     if G.shape[0] != rows:
@@ -42,7 +34,7 @@ def read_affinities(y: Any, rows: int) -> LabelMatrix:
     classes = np.arange(G.shape[1]) if names is None else np.asarray(names)
     if len(set(classes.tolist())) < len(classes):
         raise ValueError("y must name every category once; two of its columns have the same name")
-    return LabelMatrix(classes, G, None)
+    return classes, G
 
 
 def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -136,36 +128,33 @@ def read_confidence(confidence: ArrayLike | None, rows: int) -> Array | None:
 
 def changed_labels(codes: NDArray[np.int64], y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     """Codes after the changes {item: label}; an unknown label withdraws."""
-    codes, columns = codes.copy(), _columns(classes)
-    for item, label in _mapping(y).items():
+    codes, (changes, columns) = codes.copy(), _changes(y, classes)
+    for item, label in changes.items():
         codes[_row(item, len(codes))] = -1 if unknown(label) else _column(label, columns)
     return codes
 
 
 def changed_affinities(y: Any, rows: int, classes: NDArray[Any]) -> dict[tuple[int, int], float]:
     """Changes {(item, category): affinity} by row and column; None withdraws."""
-    changes, columns = {}, _columns(classes)
-    for key, value in _mapping(y).items():
+    affinities, (changes, columns) = {}, _changes(y, classes)
+    for key, value in changes.items():
         if not (isinstance(key, tuple) and len(key) == 2):
             raise ValueError(f"y must name pairs (item, category) after affinities; found {key!r}")
-        changes[_row(key[0], rows), _column(key[1], columns)] = 0.0 if value is None else value
-    return changes
+        affinities[_row(key[0], rows), _column(key[1], columns)] = 0.0 if value is None else value
+    return affinities
 
 
-def _mapping(y: Any) -> Mapping[Any, Any]:
+def _changes(y: Any, classes: NDArray[Any]) -> tuple[Mapping[Any, Any], dict[Any, int]]:
+    """The changes, checked, and the column of each category."""
     if not isinstance(y, Mapping):
         raise ValueError(f"y must be a mapping from items to their labels or affinities; found {y!r}")
-    return y
+    return y, {name: column for column, name in enumerate(classes.tolist())}
 
 
 def _row(item: Any, rows: int) -> int:
     if not isinstance(item, int | np.integer) or not 0 <= item < rows:
         raise ValueError(f"y names item {item!r}; items are row numbers from 0 to {rows - 1}")
     return int(item)
-
-
-def _columns(classes: NDArray[Any]) -> dict[Any, int]:
-    return {name: column for column, name in enumerate(classes.tolist())}
 
 
 def _column(name: Any, columns: dict[Any, int]) -> int:

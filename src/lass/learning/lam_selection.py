@@ -14,8 +14,6 @@ from lass.learning.poisson import PoissonRegime
 from lass.learning.priors import centred
 from lass.model.harmonic import harmonic_extension
 from lass.model.quadratic_program import Array
-from lass.solvers import Callback
-from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 
 #: how often labels are hidden
@@ -38,18 +36,6 @@ class Choice:
     def __str__(self) -> str:
         rows = [f"  lam {lam:10.4g}   {score:.4f}" for lam, score in zip(self.lams, self.scores, strict=True)]
         return "\n".join([f"lam = {self.lam:.4g}: {self.reason}", *rows])
-
-
-def solve_at(
-    W: sp.csr_array,
-    G: sp.csr_array,
-    lam: float,
-    tol: float,
-    start: Array | None = None,
-    callback: Callback | None = None,
-) -> Solution:
-    """Solve, and take the most even of equally good solutions."""
-    return centred(solve(W, G, lam, tol=tol, start=start, callback=callback))
 
 
 def harmonic_assignments(W: sp.csr_array, G: sp.csr_array, tol: float) -> Array:
@@ -127,7 +113,7 @@ def choose_for_labels(
     better = max(scores)
     if abs(scores[0] - scores[1]) <= np.sqrt(better * (1.0 - better) / len(order)):
         lams.insert(1, float(np.sqrt(low * high)))
-        scores.insert(1, share(lambda G: solve_at(W, G, lams[1], ROUGHER).Z))
+        scores.insert(1, share(lambda G: centred(solve(W, G, lams[1], tol=ROUGHER)).Z))
     best = max(range(len(lams)), key=lambda i: (scores[i], lams[i]))
     reason = f"{scores[best]:.1%} of {len(order)} labels came back when hidden, {folds} folds"
     return Choice(lams[best], reason, lams, scores, lams[best] == high)
@@ -146,16 +132,14 @@ def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: floa
     rng = np.random.default_rng(seed)
     hidden = rng.choice(chosen, max(1, int(share * len(chosen))), replace=False)
     rows, columns = positive.coords[0][hidden], positive.coords[1][hidden]
-    kept = np.ones(positive.nnz, bool)
-    kept[hidden] = False
-    visible = sp.csr_array(
-        (positive.data[kept], (positive.coords[0][kept], positive.coords[1][kept])), shape=G.shape
-    )
+    positive.data[hidden] = 0.0
+    visible = sp.csr_array(positive)
+    visible.eliminate_zeros()
     degree = float(np.median(W.sum(axis=1)))
     lams = np.geomspace(0.01, 10.0, 4) / (2.0 * degree if degree > 0 else 1.0)
     sample = rng.permutation(len(rows))[:5000]
     rows, columns = rows[sample], columns[sample]
-    scores = []
+    scores: list[float] = []
     last: Array | None = None
     for lam in lams:
         # at a small lam unlabelled items hardly count in the gap: it must be as much smaller

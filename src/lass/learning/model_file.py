@@ -3,79 +3,54 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.graph import KNNGraph
-from lass.graph.contrast import Contrast
+from lass.graph.weights import Contrast
 from lass.learning.lam_selection import Choice
 from lass.model.checks import numbers
 from lass.model.files import pack_matrix, unpack_matrix
-from lass.model.quadratic_program import Array
 from lass.solvers.solution import Solution
 
 PREFIX = "solution_"
 
 
-@dataclass(frozen=True)
-class FittedState:
-    """A fitted :class:`lass.LASS`: its settings, its solution, and what new items are compared with."""
-
-    settings: dict[str, Any]
-    solution: Solution
-    classes: NDArray[Any]
-    shift: Array
-    lam: float
-    choice: Choice | None
-    contrast: Contrast
-    #: category of each item, -1 where unknown; None where y held affinities
-    codes: NDArray[np.int64] | None
-    confidence: Array | None
-    affinities: sp.csr_array
-    graph: sp.csr_array
-    #: None where the graph was given
-    neighbours: KNNGraph | None
-    columns: int
-    feature_names: NDArray[np.object_] | None
-
-
-def pack_model(state: FittedState) -> dict[str, Any]:
-    """The arrays that make up a model."""
-    settings = dict(state.settings)
+def pack_model(model: Any) -> dict[str, Any]:
+    """The arrays that make up a fitted :class:`lass.LASS`."""
+    settings = model.get_params()
     prior = settings.pop("prior")
     shares = (prior or "") if prior is None or isinstance(prior, str) else numbers(prior, "prior")
-    arrays = {PREFIX + name: value for name, value in state.solution.to_arrays().items()}
+    arrays = {PREFIX + name: value for name, value in model.solution_.to_arrays().items()}
     arrays |= {
         "settings": np.asarray(json.dumps(settings, default=lambda value: value.item())),
         "prior": np.asarray(shares),
-        "lam": np.asarray(state.lam),
-        "classes": _without_pickle(state.classes),
-        "shift": state.shift,
-        "contrast": np.asarray([state.contrast.power, state.contrast.unit]),
-        "columns": np.asarray(state.columns),
+        "lam": np.asarray(model.lam_),
+        "classes": _without_pickle(model.classes_),
+        "shift": model.shift_,
+        "contrast": np.asarray([model._contrast.power, model._contrast.unit]),
+        "columns": np.asarray(model.n_features_in_),
     }
-    for name, value in (("codes", state.codes), ("weights", state.confidence)):
+    for name, value in (("codes", model._codes), ("weights", model._confidence)):
         if value is not None:
             arrays[name] = value
-    if state.choice is not None:
-        arrays["choice"] = np.asarray(json.dumps(vars(state.choice)))
-    if state.feature_names is not None:
-        arrays["feature_names"] = np.asarray(state.feature_names.tolist())
-    pack_matrix(arrays, "affinities", state.affinities)
-    pack_matrix(arrays, "graph", state.graph)
-    if state.neighbours is not None:
-        pack_matrix(arrays, "directed", state.neighbours.directed)
-        pack_matrix(arrays, "items", state.neighbours.items)
-        arrays["spread"] = np.asarray(state.neighbours.spread)
+    if model.choice_ is not None:
+        arrays["choice"] = np.asarray(json.dumps(vars(model.choice_)))
+    if hasattr(model, "feature_names_in_"):
+        arrays["feature_names"] = np.asarray(model.feature_names_in_.tolist())
+    pack_matrix(arrays, "affinities", model.affinities_)
+    pack_matrix(arrays, "graph", model.graph_)
+    if model.neighbours_ is not None:
+        pack_matrix(arrays, "directed", model.neighbours_.directed)
+        pack_matrix(arrays, "items", model.neighbours_.items)
+        arrays["spread"] = np.asarray(model.neighbours_.spread)
     return arrays
 
 
-def unpack_model(data: dict[str, Any]) -> FittedState:
-    """A model from its arrays; whatever does not fit is a ``ValueError``."""
+def unpack_model(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A model's settings and fitted attributes from its arrays; whatever does not fit is a ``ValueError``."""
     settings = json.loads(str(data["settings"]))
     prior = data["prior"]
     settings["prior"] = (str(prior) or None) if prior.dtype.kind == "U" else prior
@@ -90,30 +65,28 @@ def unpack_model(data: dict[str, Any]) -> FittedState:
     affinities, graph = unpack_matrix(data, "affinities"), unpack_matrix(data, "graph")
     if affinities.shape != (N, K) or graph.shape != (N, N):
         raise ValueError("the graph does not fit the assignments")
-    neighbours, columns, names = (
-        _neighbours(data, settings, N),
-        int(data["columns"]),
-        data.get("feature_names"),
-    )
+    neighbours = _neighbours(data, settings, N)
+    columns, names = int(data["columns"]), data.get("feature_names")
     expected = N if neighbours is None else neighbours.items.shape[1]
     if columns != expected or (names is not None and names.shape != (expected,)):
         raise ValueError("the columns do not fit the items")
-    return FittedState(
-        settings=settings,
-        solution=solution,
-        classes=classes,
-        shift=shift,
-        lam=lam,
-        choice=_choice(data),
-        contrast=contrast,
-        codes=_optional(data, "codes", "i", (N,), -1, K - 1),
-        confidence=_optional(data, "weights", "f", (N,), 0, np.inf),
-        affinities=affinities,
-        graph=graph,
-        neighbours=neighbours,
-        columns=columns,
-        feature_names=None if names is None else names.astype(object),
-    )
+    attributes = {
+        "solution_": solution,
+        "classes_": classes,
+        "shift_": shift,
+        "lam_": lam,
+        "choice_": _choice(data),
+        "affinities_": affinities,
+        "graph_": graph,
+        "neighbours_": neighbours,
+        "n_features_in_": columns,
+        "_contrast": contrast,
+        "_codes": _optional(data, "codes", "i", (N,), -1, K - 1),
+        "_confidence": _optional(data, "weights", "f", (N,), 0, np.inf),
+    }
+    if names is not None:
+        attributes["feature_names_in_"] = names.astype(object)
+    return settings, attributes
 
 
 def _neighbours(data: dict[str, Any], settings: dict[str, Any], N: int) -> KNNGraph | None:

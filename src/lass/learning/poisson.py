@@ -16,14 +16,8 @@ from lass.model.simplex import project_simplex
 class PoissonSolution:
     """``Z = E + U / (2 lam)``, the solution for every lam >= ``lam``: only its scale changes.
 
-    Attributes
-    ----------
-    lam : float
-        From here on every row is in the interior.
-    E : array of shape (N, K)
-        Even over the categories that are labelled in an item's component.
-    U : array of shape (N, K)
-        Solves ``L U = G - row means``.
+    From there on every row is in the interior. U solves ``L U = G - row means``; E is even over the
+    categories that are labelled in an item's component. Both are (N, K).
     """
 
     lam: float

@@ -64,16 +64,8 @@ def slide(Z: Array, prior: ArrayLike, start: Array | None = None, sweeps: int = 
     items take the same shift in :func:`lass.assign`. O(N K) a sweep, a dozen sweeps as a rule,
     then O(N + K^2) for each row that is still out of place, and O(K^3).
 
-    Parameters
-    ----------
-    Z : array of shape (N, K)
-        Assignments, or scores on any scale.
-    prior : array of shape (K,)
-        Shares of the categories: >= 0, sum one.
-    start : array of shape (K,), optional
-        An earlier shift, which can save time.
-    sweeps : int
-        Sweeps over all rows at most, before rows are moved one by one.
+    Z may hold scores on any scale; the shares in ``prior`` are >= 0 and sum to one. An earlier shift as
+    ``start`` can save time. After ``sweeps`` over all rows, rows are moved one by one.
 
     Examples
     --------

@@ -53,22 +53,9 @@ def sharpen(
     slides to the prior and decides again. Labels are kept, whatever their confidence. The
     whole is a *local* method: another start may end elsewhere. Twelve solves.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its graph; its affinities and lam play no part.
-    codes : array of shape (N,)
-        Labels, -1 where unknown.
-    decided : array of shape (N,)
-        First decisions.
-    prior : array of shape (K,), optional
-        Shares that decisions keep to; by default those of the first.
-    strength : float
-        The last s.
-    tol : float
-        Relative gap of the last solution; those before it stop at 1e-2.
-    callback : callable, optional
-        Called after each step.
+    Only the graph of ``problem`` counts. ``codes`` are the labels, -1 where unknown; ``decided`` the first
+    decisions, whose shares those after them keep to if there is no ``prior``. ``strength`` is the last s,
+    ``tol`` the relative gap of the last solution; those before it stop at 1e-2.
     """
     N, K, degree, labelled = problem.N, problem.K, problem.diagonal, codes >= 0
     decided = np.where(labelled, codes, decided)

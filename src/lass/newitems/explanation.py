@@ -126,40 +126,33 @@ def explain(
     z = Z[n]
     g = problem.G[[n]] if affinities is None else sp.csr_array(_row(affinities, problem.K)[None])
     rule = _rule(solution, n, flat=np.ptp(g.toarray()) == 0)
+    neighbours, shares, gamma, threshold = np.zeros(0, np.intp), np.zeros(0), 0.0, 0.0
     if not problem.free[n] or lam == 0 or a == 0.0:
-        source = "affinities" if problem.free[n] else "given"
         if affinities is not None and problem.free[n]:
             z = NewItem([0.0], Z[[n]]).at(g if solution.shift is None else g + solution.shift)
-        chosen = _chosen(z, categories)
-        return Explanation(
-            n, z, chosen, np.zeros(0, np.intp), np.zeros(0), np.zeros((0, len(chosen))), _terms(g, 0.0),
-            {source: z[chosen]}, 0.0, rule,
-        )  # fmt: skip
-    if a < 0:
+        parts = {"affinities" if problem.free[n] else "given": z}
+    elif a < 0:
         raise ValueError(f"item {n} has more negative than positive weights; its row is not a projection")
-    low, high = problem.W.indptr[n], problem.W.indptr[n + 1]
-    neighbours, weights = problem.W.indices[low:high], problem.W.data[low:high]
-    order = np.argsort(-weights, kind="stable")
-    neighbours, shares = neighbours[order].astype(np.intp), weights[order] / a
-    gamma = 0.0 if math.isinf(lam) else 0.5 / (lam * a)
-    parts = {"neighbours": shares @ Z[neighbours], "affinities": gamma * g.toarray().ravel()}
-    if solution.shift is not None:
-        parts["prior"] = gamma * solution.shift
-    if problem.C is not None and affinities is None:
-        parts["similar categories"] = -(z @ problem.C) / a
-    v = sum(parts.values(), np.zeros(problem.K))
-    if affinities is not None:
-        z = project_simplex(v[None])[0]
+    else:
+        edges = problem.W[[n]]
+        order = np.argsort(-edges.data, kind="stable")
+        neighbours, shares = edges.indices[order].astype(np.intp), edges.data[order] / a
+        gamma = 0.0 if math.isinf(lam) else 0.5 / (lam * a)
+        parts = {"neighbours": shares @ Z[neighbours], "affinities": gamma * g.toarray().ravel()}
+        if solution.shift is not None:
+            parts["prior"] = gamma * solution.shift
+        if problem.C is not None and affinities is None:
+            parts["similar categories"] = -(z @ problem.C) / a
+        v = sum(parts.values(), np.zeros(problem.K))
+        if affinities is not None:
+            z = project_simplex(v[None])[0]
+        threshold = float(z @ (v - z))  # the same number wherever z is positive; rounding has no weight
     chosen = _chosen(z, categories)
-    threshold = float(z @ (v - z))  # the same number wherever z is positive; rounding has no weight
+    terms = [AffinityTerm(int(k), float(x), gamma * float(x)) for k, x in zip(g.indices, g.data, strict=True)]
     return Explanation(
-        n, z, chosen, neighbours, shares, shares[:, None] * Z[neighbours][:, chosen], _terms(g, gamma),
+        n, z, chosen, neighbours, shares, shares[:, None] * Z[neighbours][:, chosen], terms,
         {name: values[chosen] for name, values in parts.items()}, threshold, rule,
     )  # fmt: skip
-
-
-def _terms(g: sp.csr_array, gamma: float) -> list[AffinityTerm]:
-    return [AffinityTerm(int(k), float(x), gamma * float(x)) for k, x in zip(g.indices, g.data, strict=True)]
 
 
 def _chosen(z: Array, categories: ArrayLike | None) -> NDArray[np.intp]:

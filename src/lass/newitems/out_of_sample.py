@@ -81,15 +81,17 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     lam = number(lam, "lam", infinite=True)
     if is_sparse(Z):
         return _assign_sparse(W_new, Z, G_new, lam, shift)
-    weights, graph = _weights(W_new, len(Z))
+    as_it_is = sp.issparse(W_new) and W_new.format == "csr" and W_new.dtype == np.float64 and W_new.ndim == 2
+    weights = W_new if as_it_is else as_sparse(W_new, "W_new")
     M, K = weights.shape[0], Z.shape[1]
-    out = _affinities(G_new, M, K)
+    out = _affinities(G_new, (M, K))
+    _check_shapes(weights, len(Z), out, K)
     p = np.zeros(K) if shift is None else numbers(shift, "shift")
     if p.shape != (K,) or not np.isfinite(p).all():
         raise ValueError(f"shift must be {K} finite numbers, one a category; found shape {p.shape}: {p!r}")
     half = math.inf if lam == 0 else 0.5 / lam
     work = (weights.nnz + M) * K
-    odd = over_rows(_maps().assign, M, work, *graph, Z, half, np.ascontiguousarray(p), out)
+    odd = over_rows(_maps().assign, M, work, *_arrays(weights, len(Z)), Z, half, np.ascontiguousarray(p), out)
     if any(odd):
         _raise_error(weights, Z, G_new, *odd)
     return out
@@ -101,13 +103,9 @@ def _assign_sparse(W_new: Any, Z: SparseAssignments, G_new: Any, lam: float, shi
         raise ValueError("shift does not go with sparse assignments; leave it out, or pass Z.to_dense()")
     weights, K = as_sparse(W_new, "W_new"), Z.shape[1]
     affinities = sp.csr_array((weights.shape[0], K)) if G_new is None else as_sparse(G_new, "G_new")
-    _check_columns(weights, len(Z))
+    _check_shapes(weights, len(Z), affinities, K)
     if weights.nnz and weights.data.min() < 0:
         raise ValueError(f"W_new must hold weights >= 0; found {weights.data.min():g}. Drop it")
-    if affinities.shape != (weights.shape[0], K):
-        raise ValueError(
-            f"G_new must have shape {(weights.shape[0], K)}, one row a new item; found {affinities.shape}"
-        )
     return mapped(weights, Z, affinities, lam)
 
 
@@ -227,38 +225,33 @@ def _known(Z: Any) -> Any:
     return given
 
 
-def _weights(W_new: Any, known: int) -> tuple[sp.csr_array, tuple[NDArray[Any], ...]]:
-    """W_new in CSR, and its three arrays for the kernel, which checks entries where it reads them."""
-    as_it_is = sp.issparse(W_new) and W_new.format == "csr" and W_new.dtype == np.float64 and W_new.ndim == 2
-    weights = W_new if as_it_is else as_sparse(W_new, "W_new")
-    _check_columns(weights, known)
+def _arrays(weights: sp.csr_array, known: int) -> tuple[NDArray[Any], ...]:
+    """The three arrays of weights for the kernel, which checks entries where it reads them."""
     columns = weights.indices
     if columns.dtype != np.int32:
         if weights.nnz and not 0 <= columns.min() <= columns.max() < known:
             raise ValueError(f"W_new must name known items 0 to {known - 1}; found other column numbers")
         columns = columns.astype(np.int32)
-    return weights, (weights.indptr.astype(np.int64), columns, np.ascontiguousarray(weights.data))
+    return weights.indptr.astype(np.int64), columns, np.ascontiguousarray(weights.data)
 
 
-def _check_columns(weights: sp.csr_array, known: int) -> None:
+def _check_shapes(weights: sp.csr_array, known: int, affinities: Any, K: int) -> None:
     if weights.shape[1] != known:
         raise ValueError(
             f"W_new must have one column a known item, {known}; found shape {weights.shape}. "
             "Is it transposed?"
         )
+    if affinities.shape != (M := weights.shape[0], K):
+        raise ValueError(f"G_new must have shape {(M, K)}, one row a new item; found {affinities.shape}")
 
 
-def _affinities(G_new: Any, M: int, K: int) -> Array:
+def _affinities(G_new: Any, shape: tuple[int, int]) -> Array:
     """A dense copy of G_new, which the kernel turns into assignments."""
     if G_new is None:
-        return np.zeros((M, K))
+        return np.zeros(shape)
     if sp.issparse(G_new) and G_new.dtype.kind != "c":
-        given = np.ascontiguousarray(G_new.toarray(order="C"), dtype=np.float64)
-    else:
-        given = np.array(numbers(G_new, "G_new"), order="C")
-    if given.shape != (M, K):
-        raise ValueError(f"G_new must have shape {(M, K)}, one row a new item; found {given.shape}")
-    return given
+        return np.ascontiguousarray(G_new.toarray(order="C"), dtype=np.float64)
+    return np.array(numbers(G_new, "G_new"), order="C")
 
 
 def _raise_error(

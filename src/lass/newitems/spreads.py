@@ -87,8 +87,10 @@ def spread(w: Any, solution: Solution, g: Any = None, lam: float = 1.0) -> Sprea
     for slides in _vertices(polytope):
         np.minimum(least, project_simplex(v + share * slides).min(axis=0), out=least)
     largest = [_largest(v, share, polytope, k) for k in range(len(v))]
-    top = int(v.argmax())
-    rivals = [k for k in range(len(v)) if k != top and _overtakes(v, share, polytope, k, top)]
+    top, unit = int(v.argmax()), np.eye(len(v))
+    others, limits = np.flatnonzero(np.arange(len(v)) != top), v[top] - v + TOLERANCE
+    # category k is ahead of the top one somewhere; the projection keeps the order of its entries
+    rivals = [k for k in others if share * polytope.furthest(unit[k] - unit[top]) > limits[k]]
     bounds = np.column_stack([least, np.maximum(largest, assignment)])
     return Spread(assignment, bounds, np.array(rivals, np.intp))
 
@@ -159,10 +161,3 @@ def _largest(v: Array, share: float, polytope: Polytope, k: int) -> float:
     if result.status != 0:
         raise RuntimeError(f"a linear program over the solutions failed: {result.message}")
     return float(v[k] - share * margin[k] - result.fun)
-
-
-def _overtakes(v: Array, share: float, polytope: Polytope, k: int, top: int) -> bool:
-    """Category k is ahead of the top one somewhere; the projection keeps the order of its entries."""
-    direction = np.zeros(len(v))
-    direction[k], direction[top] = 1.0, -1.0
-    return bool(share * polytope.furthest(direction) > v[top] - v[k] + TOLERANCE)

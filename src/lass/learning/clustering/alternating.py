@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.learning.clustering.density import Density, affinities
 from lass.learning.sharpening import normalised_cut
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
@@ -22,6 +21,82 @@ STEPS, FINAL = 3, 100
 ROUGH, FINE = 1e-3, 1e-5
 #: a cluster with less mass than this many items is empty
 EMPTY = 1e-6
+#: affinities below this are dropped; then most rows of a wide set have none
+SMALLEST = 1e-12
+#: mean shift ends when no centroid moves by more than this share of the bandwidth
+SHIFTED = 1e-3
+#: items whose distances determine the bandwidth
+SAMPLE = 500
+
+
+def affinities(distances: Array, bandwidth: float) -> Array:
+    """The kernel ``exp(-|x_n - c_k|^2 / (2 bandwidth^2))`` of squared distances, zero below ``SMALLEST``."""
+    kernel = np.exp(distances / (-2.0 * bandwidth**2))
+    kernel[kernel < SMALLEST] = 0.0
+    return kernel
+
+
+@dataclass
+class Density:
+    """Items, and what the kernels of :func:`affinities` around a few centroids make of them."""
+
+    X: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        self.squares = np.einsum("nd,nd->n", self.X, self.X, dtype=float)
+
+    def distances(self, centroids: Array) -> Array:
+        """Squared distances of all items to the centroids, (N, K)."""
+        products = np.asarray(self.X @ centroids.T.astype(self.X.dtype), dtype=float)
+        around = self.squares[:, None] + np.square(centroids).sum(axis=1)
+        return np.maximum(around - 2.0 * products, 0.0)
+
+    def mean_shift(self, centroids: Array, weights: Array, bandwidth: float, steps: int) -> Array:
+        """Mean shift: each centroid towards a mode of the density of its cluster's weighted items.
+
+        Each step goes to the mean of the items, weighted by kernel and assignment, and never
+        lowers sum_n z_nk G_nk. A centroid of no weight stays where it is.
+        """
+        for _ in range(steps):
+            weighted = weights * affinities(self.distances(centroids), bandwidth)
+            total = weighted.sum(axis=0)
+            used = total > 0
+            moved = centroids.copy()
+            share = (weighted[:, used] / total[used]).astype(self.X.dtype)
+            moved[used] = np.asarray((self.X.T @ share).T, dtype=float)
+            distance = np.sqrt(np.square(moved - centroids).sum(axis=1).max())
+            centroids = moved
+            if distance <= SHIFTED * bandwidth:
+                break
+        return centroids
+
+    def spread(self, count: int, random: np.random.RandomState) -> Array:
+        """Items far from each other, drawn as k-means++ draws: the best of a few candidates every time."""
+        size = self.X.shape[0]
+        chosen = [int(random.randint(size))]
+        nearest = self.distances(self.X[chosen].astype(float))[:, 0]
+        nearest[chosen[0]] = 0.0
+        for _ in range(count - 1):
+            total = nearest.sum()
+            probabilities = nearest / total if total > 0 else None  # all items are taken, or twins of those
+            candidates = random.choice(size, 2 + int(np.log(count)), p=probabilities)
+            apart = np.minimum(nearest[:, None], self.distances(self.X[candidates].astype(float)))
+            best = int(apart.sum(axis=0).argmin())
+            chosen.append(int(candidates[best]))
+            nearest = apart[:, best]
+            nearest[chosen] = 0.0
+        return np.asarray(self.X[chosen], dtype=float)
+
+    def typical_distance(self, count: int, random: np.random.RandomState) -> float:
+        """The median distance of an item to its ``count``-th neighbour, over a sample of items."""
+        size = self.X.shape[0]
+        some = random.permutation(size)[:SAMPLE]
+        apart = self.distances(self.X[some].astype(float))
+        nearest = np.partition(apart, count, axis=0)[count]
+        typical = float(np.sqrt(np.median(nearest)))
+        if typical == 0.0:  # most items have that many twins
+            typical = float(np.sqrt(apart.mean()))
+        return typical if typical > 0.0 else 1.0
 
 
 class Stage(NamedTuple):
@@ -40,7 +115,7 @@ class Run:
     graph: sp.csr_array | None  # None where lam = 0 needs none
     centroids: Array
     random: np.random.RandomState
-    Z: Array | None = None
+    Z: Array = field(init=False)
     solution: Solution | None = None
     history: list[Stage] = field(default_factory=list)
 
@@ -54,7 +129,6 @@ class Run:
         self.history.append(Stage(lam, bandwidth, value))
         spare = len(self.centroids)  # how many empty clusters may be put elsewhere
         for _ in range(rounds):
-            assert self.Z is not None
             before = (self.centroids, self.Z, self.solution)
             empty = np.flatnonzero(self.Z.sum(axis=0) < EMPTY)
             spare -= len(empty)
@@ -74,7 +148,6 @@ class Run:
 
     def _finish(self, lam: float, bandwidth: float, value: float) -> None:
         """Centroids at their modes, assignments to a fine gap."""
-        assert self.Z is not None
         before = (self.centroids, self.Z, self.solution)
         centroids = self.density.mean_shift(self.centroids, self.Z, bandwidth, FINAL)
         now = self._assign(centroids, lam, bandwidth, FINE)
@@ -97,16 +170,15 @@ class Run:
         else:
             problem = self.solution.problem.changed(G=kernel, lam=lam)
         self.solution = solve(problem, tol=gap, start=self.solution)
-        self.Z = self._with_unreached(self.solution.Z, kernel, distances)
+        self.Z = self._with_unreached(self.solution, kernel, distances)
         return self.solution.objective
 
-    def _with_unreached(self, Z: Array, kernel: Array, distances: Array) -> Array:
+    def _with_unreached(self, solution: Solution, kernel: Array, distances: Array) -> Array:
         """Components where all kernels are zero go to the centroid that is nearest to one of their items.
 
         The objective is the same for any constant assignment there, so this one costs nothing.
         """
-        assert self.solution is not None
-        count, part = self.solution.problem.operator.components
+        Z, (count, part) = solution.Z, solution.problem.operator.components
         reached = np.bincount(part, kernel.any(axis=1), minlength=count) > 0
         if reached.all():
             return Z
@@ -123,8 +195,7 @@ class Run:
 
         With no assignment to it, a centroid has no part in the objective: it may go anywhere.
         """
-        assert self.Z is not None
-        kernel = self.density.affinities(centroids, bandwidth)
+        kernel = affinities(self.density.distances(centroids), bandwidth)
         unexplained = 1.0 - (kernel * self.Z).sum(axis=1)
         weights = np.square(np.maximum(unexplained, 0.0))
         if not weights.any():
@@ -142,7 +213,6 @@ class Run:
         The objective alone rewards centroids on the highest peaks, two in one cluster if need be. An
         empty cluster counts as one that is all cut.
         """
-        assert self.Z is not None
         objective = self.history[-1].objective
         if self.graph is None:
             return objective, objective

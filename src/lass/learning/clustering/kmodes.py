@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from lass.graph import KNNGraph
-from lass.learning.clustering.alternating import Run
-from lass.learning.clustering.density import Density
+from lass.learning.clustering.alternating import Density, Run
 from lass.model.checks import number, numbers
 from lass.model.quadratic_program import Array
 from lass.newitems.out_of_sample import assign
@@ -125,7 +124,11 @@ class LaplacianKModes(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         # products with a few centroids are so short that a second BLAS thread waits more than it works
         with ThreadpoolController().limit(limits=1, user_api="blas"):
             best = self._best_run(density, lam, tol, random)
-        return self._settle(best)
+        self.cluster_centers_, self.assignments_, self.solution_ = best.centroids, best.Z, best.solution
+        self.labels_ = best.Z.argmax(axis=1).astype(np.int32)
+        self.history_, self.n_iter_ = best.history, len(best.history)
+        self.objective_ = best.history[-1].objective
+        return self
 
     def _best_run(self, density: Density, lam: float, tol: float, random: np.random.RandomState) -> Run:
         """All starts with successive halving, and the best of them to the end."""
@@ -143,17 +146,6 @@ class LaplacianKModes(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             best.descend(lam, float(width), tol, self.max_iter)
         best.descend(lam, self.bandwidth_, tol, self.max_iter, last=True)
         return best
-
-    def _settle(self, run: Run) -> LaplacianKModes:
-        assert run.Z is not None
-        self.cluster_centers_ = run.centroids
-        self.assignments_ = run.Z
-        self.labels_ = run.Z.argmax(axis=1).astype(np.int32)
-        self.history_ = run.history
-        self.objective_ = run.history[-1].objective
-        self.solution_ = run.solution
-        self.n_iter_ = len(run.history)
-        return self
 
     def _items(self, X: Any, *, reset: bool) -> Any:
         return validate_data(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, brentq, minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
-from lass.learning.predictors.link import probability, probability_slope
+from lass.learning.predictors.weights import probability, probability_slope
 from lass.model.quadratic_program import Array
 
 #: ratio of two neighbouring values of the completeness that are tried, from one downwards, and how many
@@ -61,7 +61,7 @@ class HoldoutPairs(NamedTuple):
         return _minimise(self._loss, self._information, start, completeness)
 
     def calibrate(self, completeness: float, theta: Array) -> Array:
-        """Scale and shift the evidence so that :func:`~lass.learning.predictors.link.probability` fits it.
+        """Scale and shift the evidence so that :func:`~lass.learning.predictors.weights.probability` fits it.
 
         :meth:`fit` uses a logistic curve instead. Items are not reweighted here.
         """

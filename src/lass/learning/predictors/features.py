@@ -53,23 +53,9 @@ class Feature(NamedTuple):
 class PredictorFeatures:
     """Features of every tag of every item, computed for blocks of rows.
 
-    Parameters
-    ----------
-    W : csr_array of shape (N, N)
-        Similarities of the items.
-    G : csr_array of shape (N, K)
-        Annotations: +1, -1, or nothing.
-    Z : array of shape (N, K)
-        Assignments at these annotations.
-    linear : LinearPredictor or None
-        Features of the items, if there are any.
-    pause : function
-        Called between steps; an error that it raises ends the work.
-
-    Notes
-    -----
-    One harmonic extension of all tags, one K x K inverse, and the fits of the linear models; one
-    array of N x K is kept besides Z.
+    W are the similarities of the items, G their annotations (+1, -1 or nothing), Z the assignments at
+    these. ``pause`` is called between steps; an error that it raises ends the work. One harmonic extension
+    of all tags, one K x K inverse, and the fits of the linear models; one array of N x K is kept besides Z.
     """
 
     def __init__(
@@ -85,7 +71,10 @@ class PredictorFeatures:
         self.typical_weight = float(np.median(W.data)) if W.nnz else 1.0
         self._set_annotations(G, Z)
         pause()
-        self.harmonic: Array = _harmonic(W, self.T, np.diff(G.indptr) > 0)
+        # each tag by itself: annotated items keep theirs, the others are means of their neighbours
+        rows, found = harmonic_extension(W, np.diff(G.indptr) > 0, self.T, HARMONIC_TOL)
+        self.harmonic: Array = self.T.toarray()
+        self.harmonic[rows] = np.maximum(found, 0.0)
         self.harmonic_mean: Array = self.harmonic.mean(axis=0) + FLOOR * self.frequency
         pause()
         self.walk: NDArray[np.float32] = _walk(W, self.T, self.tag_counts > 0, self.frequency)
@@ -177,14 +166,6 @@ FEATURES = (
 COLUMNS = {name: feature.predictor for feature in FEATURES for name in feature.columns}
 #: positions of the columns that hold a share of the item itself
 SHARES = [list(COLUMNS).index(feature.name) for feature in FEATURES if feature.floor is not None]
-
-
-def _harmonic(W: sp.csr_array, T: sp.csr_array, annotated: NDArray[np.bool_]) -> Array:
-    """Each tag by itself: annotated items keep theirs, the others are means of their neighbours."""
-    rows, found = harmonic_extension(W, annotated, T, HARMONIC_TOL)
-    Z = T.toarray()
-    Z[rows] = np.maximum(found, 0.0)
-    return Z
 
 
 def _walk(

@@ -61,7 +61,8 @@ def scattered(
     taken = np.zeros(len(pairs), bool)
     taken[order] = place < np.repeat(lost, sizes)
     hidden = _marks(item[taken[inverse]], tag[taken[inverse]], G.shape)
-    visible = _without(G, hidden)
+    visible = sp.csr_array(G - G.multiply(hidden))
+    visible.eliminate_zeros()
     keeps = np.bincount((visible > 0).nonzero()[0], minlength=G.shape[0]) > 0
     return Split(visible, hidden, np.flatnonzero(keeps & (np.diff(hidden.indptr) > 0)), groups)
 
@@ -120,9 +121,3 @@ def only_rows(matrix: sp.csr_array, kept: NDArray[np.bool_]) -> sp.csr_array:
 
 def _marks(item: NDArray[np.intp], tag: NDArray[np.intp], shape: tuple[int, int]) -> sp.csr_array:
     return sp.csr_array((np.ones(len(item)), (item, tag)), shape=shape)
-
-
-def _without(G: sp.csr_array, hidden: sp.csr_array) -> sp.csr_array:
-    visible = sp.csr_array(G - G.multiply(hidden))
-    visible.eliminate_zeros()
-    return visible

@@ -28,20 +28,9 @@ class LinearPredictor:
 
     Four models predict a share (0 to 1, roughly) of every tag of every item: from the item's own features
     and from the mean features around it, each with two penalties; how much each counts is trained later.
-    All are fitted to items of other groups. One decomposition when made; then
-    O(N r^2 + N r K) for all tags together.
-
-    Parameters
-    ----------
-    features : array or csr_array of shape (N, D)
-    groups : array of N numbers
-        Items with the same number are scored by the same models, fitted to none of them.
-    W : csr_array of shape (N, N)
-        Similarities of the items.
-    seed : int
-        Of the folds, and of the reduction.
-    penalties : pair of float
-        On the weights.
+    All are fitted to items of other groups: items with the same number in ``groups`` are scored by the same
+    models, fitted to none of them. ``seed`` is that of the folds and of the reduction. One
+    decomposition when made; then O(N r^2 + N r K) for all tags together.
     """
 
     def __init__(
@@ -53,7 +42,8 @@ class LinearPredictor:
         penalties: tuple[float, float] = PENALTIES,
     ) -> None:
         own = _unit_rows(reduced(features, seed))
-        self.views = [_with_constant(view) for view in (own, _unit_rows(_near(W, own)))]
+        views, one = (own, _unit_rows(_near(W, own))), np.ones((len(own), 1))
+        self.views = [np.hstack([view, one]).astype(np.float32) for view in views]
         self.penalties = penalties
         self.fold = np.random.default_rng(seed).integers(FOLDS, size=groups.max() + 1)[groups]
 
@@ -89,10 +79,6 @@ class LinearPredictor:
 def _unit_rows(rows: Array) -> Array:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-
-
-def _with_constant(rows: Array) -> NDArray[np.float32]:
-    return np.hstack([rows, np.ones((len(rows), 1))]).astype(np.float32)
 
 
 def _near(W: sp.csr_array, rows: Array) -> Array:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from lass.learning.predictors.features import COLUMNS, PREDICTORS, PredictorFeatures
 from lass.learning.predictors.linear import LinearPredictor
-from lass.learning.predictors.link import probability
 from lass.learning.predictors.training import train
-from lass.learning.predictors.weights import Weights
+from lass.learning.predictors.weights import Weights, probability
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 
@@ -24,20 +23,13 @@ BLOCK = 2048
 
 @dataclass(frozen=True)
 class Scores:
-    """The score of every tag of every item, without the item's own annotation of that tag.
+    """The score of every tag of every item, without the item's own annotation of that tag."""
 
-    Attributes
-    ----------
-    values : array of shape (N, K)
-        Probabilities; among items like the known ones, 0.8 is right four times out of five.
-    top_tags : array of shape (N, count)
-        The likeliest tags of each item among those that are not annotated, the likeliest first.
-    contributions : array of shape (N, count, len(PREDICTORS))
-        What each predictor adds to the evidence for those.
-    """
-
+    #: (N, K) probabilities; among items like the known ones, 0.8 is right four times out of five
     values: NDArray[np.float32]
+    #: (N, count) the likeliest tags of each item among those that are not annotated, the likeliest first
     top_tags: NDArray[np.int32]
+    #: (N, count, len(PREDICTORS)) what each predictor adds to the evidence for those
     contributions: NDArray[np.float32]
 
 

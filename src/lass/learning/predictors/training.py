@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,7 +52,7 @@ def train(
     rows, _ = (G > 0).nonzero()
     if len(np.unique(groups[rows])) < MIN_GROUPS:
         return None
-    pairs: dict[bool, list[Pairs]] = {True: [], False: []}
+    pairs: dict[bool, list[tuple[HoldoutPairs, int]]] = {True: [], False: []}
     generator = np.random.default_rng(seed)
     rounds = list(holdouts(G, groups, seed))
     for visible, hidden in rounds:
@@ -80,7 +79,7 @@ def train(
     stated = min(completeness, 1.0 - hidden_share)
     limit = next(iter(samples.values())).sharpness(with_tags, stated)
     _rescale(with_tags, stated, limit, current, G, generator)
-    mean = np.concatenate([one.X for found in pairs.values() for one in found]).mean(axis=0)
+    mean = np.concatenate([one.X for found in pairs.values() for one, _ in found]).mean(axis=0)
     return Weights(with_tags.tolist(), slopes.get(False, either).tolist(), mean.tolist(), completeness)
 
 
@@ -140,21 +139,6 @@ def holdouts(
         yield visible, hidden
 
 
-class Pairs(NamedTuple):
-    """Pairs of one round, as in :class:`~lass.learning.predictors.completeness.HoldoutPairs`.
-
-    Features are not standardised. ``lost`` counts the hidden tags of all items, ``kept`` the visible ones.
-    """
-
-    X: Array
-    hidden: NDArray[np.bool_]
-    item: NDArray[np.intp]
-    weight: Array
-    item_weight: Array
-    lost: int
-    kept: int
-
-
 def _pairs(
     features: PredictorFeatures,
     rows: NDArray[np.intp],
@@ -162,10 +146,11 @@ def _pairs(
     hidden: sp.csr_array,
     count: int,
     generator: np.random.Generator,
-) -> Pairs:
-    """All hidden pairs, and about ``count`` of the others without an annotation.
+) -> tuple[HoldoutPairs, int]:
+    """All hidden pairs, about ``count`` of the others without an annotation, and how many tags are visible.
 
-    Half of those are the likeliest of every item, the other half a sample that stands for the rest.
+    Half of the others are the likeliest of every item, the other half a sample that stands for the rest.
+    Features are not standardised.
     """
     truth = hidden[rows].toarray() > 0
     candidate = visible[rows].toarray() == 0
@@ -183,23 +168,23 @@ def _pairs(
         item.append(low + np.nonzero(taken)[0])
         weight.append(np.where(certain[taken], 1.0, 1.0 / rate))
     each = np.maximum(truth.sum(axis=1), 1)
-    items = np.concatenate(item)
-    return Pairs(
+    items, lost, kept = np.concatenate(item), int(truth.sum()), int(features.tag_counts[rows].sum())
+    return HoldoutPairs(
         np.concatenate(X),
         np.concatenate(found),
         items,
         np.concatenate(weight),
         (each.mean() / each)[items],
-        int(truth.sum()),
-        int(features.tag_counts[rows].sum()),
-    )
+        lost / (lost + kept),
+    ), kept
 
 
 class _Sample:
     """Pairs of all rounds, of items with tags or without, in standardised columns."""
 
-    def __init__(self, rounds: list[Pairs]) -> None:
-        X, hidden, item, weight, item_weight, lost, kept = zip(*rounds, strict=True)
+    def __init__(self, rounds: list[tuple[HoldoutPairs, int]]) -> None:
+        X, hidden, item, weight, item_weight, _ = zip(*(one for one, _ in rounds), strict=True)
+        lost, kept = sum(int(some.sum()) for some in hidden), sum(count for _, count in rounds)
         columns = np.concatenate(X)
         self.mean, self.scale = columns.mean(axis=0), columns.std(axis=0)
         self.scale[self.scale < 1e-9] = np.inf  # a constant column gets no weight
@@ -210,7 +195,7 @@ class _Sample:
             np.concatenate([some + count for some, count in zip(item, before, strict=True)]),
             np.concatenate(weight),
             np.concatenate(item_weight),
-            sum(lost) / (sum(lost) + sum(kept)),
+            lost / (lost + kept),
         )
 
     def weights(self, fit: Array, completeness: float) -> Array:

@@ -117,7 +117,7 @@ def read_forbidden(negatives: NegativeStrokes, names: NDArray[np.int64], size: i
         forbidden[mask.ravel(), np.searchsorted(names, label)] = True
     everything = forbidden.all(axis=1)
     if everything.any():
-        pixel = place(everything.reshape(next(iter(negatives.values())).shape))
+        pixel = place(np.all([negatives[int(label)] for label in names], axis=0))
         raise ValueError(
             f"negative strokes leave pixel {pixel} none of the {len(names)} labels. "
             "Leave it one, or mark it -1 to leave it out"
@@ -125,6 +125,6 @@ def read_forbidden(negatives: NegativeStrokes, names: NDArray[np.int64], size: i
     return forbidden
 
 
-def place(mask: NDArray[np.bool_]) -> tuple[int, ...]:
+def place(mask: Any) -> tuple[int, ...]:
     """The first pixel of a mask."""
     return tuple(int(i) for i in np.argwhere(mask)[0])

@@ -209,12 +209,13 @@ class Segmentation:
 
     def _affinities(self, codes: NDArray[np.int64], forbidden: NDArray[np.bool_]) -> sp.csr_array:
         """Affinities of pixels to labels, from the region model and negative strokes."""
-        active, G = self._active.ravel(), np.zeros(forbidden.shape)
+        active = self._active.ravel()
+        G: Array = np.zeros(forbidden.shape)
         if isinstance(self._region, str):
             colours = self._picture.reshape(len(codes), -1)
             G[active] = colour_affinities(colours[active], codes[active], G.shape[1])
         elif self._region is not None:
-            G[:] = self._region.reshape(G.shape)
+            G = self._region.reshape(G.shape)
         lowest = G.min(axis=1) - NEGATIVE * self.lam * self.graph.sum(axis=1) - 1.0
         G = np.where(forbidden, lowest[:, None], G)
         G[~active] = 0.0

@@ -1,4 +1,4 @@
-"""Harmonic extension of labels, plain and with class-mass normalisation."""
+"""Harmonic extension, class-mass normalisation, local and global consistency, the nearest neighbour."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from lass.baselines.labels import label_rows, shares_of
-from lass.graph.laplacians import as_weights
+from lass.graph.laplacians import as_sparse, as_weights, split_laplacian
+from lass.model.checks import number
 from lass.model.harmonic import harmonic_extension
-from lass.model.quadratic_program import Array
+from lass.model.linear_systems import ConjugateGradients
+from lass.model.quadratic_program import Array, GraphOperator
 
 
 def harmonic(W: Any, y: Any) -> Array:
@@ -96,3 +98,77 @@ def _extend(W: sp.csr_array, Y: Array) -> tuple[Array, NDArray[np.intp]]:
     # divided and not projected: a class without labels must stay at zero exactly, or its mass is rounding
     Z[rows] = X / X.sum(axis=1, keepdims=True)
     return Z, rows
+
+
+def normalized(W: Any, y: Any, alpha: float = 0.99) -> Array:
+    """Local and global consistency: labels spread on the normalised graph.
+
+        Z = (1 - alpha) (I - alpha S)^-1 Y,   S = D^(-1/2) W D^(-1/2)       (Zhou et al. 2004)
+
+    Parameters
+    ----------
+    W, y
+        As in :func:`harmonic`.
+    alpha : float
+        Weight of the neighbours against the labels, from 0 to below 1.
+
+    Returns
+    -------
+    array of shape (N, K)
+        Scores >= 0, the larger the likelier; not assignments. Zero without a label in the component.
+
+    Examples
+    --------
+    >>> from lass.baselines import normalized
+    >>> normalized([[0, 1], [1, 0]], [0, -1], alpha=0.5).round(3)
+    array([[0.667],
+           [0.333]])
+    """
+    W = as_weights(W)
+    Y = label_rows(y, W.shape[0])
+    if not number(alpha, "alpha") < 1.0:
+        raise ValueError(f"alpha must be from 0 to below 1; found {alpha!r}")
+    S, _ = split_laplacian(W, "normalized")
+    ones = np.ones(W.shape[0])
+    operator = GraphOperator(as_sparse(alpha * S, "W"), ones)
+    # eigenvalues lie between 1 - alpha and 1 + alpha: conjugate gradients are fast on any graph
+    solved = ConjugateGradients(operator.apply, ones).solve((1.0 - alpha) * Y)
+    return np.maximum(solved, 0.0)  # as the exact solution is; rounding may go below
+
+
+def nearest(X: Any, y: Any, metric: str = "euclidean") -> Array:
+    """Every item takes the label of the nearest labelled one; no graph.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (N, D)
+    y : array of shape (N,) or (N, K)
+        Labels with -1 for unknown, or label rows with zeros for unknown.
+    metric : str
+        Any metric of :class:`sklearn.neighbors.NearestNeighbors`.
+
+    Returns
+    -------
+    array of shape (N, K)
+        Rows are assignments: the labels, one-hot where ``y`` holds numbers.
+
+    Examples
+    --------
+    >>> from lass.baselines import nearest
+    >>> nearest([[0.0], [1.0], [5.0]], [0, -1, 1])
+    array([[1., 0.],
+           [1., 0.],
+           [0., 1.]])
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have rows and columns; found {X.ndim} dimension(s)")
+    Z = label_rows(y, X.shape[0])
+    labelled = Z.any(axis=1)
+    if not labelled.all():
+        # KNeighborsClassifier would hold a column for every label; the search below it is all we need
+        search = NearestNeighbors(n_neighbors=1, metric=metric).fit(X[labelled])
+        Z[~labelled] = Z[labelled][search.kneighbors(X[~labelled], return_distance=False)[:, 0]]
+    return Z
