@@ -11,7 +11,7 @@ from lass.report import write_report
 from lass.report.facts import facets, gather
 from lass.report.markup import Markup, join, table, tag
 from lass.tagging import TagSuggester, fit
-from lass.tagging.evaluation import FILE, evaluate_collection
+from lass.tagging.evaluation import FILE
 from lass.tagging.storage import saved_model
 
 EVIL = '<script>alert("x")</script>&amp;\'"'
@@ -79,7 +79,7 @@ def collection(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(collection):
-    evaluate_collection(collection, seeds=2, top=2)
+    collection.evaluate(seeds=2, top=2)
     return write_report(collection)
 
 

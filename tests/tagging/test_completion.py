@@ -58,6 +58,12 @@ def test_a_sample_of_a_graph_with_several_components():
     assert len(sample) == len(set(sample)) == 23
 
 
+def test_a_sample_of_a_path_is_connected():
+    path = sp.diags_array([np.ones(9), np.ones(9)], offsets=[-1, 1], format="csr")
+    sample = sample_items(path, sp.csr_array(np.eye(10)), size=4)
+    assert np.diff(sample).tolist() == [1, 1, 1]
+
+
 def test_too_large_for_the_memory_is_an_error(monkeypatch):
     monkeypatch.setenv("LASS_MEMORY_GIB", "0.001")
     W, G = sp.csr_array((1000, 1000)), sp.csr_array((1000, 100))

@@ -128,6 +128,7 @@ def test_items_without_evidence_get_no_suggestions_and_retired_tags_are_never_su
 
 def test_blocks_of_rows_take_16_mib_at_most():
     assert [len(some) for some in blocks(np.arange(8), 2**21 // 3)] == [3, 3, 2]
+    assert [len(some) for some in blocks(np.arange(1000), 5000)] == [419, 419, 162]
     assert [len(some) for some in blocks(np.arange(2), 10**9)] == [1, 1]
     np.testing.assert_array_equal(np.concatenate(list(blocks(np.arange(8), 2**21 // 3))), np.arange(8))
 

@@ -62,9 +62,7 @@ def gather(collection: CollectionStore) -> Facts:
     annotations, settings = suggester.annotations, collection.settings
     G = annotations.G
     counts = np.bincount(G.indices[G.data > 0], minlength=G.shape[1]).tolist()
-    stated = {
-        name: counts[tag] for tag, name in enumerate(annotations.names) if tag not in annotations.retired
-    }
+    stated = {name: counts[column] for name, column in suggester.columns.items()}
     labelled = np.diff(suggester.problem.G.indptr) > 0
     labelled_ids = [item for item, has in zip(annotations.ids, labelled.tolist(), strict=False) if has]
     found = suggester.suggestions(top=SHOWN, untagged=True, limit=UNTAGGED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,23 +39,18 @@ class Suggestions(list["Suggestion"]):
             return "no suggestions"
         shown = self[:SHOWN]
         item, tag = max(len(row.item) for row in shown), max(len(row.tag) for row in shown)
-        lines = [
-            f"{row.item:<{item}}  {row.tag:<{tag}}  {_score(row.score)}  {_reasons(row)}".rstrip()
-            for row in shown
-        ]
+        lines = [_line(row, item, tag) for row in shown]
         if len(self) > SHOWN:
             lines.append(f"... and {len(self) - SHOWN:,} more")
         return "\n".join(lines)
 
 
-def _score(score: float | None) -> str:
-    return "    -" if score is None else f"{score:.3f}"
-
-
-def _reasons(row: Suggestion) -> str:
-    """The predictors that add most to the score, else the supporting neighbours."""
+def _line(row: Suggestion, item: int, tag: int) -> str:
+    """With the predictors that add most to the score, else the supporting neighbours."""
+    score = "    -" if row.score is None else f"{row.score:.3f}"
     strongest = [name for name, part in list(row.because.items())[:2] if part > 0]
-    return ", ".join(strongest or [neighbour.item for neighbour in row.neighbours])
+    reasons = ", ".join(strongest or [neighbour.item for neighbour in row.neighbours])
+    return f"{row.item:<{item}}  {row.tag:<{tag}}  {score}  {reasons}".rstrip()
 
 
 class Collection(CollectionStore):
@@ -229,18 +225,36 @@ class Collection(CollectionStore):
         self, *, hide: float = 0.5, situations: Sequence[str] | None = None, seeds: int = 3,
         group: str | None = None, top: int = 5, report: StepCallback | None = None,
     ) -> Evaluation:  # fmt: skip
-        """Hide some of the known tags, and measure how well LASS and the baselines predict them.
+        """Hide known tags, and measure how well LASS and the baselines predict them; saved in the folder.
 
-        Parameters as in :func:`lass.tagging.evaluation.evaluate_collection`.
+        Parameters
+        ----------
+        hide, situations, seeds, top, report
+            As in :func:`lass.tagging.evaluation.evaluate`.
+        group : str, optional
+            A field of the items: those with the same value are hidden together. By default "group" or
+            "source", if items have it; "" for none.
         """
         from lass.learning.predictors.holdout import SITUATIONS
-        from lass.tagging.evaluation import evaluate_collection
+        from lass.tagging.evaluation import FILE, evaluate
+        from lass.tagging.pipeline import smoothing_of
+        from lass.tagging.preparation import features_of, graph_of, groups_of
 
         self._database.check_writable()
-        return evaluate_collection(
-            self, hide=hide, situations=situations or tuple(SITUATIONS), seeds=seeds, group=group, top=top,
-            report=report,
+        annotations = self.annotation_matrix()
+        if not annotations.names:
+            raise ValueError(f"{self.path} has no tags yet, so that none can be hidden")
+        group, groups = groups_of(self, group)
+        W = graph_of(self)
+        features = None if self.settings.metric == "precomputed" else features_of(self)
+        result = evaluate(
+            W, annotations.G, features=features, groups=groups, hide=hide, seeds=seeds, top=top,
+            situations=situations or tuple(SITUATIONS), lam=self.settings.lam,
+            category_graph=smoothing_of(self, annotations.names), report=report,
         )  # fmt: skip
+        result = replace(result, name=self.settings.name, group=group)
+        result.save(self.path / FILE)
+        return result
 
     def export(self, path: str | Path, *, what: str = "annotations", min_share: float = 0.01) -> int:
         """Write annotations, as :func:`lass.create` reads them, or assignments; the number of rows.

@@ -170,12 +170,8 @@ def choose_lam(W: sp.csr_array, G: sp.csr_array, max_items: int = MANY, sample_s
     choice = choose_for_tags(edges, sp.csr_array(G[sample][:, used]))
     scale = _median_degree(edges) / _median_degree(W)
     tried = f"{len(sample):,} of {G.shape[0]:,} items and {len(used):,} of {G.shape[1]:,} tags"
-    return replace(
-        choice,
-        lam=choice.lam * scale,
-        lams=[lam * scale for lam in choice.lams],
-        reason=f"{choice.reason}, tried on {tried}",
-    )
+    reason, lams = f"{choice.reason}, tried on {tried}", [lam * scale for lam in choice.lams]
+    return replace(choice, lam=choice.lam * scale, lams=lams, reason=reason)
 
 
 def sample_items(W: sp.csr_array, G: sp.csr_array, size: int, seed: int = 0) -> NDArray[np.intp]:
@@ -183,16 +179,6 @@ def sample_items(W: sp.csr_array, G: sp.csr_array, size: int, seed: int = 0) -> 
 
     Along the heaviest tenth of the edges, so that items keep most of their neighbours: 86 % of the
     weight on 4,000 of 63,620 Debian packages, where items drawn at random would keep 6 %.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import scipy.sparse as sp
-    >>> from lass.tagging.completion import sample_items
-    >>> row = sp.diags_array([np.ones(9), np.ones(9)], offsets=[-1, 1], format="csr")
-    >>> part = sample_items(row, sp.csr_array(np.eye(10)), size=4)
-    >>> len(part), bool((np.diff(part) == 1).all())
-    (4, True)
     """
     N = W.shape[0]
     if size >= N:
@@ -204,17 +190,14 @@ def sample_items(W: sp.csr_array, G: sp.csr_array, size: int, seed: int = 0) -> 
     rng = np.random.default_rng(seed)
     annotated = np.diff(G.indptr) > 0
     order = iter(np.concatenate([rng.permutation(np.flatnonzero(one)) for one in (annotated, ~annotated)]))
-    taken = np.zeros(N, bool)
-    border = np.zeros(0, np.intp)
-    count = 0
-    while count < size:
+    taken, border = np.zeros(N, bool), np.zeros(0, np.intp)
+    while (count := np.count_nonzero(taken)) < size:
         near = np.unique(strong[border].indices)
         border = near[~taken[near]]
         if not len(border):  # all of its neighbourhood is taken: go on elsewhere
             border = np.array([next(item for item in order if not taken[item])])
         border = rng.permutation(border)[: size - count]
         taken[border] = True
-        count += len(border)
     return np.flatnonzero(taken)
 
 

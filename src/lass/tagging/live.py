@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.learning.predictors import LinearPredictor, PredictorFeatures, Scores, score
+from lass.model.quadratic_program import Array
 from lass.solvers import Step
 from lass.solvers.assignments import extended
 from lass.solvers.solution import Solution
@@ -83,7 +84,7 @@ class LiveModel:
         self.check(G.shape)
         solution = self._solve(G, report)
         model = replace(before, solution=solution)
-        rows = self._changed_rows(before, G, solution.Z)
+        rows = self._changed_rows(G, solution.Z)
         if rows is not None and before.scores is not None and before.weights is not None and self._predictors:
             self._predictors.update(G, solution.Z, rows)
             reached = np.concatenate([rows, solution.problem.W[rows[:NEAR]].indices.astype(np.intp)])
@@ -91,8 +92,8 @@ class LiveModel:
             again = score(self._predictors, G, before.weights, rows=rows[:NEAR])
             model = replace(model, scores=_with_rows(before.scores, again, rows[:NEAR]))
         elif before.scores is not None and G.shape[1] > before.scores.values.shape[1]:
-            values = np.zeros(G.shape, np.float32)
-            values[:, : before.scores.values.shape[1]] = before.scores.values
+            new_tags = G.shape[1] - before.scores.values.shape[1]
+            values = np.pad(before.scores.values, ((0, 0), (0, new_tags)))
             model = replace(model, scores=replace(before.scores, values=values))
             self._predictors = None
         self.state, self.solved = (model, annotations), True
@@ -148,22 +149,14 @@ class LiveModel:
             problem.W, G, problem.lam, category_graph=smoothing, start=start, callback=report_gap
         ).solution
 
-    def _changed_rows(
-        self, before: TagModel, G: sp.csr_array, Z: NDArray[np.float64]
-    ) -> NDArray[np.intp] | None:
-        """Rows with other annotations, then those with other assignments, largest change first.
-
-        None where all rows may have changed.
-        """
-        former = before.solution
+    def _changed_rows(self, G: sp.csr_array, Z: Array) -> NDArray[np.intp] | None:
+        """Rows with other annotations, then those whose assignments moved, most first; None: maybe all."""
+        former = self.model.solution
         if not self.solved or G.shape != former.problem.G.shape:
             return None
-        difference = sp.csr_array(G - former.problem.G)
-        difference.eliminate_zeros()
-        annotated = np.flatnonzero(np.diff(difference.indptr))
+        annotated = np.unique((G != former.problem.G).nonzero()[0])
         moved = np.abs(Z - former.Z).max(axis=1)
-        order = np.argsort(-moved, kind="stable")
-        others = order[: np.count_nonzero(moved > MOVED)]
+        others = np.argsort(-moved, kind="stable")[: np.count_nonzero(moved > MOVED)]
         return np.concatenate([annotated, others[~np.isin(others, annotated)]]).astype(np.intp)
 
 

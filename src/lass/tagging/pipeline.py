@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +13,6 @@ from lass.collection.reading import category_graph
 from lass.graph import Health, health
 from lass.learning.predictors import Weights
 from lass.model.quadratic_program import row_ranges
-from lass.solvers import Step
 from lass.solvers.assignments import extended
 from lass.solvers.plan import Engine
 from lass.tagging.completion import TagModel, check_form, choose_lam, complete, with_scores
@@ -82,18 +82,14 @@ def fit(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from lass.collection import CollectionStore, Item, Settings
+    >>> import lass
     >>> from lass.tagging import fit
     >>> texts = ["reads mail", "mail and news", "news reader", "a chess game", "a card game", "chess cards"]
-    >>> items = [Item(str(n), text=text) for n, text in enumerate(texts)]
-    >>> known = [("0", "mail", 1), ("3", "game", 1)]
-    >>> with TemporaryDirectory() as folder, CollectionStore.create(
-    ...     f"{folder}/programs", items, annotations=known, settings=Settings(n_neighbors=2)
-    ... ) as programs:
-    ...     result = fit(programs)
-    ...     Z = programs.assignments
-    >>> Z.argmax(axis=1).tolist()
-    [0, 0, 0, 1, 1, 1]
+    >>> known = [("0", "mail"), ("3", "game")]
+    >>> with TemporaryDirectory() as folder:
+    ...     with lass.create(f"{folder}/programs", texts, tags=known, n_neighbors=2) as programs:
+    ...         print(programs.tags, fit(programs).model.solution.Z.argmax(axis=1))
+    ['game', 'mail'] [1 1 1 0 0 0]
     """
     annotations = collection.annotation_matrix()
     if not annotations.names:
@@ -113,13 +109,10 @@ def fit(
     lam, reason, n_lam = _choose_lam(collection.settings.lam, former if automatic else None, W, G, timer)
     timer.report(Progress("solve"))
     stake = float(row_ranges(G).sum()) or 1.0
-
-    def report_gap(step: Step) -> None:
-        timer.report(Progress("solve", gap=step.gap / stake))
-
     model = complete(
-        W, G, lam, tol=tol, category_graph=smoothing, start=start, callback=report_gap, engine=engine
-    )
+        W, G, lam, tol=tol, category_graph=smoothing, start=start, engine=engine,
+        callback=lambda step: timer.report(Progress("solve", gap=step.gap / stake)),
+    )  # fmt: skip
     record = FitRecord(lam_reason=reason, n_lam_annotations=n_lam)
     if not model.is_sparse:
         timer.report(Progress("scores"))
@@ -154,12 +147,10 @@ def _choose_lam(
 
 def _saved_weights(former: SavedModel | None, n_annotations: int) -> Weights | None:
     """The weights of the last fit, unless too many annotations have changed."""
-    if former is None or not former.weights or not _still_valid(former.n_weights_annotations, n_annotations):
-        return None
-    try:
-        return Weights.from_json(former.weights)
-    except ValueError:  # saved by a version with other predictors
-        return None
+    if former is not None and former.weights and _still_valid(former.n_weights_annotations, n_annotations):
+        with suppress(ValueError):  # saved by a version with other predictors
+            return Weights.from_json(former.weights)
+    return None
 
 
 def _still_valid(then: int, now: int) -> bool:

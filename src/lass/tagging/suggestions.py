@@ -86,7 +86,8 @@ class TagSuggester:
         self.scores: AnyAssignments = scores(model)
         #: score of the tags without evidence, item by item; no such tag is suggested
         self._floor = background(self.scores)
-        self._columns = {
+        #: tags in use
+        self.columns = {
             name: column for column, name in enumerate(annotations.names) if column not in annotations.retired
         }
         self._rows = {name: row for row, name in enumerate(annotations.ids[: len(self.scores)])}
@@ -109,7 +110,7 @@ class TagSuggester:
             raise ValueError(f"top and limit must be >= 1; found {top} and {limit}")
         if not 0 <= min_score <= 1:
             raise ValueError(f"min_score must be a share from 0 to 1; found {min_score:g}")
-        column = None if tag is None else self._place(tag, self._columns, "tag")
+        column = None if tag is None else self._place(tag, self.columns, "tag")
         found = self._best(self._chosen(items, untagged), top, min_score)
         if column is not None:
             found = found[:, found[1] == column]
@@ -135,7 +136,7 @@ class TagSuggester:
         self, *, tag: str | None = None, items: Iterable[str] | None = None, limit: int | None = None
     ) -> list[DoubtfulTag]:
         """Stated tags with a score below the mean of the tag, lowest first."""
-        column = None if tag is None else self._place(tag, self._columns, "tag")
+        column = None if tag is None else self._place(tag, self.columns, "tag")
         mean = self.scores.mean(axis=0)
         G = self.problem.G
         n = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
@@ -244,15 +245,7 @@ def supporting_neighbours(
 
 
 def blocks(rows: NDArray[np.intp], tags: int) -> Iterator[NDArray[np.intp]]:
-    """The rows in blocks of at most 16 MiB over all tags, with one row at least.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lass.tagging.suggestions import blocks
-    >>> [len(block) for block in blocks(np.arange(1000), tags=5000)]
-    [419, 419, 162]
-    """
+    """The rows in blocks of at most 16 MiB over all tags, with one row at least."""
     count = max(1, BLOCK // (8 * max(tags, 1)))
     return (rows[first : first + count] for first in range(0, len(rows), count))
 

@@ -51,16 +51,13 @@ def count_tags(annotations: AnnotationMatrix) -> TagCounts:
     1 of 2 tags have no item: rock
     1 of 2 tags have one or two items only: jazz
     """
-    G = annotations.G
-    counts = np.bincount(G.indices[G.data > 0], minlength=G.shape[1])
-    positive = int(counts.sum())
-    rows = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))[G.data > 0]
-    used = {
-        name: count for tag, (name, count) in enumerate(zip(annotations.names, counts.tolist(), strict=True))
-        if tag not in annotations.retired
-    }  # fmt: skip
+    G, names, retired = annotations.G, annotations.names, annotations.retired
+    positive = G > 0
+    counts = positive.sum(axis=0).tolist()
+    used = {name: counts[column] for column, name in enumerate(names) if column not in retired}
     return TagCounts(
-        items=G.shape[0], tagged=len(np.unique(rows)), tags=len(used), positive=positive,
-        negative=G.nnz - positive, unused=[name for name, count in used.items() if not count],
+        items=G.shape[0], tagged=int(np.count_nonzero(positive.sum(axis=1))), tags=len(used),
+        positive=positive.nnz, negative=G.nnz - positive.nnz,
+        unused=[name for name, count in used.items() if not count],
         rare=[name for name, count in used.items() if 0 < count < 3],
     )  # fmt: skip

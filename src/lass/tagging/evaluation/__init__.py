@@ -1,7 +1,4 @@
-"""How good suggestions are: known tags are hidden, and every method is asked for them.
-
-Parts are loaded when first used, so that importing takes no time.
-"""
+"""How good suggestions are: known tags are hidden, and every method is asked for them."""
 
 import lazy_loader
 

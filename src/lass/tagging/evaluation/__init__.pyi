@@ -1,5 +1,4 @@
 from .evaluating import evaluate as evaluate
-from .evaluating import evaluate_collection as evaluate_collection
 from .plotting import plot_evaluation as plot_evaluation
 from .result import FILE as FILE
 from .result import Evaluation as Evaluation

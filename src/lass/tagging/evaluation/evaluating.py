@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -13,16 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.collection import CollectionStore
 from lass.learning.predictors.holdout import SITUATIONS, split
 from lass.model.quadratic_program import Array
 from lass.tagging.completion import TagModel, check_memory, complete, scores, with_scores
 from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, Task
 from lass.tagging.evaluation.metrics import compute_metrics
-from lass.tagging.evaluation.result import CROWD_ONLY, FILE, OURS, Evaluation, MetricValues, SituationResult
-from lass.tagging.pipeline import smoothing_of
-from lass.tagging.preparation import features_of, graph_of, groups_of
-from lass.tagging.progress import ProgressCallback, ignore_progress
+from lass.tagging.evaluation.result import CROWD_ONLY, OURS, Evaluation, MetricValues, SituationResult
 
 #: lam is tried at these multiples of one over twice the median degree; beyond, solves get slow and worse
 LAMS = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -140,46 +136,6 @@ def evaluate(
         items=G.shape[0], tags=G.shape[1], positive=int((G.data > 0).sum()), hide=hide, top=top, seeds=seeds,
         situations=results,
     )  # fmt: skip
-
-
-def evaluate_collection(
-    collection: CollectionStore,
-    *,
-    hide: float = 0.5,
-    situations: Sequence[str] = tuple(SITUATIONS),
-    seeds: int = 3,
-    group: str | None = None,
-    top: int = 5,
-    progress: ProgressCallback = ignore_progress,
-    report: StepCallback | None = None,
-) -> Evaluation:
-    """Evaluate the annotations of a collection on its graph, and save the result in its folder.
-
-    Parameters
-    ----------
-    collection : CollectionStore
-    hide, situations, seeds, top, report
-        As in :func:`evaluate`.
-    group : str, optional
-        A field of the items: those with the same value are hidden together. By default "group" or
-        "source", if items have it; "" for none.
-    progress : callable, optional
-        Called while features and graph are computed, where they are out of date.
-    """
-    annotations = collection.annotation_matrix()
-    if not annotations.names:
-        raise ValueError(f"{collection.path} has no tags yet, so that none can be hidden")
-    group, groups = groups_of(collection, group)
-    W = graph_of(collection, progress)
-    features = None if collection.settings.metric == "precomputed" else features_of(collection, progress)
-    result = evaluate(
-        W, annotations.G, features=features, groups=groups, hide=hide, situations=situations, seeds=seeds,
-        top=top, lam=collection.settings.lam,
-        category_graph=smoothing_of(collection, annotations.names), report=report,
-    )  # fmt: skip
-    result = replace(result, name=collection.settings.name, group=group)
-    result.save(collection.path / FILE)
-    return result
 
 
 @dataclass

@@ -56,27 +56,18 @@ class MetricValues:
 
 @dataclass(frozen=True)
 class SituationResult:
-    """Metrics of one situation by method, and of LASS by lam.
+    """Metrics of one situation by method, and of LASS by lam."""
 
-    Attributes
-    ----------
-    evaluated, hidden : list of int
-        Items evaluated and tags hidden, seed by seed.
-    methods : dict
-        Method -> metric -> :class:`MetricValues`.
-    seconds : dict
-        Method -> mean seconds a seed.
-    lam : float
-        Of the method LASS: chosen from what was visible in the first draw, or as it is set.
-    curve : dict
-        lam -> metric -> :class:`MetricValues` of LASS at that lam.
-    """
-
+    #: items evaluated and tags hidden, seed by seed
     evaluated: list[int]
     hidden: list[int]
+    #: method -> metric -> values
     methods: dict[str, dict[str, MetricValues]]
+    #: method -> mean seconds a seed
     seconds: dict[str, float]
+    #: of the method LASS: chosen from what was visible in the first draw, or as it is set
     lam: float
+    #: lam -> metric -> values of LASS at that lam
     curve: dict[float, dict[str, MetricValues]] = field(default_factory=dict)
 
     def ranked(self, metric: str = "f1") -> list[str]:
