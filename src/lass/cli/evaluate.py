@@ -45,7 +45,7 @@ def evaluate(
     with opened(folder) as collection:
         from lass.tagging.evaluation import metric_tables, plot_evaluation
         from lass.tagging.evaluation.plotting import check_plot_path
-        from lass.tagging.evaluation.tables import summary
+        from lass.tagging.evaluation.result import summary
 
         if picture is not None:
             check_plot_path(picture)

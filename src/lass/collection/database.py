@@ -119,8 +119,12 @@ class Database:
         self._lock = threading.RLock()
         if path.exists() == new:
             raise ValueError(f"{path} is {'already' if new else 'not'} there")
+        mode = "rwc" if new else _reading_mode(path) if read_only else "rw"
+        uri = f"{path.resolve().as_uri()}?mode={mode}"
         with self._named_errors():
-            self._connection = self._connect("rwc" if new else _reading_mode(path) if read_only else "rw")
+            self._connection = sqlite3.connect(
+                uri, uri=True, timeout=TIMEOUT, isolation_level=None, check_same_thread=False
+            )
         try:
             with self._named_errors():
                 # nothing that a foreign schema holds is run before the schema is known to be ours
@@ -208,10 +212,6 @@ class Database:
             if code in _FOREIGN or isinstance(error, sqlite3.IntegrityError):
                 raise ValueError(f"{self.path} is not the database of a collection ({error})") from None
             raise OSError(f"{self.path} cannot be read or written ({error})") from None
-
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        uri = f"{self.path.resolve().as_uri()}?mode={mode}"
-        return sqlite3.connect(uri, uri=True, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
 
     def _copy_to_memory(self) -> None:
         copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)

@@ -125,8 +125,8 @@ class CollectionStore:
                 if not item_table.add(connection, items):
                     raise ValueError("items must hold at least one; found none")
                 tag_table.insert_all(connection, tags)
-                find = tag_table.find if tag_table.names(connection) else tag_table.find_or_insert
-                values = item_table.locate(connection, annotations, partial(find, connection))
+                new = not tag_table.names(connection)
+                values = _located(connection, annotations, None, new)
                 log_first_names(connection)
                 change_log.Action(connection, "", change_log.IMPORT).annotate(values)
             with cls(draft) as collection:
@@ -434,16 +434,12 @@ class CollectionStore:
 
 
 def _located(
-    connection: Connection, annotations: Iterable[Any], action: change_log.Action, new: bool
+    connection: Connection, annotations: Iterable[Any], action: change_log.Action | None, new: bool
 ) -> dict[tuple[int, int], int]:
     """Annotations by row and column; if ``new``, tags that are not in use are made within the action."""
-
-    def find_tag(name: Any) -> int:
-        if new:
-            return tag_table.find_or_add(connection, name, action)
-        return tag_table.find(connection, name)
-
-    return item_table.locate(connection, annotations, find_tag)
+    make = partial(tag_table.find_or_add, connection, action=action)
+    find = partial(tag_table.find, connection)
+    return item_table.locate(connection, annotations, make if new else find)
 
 
 def _check_limit(limit: int) -> None:

@@ -56,10 +56,12 @@ def find(connection: Connection, name: Any) -> int:
     raise ValueError(f"there is no tag {name!r}{near} New tags are made with new=True (--new)")
 
 
-def find_or_add(connection: Connection, name: Any, action: Action) -> int:
-    """The column of a tag, made on the spot if it is not in use."""
+def find_or_add(connection: Connection, name: Any, action: Action | None = None) -> int:
+    """The column of a tag, made on the spot if it is not in use; not logged yet where there is no action."""
     column = _find_used(connection, check_text(name, "a tag"))
-    return add(connection, name, action) if column is None else column
+    if column is not None:
+        return column
+    return insert(connection, name) if action is None else add(connection, name, action)
 
 
 def add(connection: Connection, name: Any, action: Action) -> int:
@@ -98,12 +100,6 @@ def merge(connection: Connection, tag: Any, into: Any, action: Action) -> list[i
     values = {(item, source): 0 for item, _ in moved}
     values |= {(item, target): int(value) for item, value in moved if item not in there}
     return [*action.annotate(values), action.change_tag(source, TagState(tag, used=False, merged=target))]
-
-
-def find_or_insert(connection: Connection, name: Any) -> int:
-    """The column of a tag of a collection in the making, made on the spot if it is not there."""
-    column = _find_used(connection, check_text(name, "a tag"))
-    return insert(connection, name) if column is None else column
 
 
 def insert(connection: Connection, name: Any) -> int:

@@ -18,9 +18,9 @@ TAG = ("tag", "label", "category", "word")
 TAGS = ("tags", "labels", "categories", "keywords", "words")
 VALUE = ("value", "weight", "sign", "score", "affinity")
 NEEDED = {
-    "long": "item and tag, and may have value",
-    "column": "the item and its tags",
-    "wide": "the item and one column a tag",
+    "long": "a long table needs item and tag, and may have value",
+    "column": "a table of tags needs the item and its tags",
+    "wide": "a wide table needs the item and one column a tag",
 }
 #: rows by which the layout is recognised
 PEEK = 200
@@ -99,7 +99,7 @@ def read_tags(
     found, rows = _layout(table, layout, at, tag, value)
     others = [name for name in table.columns if name != item]
     if not others:
-        raise bad_rows.error(f"has one column; a table of tags needs {NEEDED[found]}")
+        raise bad_rows.error(f"has one column; {NEEDED[found]}")
     if found == "column":
         tag_at = table.position(tag or table.find(*TAGS, *TAG) or others[0])
         collector.add_cells([(line, cells[at], cells[tag_at]) for line, cells in rows], separator)
