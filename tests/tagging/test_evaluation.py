@@ -10,8 +10,7 @@ from lass.learning.predictors.holdout import split
 from lass.tagging.completion import complete, scores, with_scores
 from lass.tagging.evaluation import Evaluation, MetricValues, evaluate, metric_tables, plot_evaluation
 from lass.tagging.evaluation.metrics import compute_metrics
-from lass.tagging.evaluation.result import CROWD_ONLY, SituationResult
-from lass.tagging.evaluation.tables import summary
+from lass.tagging.evaluation.result import CROWD_ONLY, SituationResult, summary
 
 LASS = "LASS"
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lass.collection import CollectionStore
+from lass.collection import CollectionStore, Item
 from lass.collection.reading import parents
 from lass.graph import Health, health
 from lass.tagging import DoubtfulTag, Suggestion, TagCounts, TagSuggester, count_tags, next_items
@@ -60,14 +60,12 @@ def gather(collection: CollectionStore) -> Facts:
     suggester, saved = TagSuggester.from_collection(collection), saved_model(collection)
     assert saved is not None  # or there would be no suggestions
     annotations, settings = suggester.annotations, collection.settings
-    G = annotations.G
-    counts = np.bincount(G.indices[G.data > 0], minlength=G.shape[1]).tolist()
+    counts = (annotations.G > 0).sum(axis=0).tolist()
     stated = {name: counts[column] for name, column in suggester.columns.items()}
     labelled = np.diff(suggester.problem.G.indptr) > 0
     labelled_ids = [item for item, has in zip(annotations.ids, labelled.tolist(), strict=False) if has]
     found = suggester.suggestions(top=SHOWN, untagged=True, limit=UNTAGGED)
-    if labelled_ids:
-        found += suggester.suggestions(top=SHOWN, items=labelled_ids, limit=TAGGED)
+    found += suggester.suggestions(top=SHOWN, items=labelled_ids, limit=TAGGED)
     shown = {item: list(rows) for item, rows in groupby(found, key=lambda row: row.item)}
     doubtful = suggester.doubtful_tags(limit=DOUBTFUL)
     asked = [one.item for one in next_items(collection, NEXT_ITEMS)]
@@ -78,7 +76,7 @@ def gather(collection: CollectionStore) -> Facts:
         tags=count_tags(annotations), facets=facets(stated),
         lam=saved.lam, relative_gap=saved.relative_gap, note=suggester.model.note, stale=collection.stale(),
         demand=_demand(suggester, stated), suggestions=shown, doubtful=doubtful, next_items=asked,
-        titles={item.id: _title(item.id, item.title, item.text) for item in collection.get_items(named)},
+        titles={item.id: _title(item) for item in collection.get_items(named)},
         evaluation=Evaluation.load(file) if file.is_file() else None,
     )  # fmt: skip
 
@@ -106,7 +104,7 @@ def _demand(suggester: TagSuggester, stated: dict[str, int]) -> list[TagDemand]:
     return sorted(found, key=lambda one: (-one.suggested / (one.stated + 1), one.tag))[:DEMAND]
 
 
-def _title(name: str, title: str, text: str) -> str:
+def _title(item: Item) -> str:
     """The title if it differs from the id, else the first line of the text."""
-    shown = title if title and title != name else text.strip().partition("\n")[0]
+    shown = item.title if item.title not in ("", item.id) else item.text.strip().partition("\n")[0]
     return shown if len(shown) <= 140 else shown[:139].rstrip() + "…"

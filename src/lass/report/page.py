@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from importlib.resources import files
 
 from lass.collection import CollectionStore
@@ -12,8 +11,7 @@ from lass.report.markup import Markup, join, table, tag
 from lass.tagging import Suggestion
 from lass.tagging.evaluation import Evaluation, plot_evaluation
 from lass.tagging.evaluation.metrics import METRICS
-from lass.tagging.evaluation.result import OURS
-from lass.tagging.evaluation.tables import COLUMNS, SITUATION_TITLES, summary
+from lass.tagging.evaluation.result import COLUMNS, OURS, SITUATION_TITLES, summary
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 #: tags of a facet that are shown unfolded
@@ -179,11 +177,11 @@ def _evaluated(evaluation: Evaluation) -> Markup:
     parts = [tag("div", svg, class_="picture", role="img", aria_label="F1 of all methods; LASS by lam")]
     heads = ["method", *(head.format(top=evaluation.top) for head in COLUMNS)]
     for name, result in evaluation.situations.items():
-        rows: list[Sequence[str]] = []
+        rows = []
         for method in result.ranked():
-            values = [result.methods[method][metric] for metric in COLUMNS.values()]
-            cells = [str(values[0]), *(f"{100 * one.mean:.1f}" for one in values[1:])]
-            rows.append([tag("b", method) if method == OURS else method, *cells])
+            f1, *others = (result.methods[method][metric] for metric in COLUMNS.values())
+            means = (f"{100 * one.mean:.1f}" for one in others)
+            rows.append([tag("b", method) if method == OURS else method, str(f1), *means])
         heading = SITUATION_TITLES.get(name, name)
         parts += [tag("h3", heading[:1].upper() + heading[1:]), table(heads, rows, len(COLUMNS))]
     meaning = (

@@ -57,15 +57,7 @@ def toy_problem(negative: bool) -> tuple[Array, Array]:
 
 
 def toy_assignments() -> tuple[dict[str, Array], dict[str, Any]]:
-    """Assignments of all fourteen items by the name of the printed table, and the solutions of LASS.
-
-    Examples
-    --------
-    >>> from lass.report.paper_toy import ALLOWED, toy_assignments, toy_differences
-    >>> found, _ = toy_assignments()
-    >>> bool(max(difference.max() for difference in toy_differences(found).values()) <= ALLOWED)
-    True
-    """
+    """Assignments of all fourteen items by the name of the printed table, and the solutions of LASS."""
     both = {FROM_POSITIVE: False, FROM_BOTH: True}
     solutions = {name: solve(*toy_problem(negative), 1.0, tol=1e-12) for name, negative in both.items()}
     W, G = toy_problem(negative=False)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from lass.tagging.evaluation import Evaluation
     from lass.tagging.evaluation.evaluating import StepCallback
 
-
 #: suggestions that are printed
 SHOWN = 20
 
@@ -189,11 +188,10 @@ class Collection(CollectionStore):
         """
         if isinstance(items, str):
             raise ValueError(f"items must be a list of ids; found the text {items!r}. Pass [{items!r}]")
-        found = self._suggester().suggestions(
+        return Suggestions(self._suggester().suggestions(
             top=top, items=items, tag=tag, untagged=untagged, min_score=min_score, limit=limit,
             neighbours=neighbours,
-        )  # fmt: skip
-        return Suggestions(found)
+        ))  # fmt: skip
 
     def score_limits(self) -> str:
         """What limits the scores, in one sentence; empty if nothing does."""

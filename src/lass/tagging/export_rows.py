@@ -20,9 +20,8 @@ def annotation_rows(collection: CollectionStore) -> Iterator[dict[str, Any]]:
     """All annotations, as ``lass init --tags`` reads them."""
     annotations = collection.annotation_matrix()
     entries = annotations.G.tocoo()
-    for row, column, value in zip(
-        *(axis.tolist() for axis in entries.coords), entries.data.tolist(), strict=True
-    ):
+    rows, columns = entries.coords
+    for row, column, value in zip(rows.tolist(), columns.tolist(), entries.data.tolist(), strict=True):
         yield {"item": annotations.ids[row], "tag": annotations.names[column], "value": int(value)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -106,10 +107,7 @@ class LiveModel:
         """
         began = time.perf_counter()
         model, annotations = self.state
-
-        def pause() -> None:
-            report(Progress("scores"))
-
+        pause = partial(report, Progress("scores"))
         pause()
         if model.weights is not None:
             problem = model.solution.problem
@@ -117,7 +115,6 @@ class LiveModel:
                 groups = groups_of(self._collection)[1]
                 codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups[: problem.N]
                 features, _ = reduced_features(self._collection, saved_model(self._collection))
-                assert features is not None
                 self._linear = LinearPredictor(features[: problem.N], codes, problem.W)
             predictors = PredictorFeatures(problem.W, problem.G, model.solution.Z, self._linear, pause)
             scores = score(predictors, problem.G, model.weights, pause=pause)

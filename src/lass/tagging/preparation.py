@@ -60,12 +60,8 @@ def features_of(collection: CollectionStore, report: ProgressCallback = ignore_p
     return X
 
 
-def reduced_features(
-    collection: CollectionStore, former: FitRecord | None
-) -> tuple[NDArray[np.float32] | None, str]:
-    """Features in few columns and the token of what they were made from, those of the former fit if it is
-    the same; None where the graph was given.
-    """
+def reduced_features(collection: CollectionStore, former: FitRecord | None) -> tuple[Any, str]:
+    """Features in few columns, those of the former fit if they still hold, and their token; None if none."""
     if collection.settings.metric == "precomputed":
         return None, ""
     features = features_of(collection)

@@ -30,10 +30,8 @@ class TagCounts:
         ]
         for names, what in ((self.unused, "no item"), (self.rare, "one or two items only")):
             if names:
-                more = ", ..." if len(names) > 3 else ""
-                lines.append(
-                    f"{len(names):,} of {self.tags:,} tags have {what}: {', '.join(names[:3])}{more}"
-                )
+                shown = ", ".join(names if len(names) <= 3 else [*names[:3], "..."])
+                lines.append(f"{len(names):,} of {self.tags:,} tags have {what}: {shown}")
         return "\n".join(lines)
 
 

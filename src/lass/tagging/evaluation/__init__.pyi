@@ -4,4 +4,4 @@ from .result import FILE as FILE
 from .result import Evaluation as Evaluation
 from .result import MetricValues as MetricValues
 from .result import SituationResult as SituationResult
-from .tables import metric_tables as metric_tables
+from .result import metric_tables as metric_tables

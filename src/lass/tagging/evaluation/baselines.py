@@ -37,9 +37,6 @@ class Task(NamedTuple):
         return sp.csr_array((self.split.visible > 0).astype(float))
 
 
-Baseline = Callable[[Task], Array]
-
-
 def random_scores(task: Task) -> Array:
     """Random numbers."""
     return np.random.default_rng(task.seed).random((len(task.split.rows), task.split.visible.shape[1]))
@@ -130,7 +127,7 @@ def _scaled(features: Any) -> Any:
 
 
 #: name -> method; those in FROM_FEATURES need features
-BASELINES: dict[str, Baseline] = {
+BASELINES: dict[str, Callable[[Task], Array]] = {
     "one-vs-rest logistic regression": linear, "vote of the neighbours": neighbours,
     "harmonic, tag by tag": harmonic, "popularity": popularity, "random": random_scores,
 }  # fmt: skip

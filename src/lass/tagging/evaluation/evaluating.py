@@ -91,11 +91,8 @@ def evaluate(
     if not situations or len(set(situations)) < len(situations):
         raise ValueError(f"situations must name each once, one at least; found {list(situations)}")
     G = sp.csr_array(G)
-    own = np.arange(G.shape[0], dtype=np.intp)
-    splits = {
-        name: [split(G, own if groups is None else groups, name, hide, seed) for seed in range(seeds)]
-        for name in situations
-    }
+    codes = np.arange(G.shape[0], dtype=np.intp) if groups is None else groups
+    splits = {name: [split(G, codes, name, hide, seed) for seed in range(seeds)] for name in situations}
     degree = float(np.median(W.sum(axis=1)))
     lams = (np.array(LAMS) / (2.0 * degree if degree > 0 else 1.0)).tolist()
     baselines = {

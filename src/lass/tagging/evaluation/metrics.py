@@ -8,6 +8,8 @@ made of take ranks and ones for the hidden tags, and serve any other comparison.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -78,18 +80,14 @@ def precision_recall_f1(truth: NDArray[np.int8], chosen: NDArray[np.bool_]) -> d
     """
     from sklearn.metrics import precision_recall_fscore_support
 
-    named = np.flatnonzero(truth.any(axis=0))
-    by_average = {
-        average: precision_recall_fscore_support(
-            sp.csr_matrix(truth), sp.csr_matrix(chosen.astype(np.int8)), average=average, zero_division=0.0,
-            **({"labels": named} if average == "macro" else {}),
-        )[:3]
-        for average in ("samples", "micro", "macro")
-    }  # fmt: skip
-    precision, recall, f1 = by_average["samples"]
+    both = sp.csr_matrix(truth), sp.csr_matrix(chosen.astype(np.int8))
+    score = partial(precision_recall_fscore_support, *both, zero_division=0.0)
+    precision, recall, f1, _ = score(average="samples")
+    micro_f1 = score(average="micro")[2]
+    macro_f1 = score(average="macro", labels=np.flatnonzero(truth.any(axis=0)))[2]
     return {
         "precision": float(precision), "recall": float(recall), "f1": float(f1),
-        "micro_f1": float(by_average["micro"][2]), "macro_f1": float(by_average["macro"][2]),
+        "micro_f1": float(micro_f1), "macro_f1": float(macro_f1),
     }  # fmt: skip
 
 

@@ -8,20 +8,21 @@ from typing import Any
 import numpy as np
 
 from lass.model.checks import install_hint
-from lass.tagging.evaluation.result import CROWD_ONLY, OURS, Evaluation, SituationResult
-from lass.tagging.evaluation.tables import SITUATION_TITLES
+from lass.tagging.evaluation.result import CROWD_ONLY, OURS, SITUATION_TITLES, Evaluation, SituationResult
 
 #: colours that people with any kind of colour blindness can tell apart (Okabe and Ito)
 OUR_COLOUR, OTHER_COLOUR = "#0072B2", "#A7ADB5"
 LINES = {"scattered": ("#0072B2", "o"), "items": ("#D55E00", "s")}
-#: file endings that can be written
-ENDINGS = (".png", ".svg", ".pdf")
+#: endings that can be written, and what leaves date and version out: the same values give the same file
+METADATA: dict[str, dict[str, None]] = {
+    ".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None},
+}  # fmt: skip
 
 
 def check_plot_path(path: Path) -> None:
     """Raise a ``ValueError``, before the work is done, where the figure could not be drawn or written."""
-    if path.suffix.lower() not in ENDINGS:
-        raise ValueError(f"a picture must end in {', '.join(ENDINGS)}; found {str(path)!r}")
+    if path.suffix.lower() not in METADATA:
+        raise ValueError(f"a picture must end in {', '.join(METADATA)}; found {str(path)!r}")
     if not path.parent.is_dir():
         raise ValueError(f"there is no folder {str(path.parent)!r} for the picture")
     pyplot()
@@ -47,13 +48,8 @@ def plot_evaluation(evaluation: Evaluation, path: Path | Any) -> None:
                 _bars(axis, name, result, evaluation)
             if curves:
                 _curve(axes[0][-1], evaluation)
-            kind = Path(path).suffix[1:].lower() if isinstance(path, str | Path) else "svg"
-            # neither a date nor a version: the same values give the same file
-            nothing: dict[str, Any] = {
-                "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None},
-                "png": {"Software": None},
-            }[kind]  # fmt: skip
-            figure.savefig(path, format=kind, dpi=160, metadata=nothing)
+            ending = Path(path).suffix.lower() if isinstance(path, str | Path) else ".svg"
+            figure.savefig(path, format=ending[1:], dpi=160, metadata=METADATA[ending])
         finally:
             plt.close(figure)
 
