@@ -58,6 +58,8 @@ class Space:
         extent = np.maximum(self.X.max(axis=0) - self.centre, self.centre - self.X.min(axis=0)).max()
         self.unit = math.ldexp(1.0, -max(math.frexp(extent)[1], -1000)) if extent > 0 else 1.0
         self.scale = self.scales(self.X)
+        #: relative error of an inner product in single precision, at most
+        self.rounding = (self.columns + 10) * float(np.finfo(np.float32).eps) / 2
 
     def scales(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """What each row is multiplied by; 0 for a row of zeros under the cosine."""
@@ -97,11 +99,6 @@ class Space:
     def candidates(self, k: int) -> int:
         """How many rows are measured to find k neighbours."""
         return min(4 * k + 10, self.size)
-
-    @property
-    def rounding(self) -> float:
-        """Relative error of an inner product in single precision, at most."""
-        return (self.columns + 10) * float(np.finfo(np.float32).eps) / 2
 
     def _nearest_points(
         self, Q: Points32, points: Points | None, wanted: int

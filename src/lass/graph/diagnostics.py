@@ -83,7 +83,7 @@ def health(W: Any, labelled: Any = None) -> Health:
     degrees = np.quantile(np.asarray(W.sum(axis=1)).ravel(), [0, 0.25, 0.5, 0.75, 1])
     isolated = int((edges == 0).sum())
     largest = sizes.max() / size
-    warnings = [*_disconnected(size, count, largest, isolated), *_uneven(W, edges)]
+    warnings = _warnings(W, count, largest, edges, isolated)
     parts = items = None
     if labelled is not None:
         mask, unlabelled = np.asarray(labelled), np.ones(count, bool)
@@ -108,27 +108,21 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _disconnected(size: int, count: int, largest: float, isolated: int) -> list[str]:
-    """Warnings about parts that information cannot pass between."""
+def _warnings(W: sp.csr_array, count: int, largest: float, edges: NDArray[Any], isolated: int) -> list[str]:
+    """Parts that information cannot pass between, hubs, and weights that have all but vanished."""
     found = []
     if isolated:
         found.append(
             f"{_count(isolated, 'item')} without any edge: nothing is passed on there. Drop or connect them"
         )
     whole = count - isolated
-    if whole > 1 and (largest < 0.9 or whole > size / 100):
+    if whole > 1 and (largest < 0.9 or whole > W.shape[0] / 100):
         found.append(
             f"the graph falls into {whole:,} components of several items, the largest with "
             f"{largest:.1%} of all: nothing passes between them. More neighbours would join them"
         )
-    return found
-
-
-def _uneven(W: sp.csr_array, edges: NDArray[Any]) -> list[str]:
-    """Warnings about hubs and about weights that have all but vanished."""
     if not W.nnz:
-        return []
-    found = []
+        return found
     hub, typical = int(edges.argmax()), float(np.median(edges[edges > 0]))
     if edges[hub] > max(50 * typical, 100):
         found.append(

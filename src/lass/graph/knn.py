@@ -13,15 +13,7 @@ import scipy.sparse as sp
 from lass.graph.laplacians import as_sparse
 from lass.graph.search import SearchKind, as_items, choose
 from lass.graph.sklearn_search import Found, Search, nearest_first
-from lass.graph.weights import (
-    Symmetric,
-    Weights,
-    check_weights,
-    one_of,
-    symmetrised,
-    typical_bandwidth,
-    weigh,
-)
+from lass.graph.weights import Symmetric, Weights, check_weights, median_bandwidth, one_of, symmetrised, weigh
 
 
 @dataclass
@@ -74,7 +66,7 @@ class KNNGraph:
             raise ValueError(f"X must be square with metric='precomputed'; found shape {X.shape}")
         self._prepare(X)
         distances, which = self._searches[0].nearest(X, np.arange(size))
-        self.spread = typical_bandwidth(distances) if self.bandwidth is None else float(self.bandwidth)
+        self.spread = median_bandwidth(distances) if self.bandwidth is None else float(self.bandwidth)
         self.directed = self._weighted((distances, which), size)
         return self
 

@@ -36,7 +36,7 @@ class Products(Search):
 
     def nearest(self, X: sp.csr_array, own: Rows | None = None) -> Found:
         """The rows with the largest products."""
-        if self.cosine and (_signed(X) or _signed(self.X)):
+        if self.cosine and any(rows.nnz and rows.data.min() < 0 for rows in (X, self.X)):
             # a product that is not there is zero, and more than a negative one
             return ScikitLearn(self.X, self.k, self.metric, "brute").nearest(X, own)
         count = min(self.k, self.size - (own is not None))
@@ -90,7 +90,3 @@ def _unit(X: sp.csr_array) -> sp.csr_array:
     norms = np.sqrt(_squares(X))
     inverse = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
     return sp.csr_array(sp.diags_array(inverse) @ X)
-
-
-def _signed(X: sp.csr_array) -> bool:
-    return bool(X.nnz and X.data.min() < 0)

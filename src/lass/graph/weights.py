@@ -59,7 +59,7 @@ def _over_last(distances: Array) -> Array:
     return np.divide(distances, last, out=np.zeros_like(distances), where=last > 0)
 
 
-def typical_bandwidth(distances: Array) -> float:
+def median_bandwidth(distances: Array) -> float:
     """The median distance to the last neighbour (of those that are not zero)."""
     last = distances[:, -1]
     return float(np.median(last[last > 0])) if (last > 0).any() else 1.0

@@ -139,16 +139,6 @@ def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[n
     return quadratic, linear
 
 
-@compiled("vector(i8, i8, vector, matrix)")
-def weigh(low, high, numbers, Z):  # type: ignore[no-untyped-def]
-    """The sum of numbers_n z_n."""
-    sums = np.zeros(Z.shape[1])
-    for n in range(low, high):
-        for k in range(Z.shape[1]):
-            sums[k] += numbers[n] * Z[n, k]
-    return sums
-
-
 @compiled("i8(integers, csr, vector, csr, f8, i8, matrix, matrix)")
 def relax(todo, pointers, columns, weights, a, starts, where, values, least, budget, Z, AZ):  # type: ignore[no-untyped-def]
     """Put rows at their best one after the other, and then the neighbours whose gradient moved.

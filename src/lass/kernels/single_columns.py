@@ -130,13 +130,3 @@ def add_rank_one(pointers, columns, weights, a, x, Ax, change, Z, AZ):  # type: 
             m = np.uint32(columns[j])
             for k in range(size):
                 AZ[m, k] -= weights[j] * before[k]
-
-
-@compiled("void(matrix, matrix)")
-def coefficients(seen, Z):  # type: ignore[no-untyped-def]
-    """Z becomes the C with seen' C = Z, in place; ``seen`` is one on its diagonal and zero below it."""
-    for j in range(1, Z.shape[0]):
-        for i in range(j):
-            if seen[i, j] != 0.0:
-                for k in range(Z.shape[1]):
-                    Z[j, k] -= seen[i, j] * Z[i, k]

@@ -43,12 +43,6 @@ def _as_rows(starts, where, affinities):  # type: ignore[no-untyped-def]
 
 
 @compiled_with_caller
-def _clear(place, found, count):  # type: ignore[no-untyped-def]
-    for i in range(count):
-        place[found[i]] = -1
-
-
-@compiled_with_caller
 def _threshold(sums, count, base, rest):  # type: ignore[no-untyped-def]
     """What the projection onto the simplex subtracts, in two parts: the largest entry, and the remainder.
 
@@ -114,13 +108,14 @@ def _project(found, sums, count, base, size, cut, place):  # type: ignore[no-unt
 
 
 @compiled_with_caller
-def _write(n, at, end, found, sums, count, level, rows):  # type: ignore[no-untyped-def]
-    """Write a row from position ``at`` on; returns the next free one, or -1 without space."""
+def _write(n, at, end, place, found, sums, count, level, rows):  # type: ignore[no-untyped-def]
+    """Write a row from position ``at`` on, clear ``place``; returns the next free one, -1 without space."""
     begins, ends, names, values, background = rows
     if at + count > end:
         return -1
     begins[n] = at
     for i in range(count):
+        place[found[i]] = -1
         if sums[i] != level:
             names[at], values[at] = found[i], sums[i]
             at += 1
@@ -162,8 +157,7 @@ def sweep(  # type: ignore[no-untyped-def]
             for i in range(count):
                 sums[i] += base
             count, level = _project(found, sums, count, base, size, cuts[n], place)
-        _clear(place, found, count)
-        at = _write(n, at, end, found, sums, count, level, out)
+        at = _write(n, at, end, place, found, sums, count, level, out)
         if at < 0:
             return high - n, 0.0
     return 0, 0.0
@@ -199,9 +193,8 @@ def extrapolate(low, high, size, momentum, inverse, Z, Z0, Y1, slots, out):  # t
             sums[i] += momentum * change[i]
         if inverse[n] > 0.0:
             uphill += score / inverse[n]
-        _clear(place, found, count)
         level = background[n] + momentum * step
-        at = _write(n, at, end, found, sums, count, level, out)
+        at = _write(n, at, end, place, found, sums, count, level, out)
         if at < 0:
             return high - n, uphill
     return 0, uphill
@@ -246,7 +239,7 @@ def certify(  # type: ignore[no-untyped-def]
         for i in range(count):
             gap += (gradient[i] - least) * own[i]
         gaps[n] = gap
-        _clear(place, found, count)
+        place[found[:count]] = -1
     return quadratic, linear
 
 
@@ -319,8 +312,7 @@ def assign(  # type: ignore[no-untyped-def]
             for i in range(count):
                 sums[i] += base
             count, level = _project(found, sums, count, base, size, cut, place)
-        _clear(place, found, count)
-        at = _write(n, at, end, found, sums, count, level, out)
+        at = _write(n, at, end, place, found, sums, count, level, out)
         if at < 0:
             return high - n, 0.0
     return 0, 0.0

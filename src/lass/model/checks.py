@@ -118,9 +118,9 @@ def fixed_rows(fixed: Any, N: int, K: int) -> tuple[np.ndarray, Array]:
         raise ValueError(f"fixed must give one assignment an item; found {given!r}")
     if len(items) != len(given):
         raise ValueError(f"fixed names {len(items)} items but gives {len(given)} assignments")
-    if not all(isinstance(n, int | np.integer) and 0 <= n < N for n in items):
-        bad = next(n for n in items if not (isinstance(n, int | np.integer) and 0 <= n < N))
-        raise ValueError(f"fixed must name items by numbers from 0 to {N - 1}; found {bad!r}")
+    for n in items:
+        if not (isinstance(n, int | np.integer) and 0 <= n < N):
+            raise ValueError(f"fixed must name items by numbers from 0 to {N - 1}; found {n!r}")
     index = items.astype(np.intp)
     if len(np.unique(index)) < len(index):
         raise ValueError("fixed names an item twice; give each item one assignment")

@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 
 from lass.graph.hierarchy import MIN_ROWS, Hierarchy
 from lass.graph.laplacians import as_sparse, components, depth
-from lass.model.linear_systems import (
-    FACTOR_LIMIT,
-    ConjugateGradients,
-    Factor,
-    Preconditioner,
-    fill,
-    iterative,
-)
+from lass.model.linear_systems import FACTOR_LIMIT, ConjugateGradients, Factor, fill, iterative
 from lass.model.quadratic_program import BLOCK, Array, GraphOperator
 
 
@@ -79,7 +72,7 @@ class HarmonicSystem:
         self.W, self.rows = W, rows
         a = W.sum(axis=1) if diagonal is None else diagonal
         #: what more labelled rows can use again
-        self._levels: Preconditioner | None = None if former is None else former._usable_for(rows)
+        self._levels: Hierarchy | FormerFactor | None = None if former is None else former._usable_for(rows)
         self._solver: Factor | ConjugateGradients | None = None
         self._whole = False
         if not len(rows):
@@ -95,7 +88,7 @@ class HarmonicSystem:
                 return
         self._whole, self._solver = True, self._on_whole_graph(a, tol)
 
-    def _usable_for(self, rows: NDArray[np.intp]) -> Preconditioner | None:
+    def _usable_for(self, rows: NDArray[np.intp]) -> Hierarchy | FormerFactor | None:
         """The factor if it holds all of these rows, or the coarser graphs for whichever rows."""
         if isinstance(self._levels, FormerFactor) and (self._levels.group[rows] < 0).any():
             return None

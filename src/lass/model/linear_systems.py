@@ -29,10 +29,7 @@ class Factor:
     def __init__(self, matrix: sp.csc_array) -> None:
         with one_blas_thread():
             self._factor = splu(
-                sp.csc_array(matrix),
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
+                sp.csc_array(matrix), "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
             )
 
     @property

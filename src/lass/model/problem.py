@@ -257,15 +257,13 @@ class Problem:
         qp.ranges = self.ranges / (2.0 * self.lam)
         return qp
 
-    def _checked(self, Z: ArrayLike) -> Array:
+    def _checked(self, Z: ArrayLike, what: str) -> Array:
+        if math.isinf(self.lam):
+            raise ValueError(f"the {what} is not defined at lam = inf; use a finite lam")
         Z = np.ascontiguousarray(numbers(Z, "Z"))
         if Z.shape != (self.N, self.K):
             raise ValueError(f"Z must have shape {(self.N, self.K)}; found {Z.shape}")
         return Z
-
-    def _finite(self, what: str) -> None:
-        if math.isinf(self.lam):
-            raise ValueError(f"the {what} is not defined at lam = inf; use a finite lam")
 
     def smoothness(self, Z: Array) -> Array:
         """(L Z + Z L_C), the half gradient of what lam weighs; O(nnz(W) K)."""
@@ -305,14 +303,11 @@ class Problem:
 
     def objective(self, Z: ArrayLike) -> float:
         """The value lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""
-        self._finite("objective")
-        return self.certify(self._checked(Z), np.zeros(self.K))[0]
+        return self.certify(self._checked(Z, "objective"), np.zeros(self.K))[0]
 
     def gradient(self, Z: ArrayLike) -> Array:
         """2 lam L Z - G, dense."""
-        self._finite("gradient")
-        Z = self._checked(Z)
-        result = self.smoothness(Z)
+        result = self.smoothness(self._checked(Z, "gradient"))
         result *= 2.0 * self.lam
         rows = np.repeat(np.arange(self.N), np.diff(self.G.indptr))
         result[rows, self.G.indices] -= self.G.data
@@ -325,15 +320,13 @@ class Problem:
         With a prior, any number a category may be added to the gradient
         (``shift``, the multipliers of the category totals); by default a good one is found.
         """
-        self._finite("gap")
         if not self.convex:
             raise ValueError("there is no gap with negative weights; stationarity(Z) measures the rest")
         return self.stationarity(Z, shift)
 
     def stationarity(self, Z: ArrayLike, shift: Array | None = None) -> float:
         """What :meth:`gap` certifies with; without convexity it vanishes where Z is stationary, no more."""
-        self._finite("gap")
-        return self.certify(self._checked(Z), shift)[1]
+        return self.certify(self._checked(Z, "gap"), shift)[1]
 
     def __repr__(self) -> str:
         return (
