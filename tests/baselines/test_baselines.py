@@ -150,6 +150,17 @@ def test_formula_with_a_prior(method, case, seed):
     np.testing.assert_allclose(found, ORACLES[method](W, y, prior), rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.parametrize("seed", [369, 777, 1479, 1818])
+def test_poisson_in_small_components(seed):
+    """Conjugate gradients on the singular Laplacian do not end here, and are wrong by up to 0.006."""
+    rng = np.random.default_rng(seed)
+    N = int(rng.integers(2, 12))
+    W = random_graph(rng, N, GRAPHS[seed % len(GRAPHS)])
+    y = rng.integers(-1, rng.integers(1, 5), N)
+    y[0] = max(y[0], 0)
+    np.testing.assert_allclose(baselines.poisson(W, y), dense_poisson(W, y), rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @steady
 @given(labelled(), st.randoms(use_true_random=False))

@@ -14,13 +14,13 @@ def test_a_solve_starts_from_the_last_and_changes_one_category():
     codes = np.where(np.arange(2000) % 40 == 0, truth, -1)
     regime = PoissonRegime(W)
     regime.solve(balanced_labels(codes, 8, W), 1e-8)
-    gradients = regime.potentials._gradients
-    steps, before = gradients.iterations, regime.potentials._last.copy()
+    gradients = regime._gradients
+    steps, before = gradients.iterations, regime._last.copy()
     item = int(np.flatnonzero(codes < 0)[7])
     codes[item] = truth[item]
     found = regime.solve(balanced_labels(codes, 8, W), 1e-8)
     same = np.arange(8) != truth[item]
-    np.testing.assert_allclose(regime.potentials._last[:, same], before[:, same], atol=1e-12)
+    np.testing.assert_allclose(regime._last[:, same], before[:, same], atol=1e-12)
     assert 0 < gradients.iterations - steps < steps
     fresh = PoissonRegime(W).solve(balanced_labels(codes, 8, W), 1e-10)
     np.testing.assert_allclose(found.U, fresh.U, atol=1e-5 * np.abs(fresh.U).max())

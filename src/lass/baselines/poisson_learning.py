@@ -10,34 +10,8 @@ from numpy.typing import ArrayLike
 
 from lass.baselines.labels import label_rows, shares_of
 from lass.graph.laplacians import as_weights, components
-from lass.model.linear_systems import iterative
+from lass.model.harmonic import HarmonicSystem
 from lass.model.quadratic_program import Array
-
-
-class Potentials:
-    """Solves ``L U = B`` for right-hand sides whose columns sum to zero in every component.
-
-    Columns of U have mean zero there. Conjugate gradients, O(nnz) a column and step, started from
-    the solution of the call before.
-    """
-
-    def __init__(self, W: sp.csr_array) -> None:
-        N = W.shape[0]
-        self.W = W
-        self.count, self.part = components(W)
-        #: (components, N): sums over components
-        self.member = sp.csr_array((np.ones(N), (self.part, np.arange(N))), shape=(self.count, N))
-        self.size = np.bincount(self.part)
-        self._gradients = iterative(W, W.sum(axis=1), 0.0)
-        self._last: Array | None = None
-
-    def solve(self, B: Array, tol: float) -> Array:
-        """The potentials, to a relative residual of ``tol`` column by column."""
-        self._gradients.tol = tol
-        U = self._gradients.solve(B, self._last)
-        U -= ((self.member @ U) / self.size[:, None])[self.part]
-        self._last = U
-        return U
 
 
 def poisson(W: Any, y: Any, prior: ArrayLike | None = None) -> Array:
@@ -73,20 +47,23 @@ def poisson(W: Any, y: Any, prior: ArrayLike | None = None) -> Array:
     W = as_weights(W)
     Y = label_rows(y, W.shape[0], prior)
     labelled = np.asarray(Y.any(axis=1))
-    potentials = Potentials(W)
-    member, part = potentials.member, potentials.part
+    (N, K), (count, part) = Y.shape, components(W)
+    member = sp.csr_array((np.ones(N), (part, np.arange(N))), shape=(count, N))
     means = _ratio(member @ Y, member @ labelled)
     B = np.where(labelled[:, None], Y - means[part], 0.0)
-    U = potentials.solve(B, 1e-12)
+    # a potential is known up to a constant: hold one item of each component, then move the mean to zero
+    others = np.setdiff1d(np.arange(N), np.unique(part, return_index=True)[1])
+    U = np.zeros_like(Y)
+    U[others] = HarmonicSystem(W, others).solve(B[others])
     degree = W.sum(axis=1)
-    U = U - _ratio(member @ (degree[:, None] * U), member @ degree)[part]
-    differs = np.zeros(len(means), bool)
+    U -= _ratio(member @ (degree[:, None] * U), member @ degree)[part]
+    differs = np.zeros(count, bool)
     differs[part[np.abs(B).max(axis=1) > 1e-12]] = True
     alike = ~differs & (member @ labelled > 0)
-    U = np.where(alike[part, None], means[part] - 1.0 / Y.shape[1], U)
+    U = np.where(alike[part, None], means[part] - 1.0 / K, U)
     if prior is None:
         return U
-    return U * _ratio(shares_of(prior, Y.shape[1])[:, None], Y.sum(axis=0) / labelled.sum())[:, 0]
+    return U * _ratio(shares_of(prior, K)[:, None], Y.sum(axis=0) / labelled.sum())[:, 0]
 
 
 def _ratio(values: Array, by: Array) -> Array:

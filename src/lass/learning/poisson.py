@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from lass.baselines.poisson_learning import Potentials
+from lass.graph.laplacians import components
+from lass.model.linear_systems import iterative
 from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
 
@@ -49,17 +50,26 @@ class PoissonRegime:
     """
 
     def __init__(self, W: sp.csr_array) -> None:
-        self.W, self.potentials = W, Potentials(W)
+        N = W.shape[0]
+        self.W = W
+        count, self.part = components(W)
+        #: (components, N): sums over components
+        self.member = sp.csr_array((np.ones(N), (self.part, np.arange(N))), shape=(count, N))
+        self.size = np.bincount(self.part)[:, None]
+        self._gradients = iterative(W, W.sum(axis=1), 0.0)
+        self._last: Array | None = None
 
     def solve(self, G: sp.csr_array, tol: float) -> PoissonSolution:
         """The solution for affinities >= 0, to a relative residual of ``tol``."""
-        part, size = self.potentials.part, self.potentials.size
-        totals = (self.potentials.member @ G).toarray()
+        part, totals = self.part, (self.member @ G).toarray()
         used = totals > 0
         rows = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
-        B = np.where(used, -1.0 / size[:, None], 0.0)[part]
+        B = np.where(used, -1.0 / self.size, 0.0)[part]
         B[rows, G.indices] += G.data / totals[part[rows], G.indices]
-        P = self.potentials.solve(B, tol)
+        self._gradients.tol = tol
+        P = self._gradients.solve(B, self._last)
+        P -= ((self.member @ P) / self.size)[part]  # L does not see constants
+        self._last = P
         count = np.maximum(used.sum(axis=1, keepdims=True), 1)
         even = totals.sum(axis=1, keepdims=True) / count
         used, count = used[part], count[part]
