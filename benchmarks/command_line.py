@@ -164,7 +164,8 @@ def run(name: str, data: Path, seeds: int, situations: Sequence[str], out: Path)
     }
     content = {"set": name, "commands": spent, "fit": fit, "evaluation": evaluation}
     results.add(out / f"evaluate-{name}.json", content, depth=6)
-    print(f"{name}:", ", ".join(f"{evaluation[what]:,} {what}" for what in ("items", "tags", "annotations")))
+    sizes = ", ".join(f"{evaluation[what]:,} {what}" for what in ("items", "tags"))
+    print(f"{name}: {sizes}, {evaluation['positive']:,} positive annotations")
     for step, cost in spent.items():
         print(f"  {step:9} {cost['seconds']:7.1f} s  {cost['peak_gib']:5.2f} GiB")
     for situation, found in evaluation["situations"].items():
