@@ -146,21 +146,16 @@ def update(model: lass.LASS, W: sp.csr_array, truth: Labels, y: Labels, later: l
     _, fresh = with_memory(lambda: again.fit(W, y))
     seconds = [cost["seconds"] for cost in costs]
     return {
-        "update": float(np.median(seconds)),
-        "worst": max(seconds),
+        "update": float(np.median(seconds)), "worst": max(seconds),
         "update_processor": float(np.median([cost["processor"] for cost in costs])),
-        "update_memory": max(cost["memory"] for cost in costs),
-        "fresh": fresh["seconds"],
-        "fresh_processor": fresh["processor"],
-        "first_error": before,
+        "update_memory": max(cost["memory"] for cost in costs), "fresh": fresh["seconds"],
+        "fresh_processor": fresh["processor"], "first_error": before,
         "error": error_rate(model.transduction_, y, truth),
         "fresh_error": error_rate(again.transduction_, y, truth),
         "differing": 100.0 * float(np.mean(model.transduction_ != again.transduction_)),
-        "kept": int((model.transduction_[later] == truth[later]).sum()),
-        "gap": model.solution_.relative_gap,
-        "iterations": model.solution_.n_iter,
-        "method": model.solution_.method,
-    }
+        "kept": int((model.transduction_[later] == truth[later]).sum()), "gap": model.solution_.relative_gap,
+        "iterations": model.solution_.n_iter, "method": model.solution_.method,
+    }  # fmt: skip
 
 
 def compare_lams(of: Callable[[Path], tuple[sp.csr_array, Labels]], count: int, data: Path) -> Row:
@@ -182,17 +177,13 @@ def compare_lams(of: Callable[[Path], tuple[sp.csr_array, Labels]], count: int, 
         grid.append(errors[::-1])
     means = np.mean(grid, axis=0)
     return {
-        "auto": float(np.mean(auto)),
-        "best": float(means.min()),
-        "difference": float(np.mean(auto) - means.min()),
-        "best_place": int(means.argmin()),
+        "auto": float(np.mean(auto)), "best": float(means.min()),
+        "difference": float(np.mean(auto) - means.min()), "best_place": int(means.argmin()),
         "best_of_each": float(np.min(grid, axis=1).mean()),
         "seconds": float(np.median([cost["seconds"] for cost in taken])),
-        "processor": float(np.median([cost["processor"] for cost in taken])),
-        "grid": means.tolist(),
-        "auto_errors": auto,
-        "auto_places": positions,
-    }
+        "processor": float(np.median([cost["processor"] for cost in taken])), "grid": means.tolist(),
+        "auto_errors": auto, "auto_places": positions,
+    }  # fmt: skip
 
 
 def digit_graph(data: Path) -> tuple[sp.csr_array, Labels]:

@@ -122,17 +122,12 @@ def million(device: torch.device, shrink: int) -> dict[str, Any]:
     lass.solve(problem, tol=TOLERANCE, max_iter=1)
     theirs, processor, _ = fastest(lambda: lass.solve(problem, tol=TOLERANCE), 2, warm=False)
     return result | {
-        "whole_call_seconds": whole,
-        "whole_call_relative_gap": ours.relative_gap,
-        "cpu_seconds": processor,
-        "cpu_iterations": theirs.n_iter,
-        "cpu_relative_gap": theirs.relative_gap,
-        "cpu_method": theirs.method,
-        "cpu_cores": len(os.sched_getaffinity(0)),
-        "cpu_over_device": processor / result["device_seconds"],
+        "whole_call_seconds": whole, "whole_call_relative_gap": ours.relative_gap, "cpu_seconds": processor,
+        "cpu_iterations": theirs.n_iter, "cpu_relative_gap": theirs.relative_gap, "cpu_method": theirs.method,
+        "cpu_cores": len(os.sched_getaffinity(0)), "cpu_over_device": processor / result["device_seconds"],
         "cpu_over_whole_call": processor / whole,
         "objective_difference": abs(ours.objective - theirs.objective) / problem.stake,
-    }
+    }  # fmt: skip
 
 
 def forest_graph(X: np.ndarray, device: torch.device, leaves: int) -> sp.csr_array:
@@ -258,12 +253,9 @@ def _pace(solution: lass.Solution) -> dict[str, float]:
 
 
 PARTS = {
-    "partitions": partitions,
-    "million": million,
-    "ten_million": ten_million,
-    "widths": widths,
+    "partitions": partitions, "million": million, "ten_million": ten_million, "widths": widths,
     "together": together,
-}
+}  # fmt: skip
 
 
 def main() -> None:

@@ -87,17 +87,10 @@ def measure(path: Path, lam: float, repeat: int) -> dict[str, Any]:
     graph = W.data.nbytes + W.indices.nbytes + W.indptr.nbytes
     array = 8 * size * CATEGORIES
     return {
-        "N": size,
-        "edges": W.nnz // 2,
-        "seconds": min(first.seconds, seconds),
-        "iterations": solution.n_iter,
-        "relative_gap": solution.relative_gap,
-        "method": solution.method,
-        "added_bytes": added,
-        "added_arrays": added / array,
-        "graph_bytes": graph,
-        "graph_arrays": graph / array,
-    }
+        "N": size, "edges": W.nnz // 2, "seconds": min(first.seconds, seconds), "iterations": solution.n_iter,
+        "relative_gap": solution.relative_gap, "method": solution.method, "added_bytes": added,
+        "added_arrays": added / array, "graph_bytes": graph, "graph_arrays": graph / array,
+    }  # fmt: skip
 
 
 def summary(rows: list[dict[str, Any]]) -> str:

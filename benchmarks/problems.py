@@ -13,13 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse import csgraph
 
 import lass
 from benchmarks.common import data as files
 from benchmarks.common.data import LabelledGraph, cached
 from benchmarks.common.draws import class_affinities
-from benchmarks.common.options import chosen, parser, run
 
 NONE = np.zeros(0, np.int64)
 
@@ -134,19 +132,3 @@ def describe(given: BenchmarkSet) -> dict[str, float]:
     N, K = given.G.shape
     labelled = int(np.count_nonzero(np.diff(given.G.indptr)))
     return {"N": N, "K": K, "lam": given.lam, "edges": given.W.nnz // 2, "labelled": labelled}
-
-
-def main() -> None:
-    """Build all sets and print what they are."""
-    options = parser(main.__doc__)
-    options.add_argument("--sets", nargs="*", default=[])
-    arguments = options.parse_args()
-    for name in chosen(SETS, arguments.sets, "set"):
-        found = load(name, arguments.data)
-        count, members = csgraph.connected_components(found.W, directed=False)
-        sizes = f"components {count} (largest {np.bincount(members).max():,})"
-        print(f"{name:18}", *(f"{key} {value:,g} " for key, value in describe(found).items()), sizes)
-
-
-if __name__ == "__main__":
-    run(main)

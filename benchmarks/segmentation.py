@@ -35,14 +35,11 @@ def strokes() -> NDArray[np.int64]:
 def row(name: str, found: Timed, Z: NDArray[Any], exact: NDArray[Any]) -> dict[str, Any]:
     """One line of the table: seconds, error, agreement, how far rows are from probabilities."""
     line = {
-        "name": name,
-        "seconds": found.seconds,
-        "processor_seconds": found.processor,
+        "name": name, "seconds": found.seconds, "processor_seconds": found.processor,
         "largest_error": float(np.abs(Z - exact).max()),
         "agreement": float((Z.argmax(axis=-1) == exact.argmax(axis=-1)).mean()),
-        "row_sums_off": float(np.abs(Z.sum(axis=-1) - 1).max()),
-        "least_entry": float(Z.min()),
-    }
+        "row_sums_off": float(np.abs(Z.sum(axis=-1) - 1).max()), "least_entry": float(Z.min()),
+    }  # fmt: skip
     print(
         f"{name:28} {line['seconds']:7.3f} s {line['processor_seconds']:7.3f} cpu s  "
         f"error {line['largest_error']:.1e}  same labels {line['agreement']:.4%}  "

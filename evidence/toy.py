@@ -36,7 +36,7 @@ PRIMED = {
     "f": (-0.35, 0.8), "g": (-0.3, -0.75),
 }  # fmt: skip
 #: centre, width and height of the categories, and where their names stand
-SHAPES = (
+SHAPES: tuple[tuple[Any, ...], ...] = (
     ((5, 3.3), 10.6, 7.6, (4.2, 6.3)), ((1.6, 3.5), 2.0, 2.7, (1.6, 5.05)),
     ((6.4, 2.4), 5.6, 3.8, (3.7, 0.75)), ((7.4, 4.1), 4.6, 3.8, (5.2, 5.8)),
 )  # fmt: skip
@@ -155,8 +155,8 @@ def _draw(context: Context, found: dict[str, Array]) -> None:
             venn.add_patch(Ellipse(*shape, facecolor=colour, edgecolor=colour, alpha=0.13))
             venn.add_patch(Ellipse(*shape, fill=False, edgecolor=colour, linewidth=2))
             venn.text(*place, category, color=colour, fontweight="bold", fontsize=14, ha="center")
-        primed = {letter: np.add(PLACES[letter], PRIMED[letter]) for letter in LETTERS}
-        edges = [(PLACES[one], PLACES[other]) for one, other in EDGES]
+        primed = {n: (x + PRIMED[n][0], y + PRIMED[n][1]) for n, (x, y) in PLACES.items()}
+        edges = [(PLACES[edge[0]], PLACES[edge[1]]) for edge in EDGES]
         for one, other in [*edges, *((PLACES[letter], primed[letter]) for letter in LETTERS)]:
             venn.plot(*zip(one, other, strict=True), color="#333333", linewidth=1.4, zorder=2)
         for letter in LETTERS:

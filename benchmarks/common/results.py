@@ -14,11 +14,14 @@ from benchmarks.common.stamp import ROOT, stamp
 from lass.model.atomic import atomic_path
 
 RESULTS = ROOT / "benchmarks" / "results"
-#: keys in files of 0.1.0 -> what they are called now
+#: of each file, keys that version 0.1.0 wrote -> what they are called now
 OLD_KEYS = {
-    "ties": "edges", "informed": "labelled", "words": "annotations", "word": "annotate", "learnt": "trained",
-    "crowd": "clients_at_once", "parted": "differing",
-}  # fmt: skip
+    "solvers": {"ties": "edges", "informed": "labelled"},
+    **{name: {"ties": "edges"} for name in ("growth", "gpu", "distributed")},
+    "update": {"words": "annotations"},
+    "studio": {"words": "annotations", "word": "annotate", "learnt": "trained", "crowd": "clients_at_once"},
+    "estimator": {"parted": "differing"},
+}
 
 
 def plain(value: Any) -> Any:
@@ -65,16 +68,12 @@ def _text(value: Any, depth: int, indent: str = "") -> str:
 
 def read(path: Path) -> Any:
     """The content of a result file, its keys as they are called now; empty if there is no file."""
+    names = OLD_KEYS.get(path.stem, {})
     try:
-        return _renamed(json.loads(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
-
-
-def _renamed(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {OLD_KEYS.get(key, key): _renamed(inside) for key, inside in value.items()}
-    return [_renamed(inside) for inside in value] if isinstance(value, list) else value
+    return json.loads(text, object_hook=lambda found: {names.get(key, key): v for key, v in found.items()})
 
 
 def measured(path: Path) -> Any:

@@ -25,16 +25,12 @@ def stamp(*packages: str) -> dict[str, Any]:
     affinity = getattr(os, "sched_getaffinity", None)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
-        "processor": _processor(),
-        "cores": len(affinity(0)) if affinity else os.cpu_count(),
-        "memory_gib": round(memory / 2**30, 1),
-        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(), "cores": len(affinity(0)) if affinity else os.cpu_count(),
+        "memory_gib": round(memory / 2**30, 1), "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "packages": {"lass": lass.__version__} | {name: _version(name) for name in (*PACKAGES, *packages)},
-        "date": today(),
-        "commit": commit(),
-        "hashes": {tree: tree_hash(ROOT / tree) for tree in TREES},
-    }
+        "date": today(), "commit": commit(), "hashes": {tree: tree_hash(ROOT / tree) for tree in TREES},
+    }  # fmt: skip
 
 
 def today() -> str:
