@@ -3,6 +3,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 
+# bytecode is kept: rewriting the assertions of all tests takes as long as running many of them
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo quick test web wheel docs pages evidence bench clean
 .NOTPARALLEL:
 

@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "slow.txt"
 #: seconds of one case, and of all cases of a function
-ONE, ALL = 0.25, 1.2
+ONE, ALL = 0.2, 1.0
 LINE = re.compile(r"([\d.]+)s call +((?:tests|src)/\S+?)::(\w+)")
 
 
