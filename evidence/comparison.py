@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+import lass
 from benchmarks.common.pictures import curves, legend, ticks
 from benchmarks.common.statistics import Best, best, difference
 from evidence.experiment import Context, Table
@@ -127,6 +129,20 @@ class Comparison:
                 ticks(axis, grid[::2])
             axes[0].set_ylabel("error, %")
             legend(figure, axes[:1])
+
+
+def with_graph(
+    context: Context, load: Callable[[Context], Any], neighbours: int, **options: Any
+) -> Callable[[], tuple[Any, sp.csr_array]]:
+    """Data and the graph of their neighbours, loaded and built when they are first asked for."""
+
+    @cache
+    def given() -> tuple[Any, sp.csr_array]:
+        found = load(context)
+        context.progress(f"{found.description}; building the graph")
+        return found, lass.knn_graph(found.X, neighbours, **options)
+
+    return given
 
 
 def compare(

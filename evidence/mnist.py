@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import lass
 from benchmarks.common import draws
 from benchmarks.common.pictures import curves, ticks
 from benchmarks.common.statistics import Sheet, best, error_rate
-from evidence.comparison import Comparison, compare
+from evidence.comparison import Comparison, compare, with_graph
 from evidence.datasets import Digits, digits
 from evidence.experiment import Context, Finding, Result, Table
 from evidence.peers import PENALTIES, STRENGTHS, fill, kernel_svm
@@ -36,13 +35,7 @@ Labels = NDArray[np.int64]
 
 def run(context: Context) -> Result:
     """Errors of all methods over random partitions, at several numbers of labels."""
-
-    @cache
-    def given() -> tuple[Digits, sp.csr_array]:
-        images = digits(context)
-        context.progress(f"{images.description}; building the graph")
-        return images, lass.knn_graph(images.X, NEIGHBOURS)
-
+    given = with_graph(context, digits, NEIGHBOURS)
     facts = context.remember("facts", lambda: _facts(*given()))
     counts = QUICK_COUNTS if context.quick else COUNTS
     found = compare(context, METHODS, counts, lambda count, seed: _measure(*given(), count, seed))

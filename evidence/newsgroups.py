@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-import lass
 from benchmarks.common.data import WIDER_TOPICS
 from benchmarks.common.draws import DENIED, topics
 from benchmarks.common.pictures import curves, ticks
 from benchmarks.common.statistics import Sheet
-from evidence.comparison import Comparison, compare
+from evidence.comparison import Comparison, compare, with_graph
 from evidence.datasets import WIDER_SECTIONS, Posts, posts
 from evidence.experiment import Cells, Context, Finding, Result, Table
 from evidence.peers import PENALTIES, SMOOTHING, STRENGTHS, fill, linear_svm
@@ -31,13 +29,7 @@ METHODS = ("LASS", "LASS + prior", *ALL_PEERS)
 
 def run(context: Context) -> Result:
     """Errors of all methods over random partitions, at several numbers of documents a topic."""
-
-    @cache
-    def given() -> tuple[Posts, sp.csr_array]:
-        documents = posts(context)
-        context.progress(f"{documents.description}; building the graph")
-        return documents, lass.knn_graph(documents.X, NEIGHBOURS, metric="cosine")
-
+    given = with_graph(context, posts, NEIGHBOURS, metric="cosine")
     facts = context.remember("facts", lambda: _facts(*given()))
     counts = QUICK_COUNTS if context.quick else COUNTS
     found = compare(context, METHODS, counts, lambda count, seed: _measure(*given(), count, seed))
