@@ -15,12 +15,12 @@ NAMES = ("toy", "extremes", "rho", "mnist", "newsgroups", "tagging", "runtime", 
 
 
 @command(
-    "lass reproduce toy --out evidence/", "lass reproduce all --quick --out evidence/",
-    "lass reproduce all --data DATA/ --out evidence/", folder=False,
+    "lass reproduce toy --out out/evidence", "lass reproduce all --quick --out out/evidence",
+    "lass reproduce all --data DATA/ --out out/evidence", folder=False,
 )  # fmt: skip
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--data", type=PATH, help="The folder of the data sets.")
-@click.option("--out", type=PATH, default=Path("evidence"), show_default=True, help="Folder to write into.")
+@click.option("--out", type=PATH, default=Path("out/evidence"), show_default=True, help="Folder to write into.")
 @click.option("--quick", is_flag=True, help="A small form on bundled data; under a minute in all.")
 @click.option("--runs", type=click.IntRange(2), default=20, show_default=True, help="Random repetitions.")
 @click.option("--fresh", is_flag=True, help="Start anew, and not where an earlier run was stopped.")
