@@ -20,7 +20,7 @@ NAMES = ("toy", "extremes", "rho", "mnist", "newsgroups", "tagging", "runtime", 
 )  # fmt: skip
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--data", type=PATH, help="The folder of the data sets.")
-@click.option("--out", type=PATH, default=Path("out/evidence"), show_default=True, help="Folder to write into.")
+@click.option("--out", type=PATH, default="out/evidence", show_default=True, help="The folder to write into.")
 @click.option("--quick", is_flag=True, help="A small form on bundled data; under a minute in all.")
 @click.option("--runs", type=click.IntRange(2), default=20, show_default=True, help="Random repetitions.")
 @click.option("--fresh", is_flag=True, help="Start anew, and not where an earlier run was stopped.")
