@@ -40,6 +40,7 @@ evidence: $(VENV)/test
 	mkdir -p docs/pictures && cp out/evidence/pictures/*.png docs/pictures/
 
 docs: $(VENV)/docs pages
+	rm -rf docs/reference # pages of names that are gone
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs out/docs
 
 # what is made from benchmarks/results and from the imports
