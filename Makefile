@@ -6,7 +6,7 @@ INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 # bytecode is kept: rewriting the assertions of all tests takes as long as running many of them
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test web wheel docs pages evidence bench clean
+.PHONY: demo quick test web wheel docs pages pictures evidence bench clean
 .NOTPARALLEL:
 
 # The two commands: `make demo` shows what LASS does, `make test` checks everything.
@@ -47,6 +47,10 @@ docs: $(VENV)/docs pages
 pages: $(VENV)/quick
 	$(BIN)/python scripts/make_benchmark_pages.py
 	$(BIN)/python scripts/draw_imports.py
+
+# the Studio in the docs, photographed in Chromium
+pictures: $(VENV)/test web
+	$(BIN)/python scripts/take_pictures.py
 
 # the pages of the Studio, which go into the package
 web: $(VENV)/demo

@@ -12,8 +12,9 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import chromium  # noqa: E402
 from playwright.sync_api import Page, sync_playwright  # noqa: E402
+
+import chromium  # noqa: E402
 from studio_server import make_packages, studio, wait_until_ready  # noqa: E402
 
 #: name of the picture -> place in the Studio
