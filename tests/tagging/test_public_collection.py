@@ -173,6 +173,21 @@ def test_export_evaluate_and_next_items(programs, tmp_path):
     assert "LASS" in evaluation.situations["items"].methods
 
 
+def test_values_of_a_mapping_count(tmp_path):
+    with lass.create(tmp_path / "c", ["a", "b"], tags={"0": {"x": -1}, "1": {"x": 1}}) as c:
+        assert [(one.item, one.value) for one in c.annotations] == [("0", -1), ("1", 1)]
+    with lass.create(tmp_path / "d", ["a"], tags=[("0", ["x", "-y"])]) as d:
+        assert [(one.tag, one.value) for one in d.annotations] == [("x", 1), ("y", -1)]
+
+
+def test_a_failed_fit_leaves_the_settings_of_others(programs):
+    with lass.open(programs.path) as other:
+        programs.fit(lam=9.0)
+        with pytest.raises(ValueError, match="engine"):
+            other.fit(lam=7.0, engine="nowhere")
+    assert programs.change_settings().lam == 9.0
+
+
 def test_settings_with_which_nothing_can_be_fitted_do_not_stay(programs):
     before = (programs.path / "collection.toml").read_bytes()
     with pytest.raises(ValueError, match="metric"):
@@ -228,6 +243,31 @@ MISTAKES = {
         lambda path: lass.create(path, ["a"], tags=[("0", "x", 0.5)]),
         r"must be \+1 or -1; found 0.5",
     ),
+    "None for items": (lambda path: lass.create(path, None), "items must be a path.*found None"),
+    "no columns": (lambda path: lass.create(path, [{}]), "items: has no columns"),
+    "no columns of tags": (
+        lambda path: lass.create(path, ["a"], tags=pd.DataFrame()),
+        "tags: has no columns",
+    ),
+    "tags of another kind": (
+        lambda path: lass.create(path, ["a"], tags={"0": 5}),
+        "tags: must map items to lists of tags.*found 5",
+    ),
+    "a value of seven": (
+        lambda path: lass.create(path, ["a"], tags={"0": {"x": 7}}),
+        r"must be \+1 or -1; found 7",
+    ),
+    "text that is a number": (
+        lambda path: lass.create(path, RECORDS, text=5),
+        "text must be a list.*found 5",
+    ),
+    "id that is a number": (lambda path: lass.create(path, RECORDS, id=5), "id must be a text; found 5"),
+    "unknown argument": (lambda path: lass.create(path, ["a"], zzz=1), "no argument 'zzz'.*encoding"),
+    "a name that no file can hold": (
+        lambda path: lass.create(path / "deep", ["a"], name="\ud800"),
+        "name holds a character",
+    ),
+    "no folder": (lambda path: lass.open(None), "folder must be a path; found None"),
     "no collection": (
         lambda path: lass.open(path),
         "not the folder of a collection; make one with lass.create",
@@ -246,7 +286,16 @@ def test_mistakes_name_the_argument_and_make_nothing(tmp_path, action, message):
     ("action", "message"),
     [
         (lambda c: c.suggest(), "has no assignments yet"),
-        (lambda c: c.suggest(items="mutt"), r"items must be a list of ids.*Pass \['mutt'\]"),
+        (lambda c: c.suggest(items="mutt"), r"items must be a list.*Pass a list such as \['mutt'\]"),
+        (lambda c: c.suggest(items=[5]), "items must be a list of texts; found 5 in it"),
+        (lambda c: c.suggest(top="3"), "top must be a whole number; found '3'"),
+        (lambda c: c.suggest(top=True), "top must be a whole number; found True"),
+        (lambda c: c.suggest(min_score="x"), "min_score must be a number; found 'x'"),
+        (lambda c: c.evaluate(seeds=1.5), "seeds must be a whole number; found 1.5"),
+        (lambda c: c.evaluate(situations=5), "situations must be a list of texts; found 5"),
+        (lambda c: c.next_items("x"), "top must be a whole number; found 'x'"),
+        (lambda c: c.export(5), "path must be a path; found 5"),
+        (lambda c: c.fit(report=5), "report must be callable; found 5"),
         (lambda c: c.tag("mutt"), "tags must name at least one"),
         (lambda c: c.tag("mutt", "-"), "tags must be texts .*found '-'"),
         (lambda c: c.tag("mutt", 3), "found 3"),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lass.collection import Annotation, CollectionStore, Item
+from lass.collection.records import check_text
 from lass.collection.writing import check_ending, write_rows
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 #: suggestions that are printed
 SHOWN = 20
+#: options of reading tables that :func:`create` passes on
+READING = {"layout", "value", "separator", "encoding"}
 
 
 class Suggestions(list["Suggestion"]):
@@ -147,7 +151,8 @@ class Collection(CollectionStore):
         from lass.tagging.progress import ignore_progress
 
         self._database.check_writable()
-        before = self.settings
+        _expect(report=(report, Callable))
+        before = self.change_settings() if settings else self.settings  # as they are on the disk now
         if settings:
             self.change_settings(**settings)
         try:
@@ -186,8 +191,9 @@ class Collection(CollectionStore):
             A list of rows (item, tag, score, rank, because, neighbours) with ``to_pandas``; the score is None
             where too little is known to give one.
         """
-        if isinstance(items, str):
-            raise ValueError(f"items must be a list of ids; found the text {items!r}. Pass [{items!r}]")
+        items = _texts(items, "items")
+        _expect(top=(top, int), limit=(limit, int), neighbours=(neighbours, int), tag=(tag, str))
+        _expect(min_score=(min_score, Real))
         return Suggestions(self._suggester().suggestions(
             top=top, items=items, tag=tag, untagged=untagged, min_score=min_score, limit=limit,
             neighbours=neighbours,
@@ -217,6 +223,7 @@ class Collection(CollectionStore):
         """Untagged items whose tags would change most of the other assignments."""
         from lass.tagging.suggestions import next_items
 
+        _expect(top=(top, int))
         return next_items(self, top)
 
     def evaluate(
@@ -238,6 +245,8 @@ class Collection(CollectionStore):
         from lass.tagging.pipeline import smoothing_of
         from lass.tagging.preparation import features_of, graph_of, groups_of
 
+        _expect(hide=(hide, Real), seeds=(seeds, int), top=(top, int), group=(group, str))
+        situations = _texts(situations, "situations")
         self._database.check_writable()
         annotations = self.annotation_matrix()
         if not annotations.names:
@@ -265,6 +274,7 @@ class Collection(CollectionStore):
         min_share : float
             Of assignments: leave smaller shares out.
         """
+        _expect(path=(path, str | Path), min_share=(min_share, Real))
         check_ending(Path(path), "path")
         columns, rows = self.export_rows(what, min_share)
         found = list(rows)
@@ -284,6 +294,31 @@ class Collection(CollectionStore):
         raise ValueError(f"what must be annotations or assignments; found {what!r}")
 
 
+def _expect(**given: tuple[Any, Any]) -> None:
+    """``ValueError`` for a value that is not of its kind; None stands for a default, but for no path."""
+    names = {
+        int: "a whole number",
+        Real: "a number",
+        str: "a text",
+        bool: "True or False",
+        Callable: "callable",
+    }
+    for name, (value, kind) in given.items():
+        right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        if not (right or (value is None and kind in names)):
+            raise ValueError(f"{name} must be {names.get(kind, 'a path')}; found {value!r}")
+
+
+def _texts(given: Iterable[str] | None, name: str) -> list[str] | None:
+    """A list of texts, or None."""
+    if isinstance(given, str) or (given is not None and not isinstance(given, Iterable)):
+        raise ValueError(f"{name} must be a list of texts; found {given!r}. Pass a list such as [{given!r}]")
+    found = None if given is None else list(given)
+    if found and (wrong := [one for one in found if not isinstance(one, str)]):
+        raise ValueError(f"{name} must be a list of texts; found {wrong[0]!r} in it")
+    return found
+
+
 def open(folder: str | Path, *, read_only: bool = False) -> Collection:
     """The collection in a folder, see :class:`Collection`.
 
@@ -294,6 +329,7 @@ def open(folder: str | Path, *, read_only: bool = False) -> Collection:
     read_only : bool
         Change nothing, not even the format of the files.
     """
+    _expect(folder=(folder, str | Path))
     return Collection(folder, read_only=read_only)
 
 
@@ -355,6 +391,19 @@ def create(
     ...         print(programs.tags, len(programs))
     ['game', 'mail'] 2
     """
+    _expect(folder=(folder, str | Path), id=(id, str), title=(title, str), tag_column=(tag_column, str))
+    _expect(
+        embed=(embed, str), metric=(metric, str), n_neighbors=(n_neighbors, int), skip_bad=(skip_bad, bool)
+    )
+    text = _texts([text] if isinstance(text, str) else text, "text") or ()
+    numeric = _texts([numeric] if isinstance(numeric, str) else numeric, "numeric") or ()
+    check_text(name, "name", empty=True)
+    if items is None:
+        raise ValueError("items must be a path, a data frame or a list; found None")
+    if unknown := set(reading) - READING:
+        raise ValueError(
+            f"create() has no argument {min(unknown)!r}; reading takes {', '.join(sorted(READING))}"
+        )
     from lass.collection.importing import read_new
 
     new = read_new(

@@ -97,7 +97,8 @@ def fit(
     G = annotations.G
     smoothing = smoothing_of(collection, annotations.names)
     check_form(G, smoothing, engine)
-    recomputed = collection.stale()
+    damaged = collection.discard_damaged()
+    recomputed = collection.stale() | damaged
     timer = StageTimer(report)
     W = graph_of(collection, timer.report)
     if W.shape[0] != G.shape[0]:

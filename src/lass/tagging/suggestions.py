@@ -107,7 +107,9 @@ class TagSuggester:
         have the same score.
         """
         if top < 1 or neighbours < 0 or (limit is not None and limit < 1):
-            raise ValueError(f"top and limit must be >= 1; found {top} and {limit}")
+            raise ValueError(
+                f"top and limit must be >= 1, neighbours >= 0; found {top}, {limit}, {neighbours}"
+            )
         if not 0 <= min_score <= 1:
             raise ValueError(f"min_score must be a share from 0 to 1; found {min_score:g}")
         column = None if tag is None else self._place(tag, self.columns, "tag")

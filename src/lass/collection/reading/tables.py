@@ -48,7 +48,7 @@ def any_table(source: Any, bad_rows: BadRowLog, columns: Sequence[str], encoding
     """A table from a file, a pandas data frame, or a list of dictionaries, tuples or texts.
 
     Tuples have these columns, of which the last may be missing in all of them. Texts are numbered from 0.
-    A mapping from items to their tags has one row an item.
+    A mapping from items to their tags has one row an item; one from items to {tag: value} one row a tag.
 
     Examples
     --------
@@ -61,13 +61,26 @@ def any_table(source: Any, bad_rows: BadRowLog, columns: Sequence[str], encoding
         return open_table(source, bad_rows, encoding)
     if hasattr(source, "itertuples"):
         names, rows = _frame(source, bad_rows)
+    elif isinstance(source, Mapping) and any(isinstance(tags, Mapping) for tags in source.values()):
+        names = ["item", "tag", "value"]
+        rows = ([item, tag, value] for item, tags in source.items() for tag, value in dict(tags).items())
     elif isinstance(source, Mapping):
         names = ["item", "tags"]
+        wrong = next((tags for tags in source.values() if not isinstance(tags, Iterable)), None)
+        if wrong is not None or None in source.values():
+            raise bad_rows.error(
+                f"must map items to lists of tags, or to {{tag: value}}; found {shown(wrong)}"
+            )
         rows = ([item, [tags] if isinstance(tags, str) else list(tags)] for item, tags in source.items())
     elif isinstance(source, Iterable):
-        names, rows = _listed(list(source), bad_rows, columns)
+        source = list(source)
+        if source and all(isinstance(row, tuple) and isinstance(row[-1], list) for row in source):
+            return any_table(dict(source), bad_rows, columns)  # (item, [tag, ...])
+        names, rows = _listed(source, bad_rows, columns)
     else:
         raise bad_rows.error(f"must be a path, a data frame or a list; found {shown(source)}")
+    if not names:
+        raise bad_rows.error("has no columns")
     return Table(names, enumerate(rows, 1), bad_rows)
 
 
