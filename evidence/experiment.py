@@ -115,8 +115,6 @@ class Context:
         self._earlier = 0.0
         self._began = time.perf_counter()
         self.folder, self._pictures = out / name, out / "pictures"
-        for folder in (self.folder, self._pictures):
-            folder.mkdir(parents=True, exist_ok=True)
 
     @property
     def seconds(self) -> float:
@@ -181,6 +179,7 @@ class Record:
 def save(record: Record, out: Path) -> None:
     """Write ``NAME/result.json`` and one CSV file a table beside it."""
     folder = out / record.name
+    folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("table-*.csv"):
         old.unlink()
     for number, table in enumerate(record.result.tables, 1):

@@ -42,7 +42,8 @@ def reproduce(
             shutil.rmtree(out / name, ignore_errors=True)
         module = load(name)
         context = Context(name, data, out, quick, QUICK_RUNS if quick else runs, progress)
-        context.progress(module.TITLE)
+        if len(asked) > 1:  # of one alone, the first line may be that its data are missing
+            context.progress(module.TITLE)
         try:
             result, failure = module.run(context), ""
         except ValueError as error:

@@ -221,6 +221,11 @@ def test_given_vectors_and_edges_grow_with_the_items(files):
     (files / "e2.csv").write_text("a,b\nelm,mutt\n")
     run("add", where, "--items", files / "more.csv", "--edges", files / "e2.csv")
     run("fit", where)
+    (where / "arrays" / "graph.npz").write_bytes(b"")
+    assert "damaged; give it again: lass add --edges" in run("fit", where, code=2).stderr
+    (files / "e3.csv").write_text("a,b,weight\nmutt,pine,1\npine,tin,2\nxchess,gnugo,1\nelm,mutt,1\n")
+    run("add", where, "--edges", files / "e3.csv")
+    run("fit", where)
     with Collection.open(where) as collection:
         assert collection.graph.shape == (9, 9)
         assert collection.graph[8, 0] == collection.graph[0, 1] == 1

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import os
 import re
 import shutil
 import sqlite3
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -118,3 +120,36 @@ def test_fitting_it_again_gives_a_certificate(folder):
         assert result.model.solution.converged
         assert result.warm_start
         assert collection.suggest(top=1, limit=3)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="rights are others there")
+def test_a_folder_that_may_not_be_written_is_opened_read_only(folder):
+    where = Path(tempfile.mkdtemp())  # unlike tmp_path, others may be let in
+    try:
+        shutil.copytree(folder, where / "c")
+        with lass.open(where / "c"):
+            pass
+        where.chmod(0o755)
+        for path in (where / "c").rglob("*"):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        (where / "c").chmod(0o555)
+        root = os.getuid() == 0
+        if root:  # who may write everywhere
+            os.setresuid(65534, 65534, 0)
+        try:
+            with pytest.raises(OSError, match=r"tags\.sqlite cannot .*; open it with read_only=True$"):
+                lass.open(where / "c")
+            with (
+                lass.open(where / "c", read_only=True) as collection,
+                pytest.raises(ValueError, match=r"cannot be changed; you may not write to it$"),
+            ):
+                collection.undo()
+            told = run("undo", where / "c", code=2).stderr
+            assert "you may not write" in told
+            assert "read_only" not in told
+        finally:
+            if root:
+                os.setresuid(0, 0, 0)
+    finally:
+        (where / "c").chmod(0o755)
+        shutil.rmtree(where)

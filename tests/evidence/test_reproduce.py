@@ -144,6 +144,7 @@ def test_missing_data_stop_one_experiment_and_not_all(tmp_path):
         (["toys"], "did you mean 'toy'?"),
         (["toy", "--data", "nowhere"], "there is no folder 'nowhere'"),
         (["toy", "--runs", "1"], "--runs"),
+        (["mnist"], "--data"),
         ([], "NAME"),
     ],
 )

@@ -322,3 +322,28 @@ def test_method_names_what_was_done_and_why(name):
     what = {"auto": "face (5 of 5 rows are labelled)", "sparse": "sweeps", "device": "gpu"}.get(name, name)
     assert what in sol.method
     assert sol.method.endswith("dense output fits into memory" if name == "auto" else "as asked")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda Z: None,
+        lambda Z: Z[:-1],
+        lambda Z: Z[:, :-1],
+        lambda Z: sp.csr_array(Z),
+        lambda Z: np.full(Z.shape, np.nan),
+        lambda Z: 2 * Z,
+        lambda Z: Z - np.array([[-1.0, 1.0, 0.0]]),
+    ],
+)
+def test_what_a_solver_of_others_returns_is_checked(answer):
+    class Custom:
+        name = "custom"
+        capabilities = Capabilities()
+
+        def run(self, qp, Z, monitor, warm):
+            return answer(Z)
+
+    W = np.ones((5, 5)) - np.eye(5)
+    with pytest.raises(ValueError, match=r"^solver 'custom' must return rows on the simplex, shape \(5, 3\)"):
+        lass.solve(W, np.eye(5, 3), method=Custom())

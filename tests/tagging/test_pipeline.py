@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lass
-from lass.collection import CollectionStore, Item, Settings
+from lass.collection import CollectionStore, Item, Settings, arrays
 from lass.tagging import count_tags, fit, load_model, next_items
 from lass.tagging.storage import SavedModel, saved_model
 
@@ -146,3 +146,54 @@ def test_weights_of_another_version_are_trained_again(program_collection):
         load_model(collection)
     again = fit(collection)
     np.testing.assert_allclose(again.model.weights.tagged, first.model.weights.tagged, atol=0.05)
+
+
+def _damage(path, how):
+    data = path.read_bytes()
+    if how in ("empty", "half"):
+        path.write_bytes(data[: len(data) // 2] if how == "half" else b"")
+    else:
+        path.write_bytes(path.with_name(f"{how}.npz").read_bytes())
+
+
+@pytest.mark.parametrize("name", ["features", "graph", "assignments", "map"])
+@pytest.mark.parametrize("how", ["empty", "half", "features", "graph", "assignments", "map"])
+def test_a_fit_recomputes_damaged_arrays_and_says_so(program_collection, name, how):
+    collection = program_collection
+    expected = fit(collection).model.solution.Z
+    if not (collection.path / "arrays" / "map.npz").exists():
+        collection.save_map(np.zeros((60, 2)))
+    _damage(collection.path / "arrays" / f"{name}.npz", how)
+    if how in ("empty", "half"):
+        with pytest.raises(ValueError, match=rf"{name}\.npz is not a saved array .*; run lass fit again$"):
+            collection.saved_array(name)
+        with pytest.raises(ValueError, match=r"; run lass fit again$"):
+            collection.stale()
+    result = fit(collection)
+    if how in ("empty", "half") or (name == "assignments" != how):
+        assert result.recomputed[name] == "damaged"
+    np.testing.assert_allclose(result.model.solution.Z, expected, atol=2e-2)
+    assert collection.stale() == {}
+
+
+def test_assignments_of_more_tags_do_not_fit(program_collection):
+    collection = program_collection
+    fit(collection)
+    wide = np.full((60, 9), 1 / 9)
+    with pytest.raises(ValueError, match="one column a tag, 3 at most"):
+        collection.save_assignments(wide, 0)
+    path = collection.path / "arrays" / "assignments.npz"
+    arrays.save(path, wide, arrays.Stamp(60, 9), {})
+    assert fit(collection).recomputed == {"assignments": "damaged"}
+
+
+def test_given_edges_that_are_damaged_stay_and_must_be_given_again(tmp_path):
+    edges = [("0", "1"), ("1", "2")]
+    with lass.create(tmp_path / "c", ["a", "b", "c"], tags=[("0", "x"), ("2", "y")], edges=edges) as made:
+        made.fit()
+        path = made.path / "arrays" / "graph.npz"
+        path.write_bytes(path.read_bytes()[:100])
+        for _ in range(2):
+            with pytest.raises(ValueError, match=r"graph\.npz is damaged; give it again: lass add --edges"):
+                made.fit()
+        assert path.stat().st_size == 100

@@ -162,8 +162,7 @@ def _given(
         ids = [*known, *imported.ids]
         W, skipped = read_edges(edges, ids, encoding=options["encoding"], skip_bad=options["skip_bad"])
         imported.skipped += skipped
-        former = collection.graph
-        if imported.items and former is not None:
+        if imported.items and (former := collection.graph) is not None:
             former.resize(W.shape)
             W = W.maximum(former)
         return W

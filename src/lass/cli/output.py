@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -140,11 +139,13 @@ def command(
 @contextmanager
 def opened(folder: Path) -> Iterator[Collection]:
     """A collection, closed at the end; read-only where the folder cannot be written."""
+    from lass.collection.database import may_write
+    from lass.collection.store import DATABASE
     from lass.tagging import Collection
 
     if not (folder / "collection.toml").is_file():
         raise ValueError(f"{folder} is not the folder of a collection; make one: lass init --help")
-    with Collection.open(folder, read_only=not os.access(folder, os.W_OK)) as collection:
+    with Collection.open(folder, read_only=not may_write(folder / DATABASE)) as collection:
         yield collection
 
 

@@ -100,7 +100,7 @@ def _named_errors(path: Path) -> Iterator[None]:
         message = str(error)
         if str(path) not in message:
             message = f"{path} is not a saved array ({message or type(error).__name__})"
-        raise ValueError(message) from None
+        raise ValueError(f"{message}; run lass fit again") from None
 
 
 def _stored(data: dict[str, Any]) -> SavedArray:

@@ -174,10 +174,8 @@ class Database:
     def check_writable(self) -> None:
         """Refuse a change of a collection that was opened to be read."""
         if self.read_only:
-            raise ValueError(
-                f"{self.path.parent} was opened read-only and cannot be changed; "
-                "open it with read_only=False, where you may write to the folder"
-            )
+            advice = "open it with read_only=False" if may_write(self.path) else "you may not write to it"
+            raise ValueError(f"{self.path.parent} was opened read-only and cannot be changed; {advice}")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -211,7 +209,8 @@ class Database:
                 ) from None
             if code in _FOREIGN or isinstance(error, sqlite3.IntegrityError):
                 raise ValueError(f"{self.path} is not the database of a collection ({error})") from None
-            raise OSError(f"{self.path} cannot be read or written ({error})") from None
+            advice = "" if self.read_only or may_write(self.path) else "; open it with read_only=True"
+            raise OSError(f"{self.path} cannot be read or written ({error}){advice}") from None
 
     def _copy_to_memory(self) -> None:
         copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -247,9 +246,14 @@ class Database:
             )
 
 
+def may_write(path: Path) -> bool:
+    """Whether a file can be written, and others next to it as SQLite does."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
 def _reading_mode(path: Path) -> str:
     """How to open a file that is only read; where SQLite cannot write files next to it, it must not try."""
-    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+    if may_write(path):
         return "rw"
     return "ro" if path.with_name(f"{path.name}-wal").exists() else "ro&immutable=1"
 

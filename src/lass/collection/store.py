@@ -386,6 +386,34 @@ class CollectionStore:
         """Why the map must be drawn anew; None if it is fresh."""
         return self._stale().get("map")
 
+    def discard_damaged(self) -> dict[str, str]:
+        """Delete arrays that cannot be read or do not fit the collection; each with the reason.
+
+        Vectors or edges that were given cannot be computed again: they stay, and it is a ``ValueError``.
+        """
+        import scipy.sparse as sp
+
+        from lass.solvers.assignments import is_feasible
+
+        kind, given = self.settings.features.get("kind"), self.settings.metric == "precomputed"
+        options = {"features": "--vectors" if kind == "vectors" else "", "graph": "--edges" if given else ""}
+        found = {}
+        for name in arrays.MADE_FROM:
+            try:
+                if (matrix := self._matrix(name)) is None:
+                    continue
+                self._check_shape(name, matrix)
+                if name == "assignments" and (sp.issparse(matrix) or not is_feasible(matrix, tol=1e-3)):
+                    raise ValueError("rows are not on the simplex")
+            except ValueError as error:
+                self._database.check_writable()
+                if option := options.get(name):
+                    message = f"{self._file(name)} is damaged; give it again: lass add {option}"
+                    raise ValueError(message) from error
+                self._file(name).unlink()
+                found[name] = "damaged"
+        return found
+
     def _stale(self) -> dict[str, str]:
         stamps = {name: self.saved_stamp(name) for name in arrays.MADE_FROM}
         self.settings = Settings.read(self.path / SETTINGS)
@@ -406,11 +434,9 @@ class CollectionStore:
         saved = self.saved_array(name)
         return None if saved is None else saved.matrix
 
-    def _save(self, name: str, matrix: Any, number: int, extras: Mapping[str, Any]) -> None:
-        self._database.check_writable()
+    def _check_shape(self, name: str, matrix: Any) -> tuple[int, ...]:
         shape: tuple[int, ...] = getattr(matrix, "shape", ())
-        with self._database.reading() as connection:
-            items, latest = item_table.count(connection), change_log.last(connection)
+        items = len(self)
         if len(shape) != 2 or shape[0] > items:
             raise ValueError(
                 f"{name} must be a matrix with one row an item, {items} at most; found shape {shape}"
@@ -419,6 +445,13 @@ class CollectionStore:
             raise ValueError(f"a map must have two columns; found shape {shape}")
         if name == "graph" and shape[0] != shape[1]:
             raise ValueError(f"a graph must be square, one row and column an item; found shape {shape}")
+        if name == "assignments" and shape[1] > (tags := len(self.names())):
+            raise ValueError(f"assignments must have one column a tag, {tags} at most; found shape {shape}")
+        return shape
+
+    def _save(self, name: str, matrix: Any, number: int, extras: Mapping[str, Any]) -> None:
+        self._database.check_writable()
+        shape, latest = self._check_shape(name, matrix), self.revision()
         if not isinstance(number, int) or not 0 <= number <= latest:
             raise ValueError(f"number must be that of a change, {latest} at most; found {number!r}")
         source = arrays.MADE_FROM[name]

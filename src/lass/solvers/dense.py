@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, QuadraticProgram
 from lass.model.reduction import Piece, reduce
+from lass.solvers.assignments import is_feasible
 from lass.solvers.base import Result, Solver
 from lass.solvers.capabilities import Capabilities
 from lass.solvers.methods import pick
@@ -54,6 +56,8 @@ class Dense:
                 if not problem.free.all():
                     warm.product = None  # it is that of all rows, the fixed ones included
                 part = solver.run(qp, points[i], monitor, warm)
+                if self.solver:  # perhaps not one of ours, and compiled code relies on it
+                    part = _checked(part, points[i].shape, solver.name)
                 points[i], gaps[i] = part[:0], monitor.gap
                 if problem.category_totals is not None:
                     shift = scale * qp.shift
@@ -65,6 +69,18 @@ class Dense:
                     Z[piece.rows] = part
                     _put(left, warm.admm, piece, Z.shape)
         return Result(Z, notes, shift, left)
+
+
+def _checked(Z: Any, shape: tuple[int, ...], name: str) -> Array:
+    """What a solver returned, if it is feasible."""
+    try:
+        Z = np.ascontiguousarray(Z, dtype=float)
+    except (TypeError, ValueError):
+        Z = np.empty(0)
+    if Z.shape != shape or not is_feasible(Z, tol=1e-6):
+        found = "other rows" if Z.shape == shape else f"shape {Z.shape}"
+        raise ValueError(f"solver {name!r} must return rows on the simplex, shape {shape}; found {found}")
+    return Z
 
 
 def _put(left: WarmState, part: ADMMVariables | None, piece: Piece, shape: tuple[int, ...]) -> None:
