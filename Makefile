@@ -15,7 +15,8 @@ demo: $(VENV)/demo web
 	$(BIN)/python examples/demo.py
 	$(BIN)/lass demo out/debian-packages
 
-test: $(VENV)/test web
+test: $(VENV)/test
+	$(BIN)/python scripts/build_web.py --check
 	$(checks)
 	$(BIN)/pytest -n 2 --dist worksteal # by file would drop tests that share a name
 

@@ -180,7 +180,7 @@ def test_choice_for_tags_ranks_hidden_ones():
     assert choice.lam in choice.lams
     assert max(choice.scores) == choice.scores[choice.lams.index(choice.lam)]
     assert choice.scores == [1.0] * 4  # the tag of the item's own clique comes first
-    assert f"{int(0.2 * G.nnz)} affinities hidden" in choice.reason
+    assert f"{int(0.2 * G.nnz)} hidden annotations" in choice.reason
     np.testing.assert_allclose(scaled.lam * 1000, choice.lam, rtol=1e-9)
 
 

@@ -59,4 +59,4 @@ def report(output: Output, folder: Path, out: Path) -> None:
         page = write_report(collection).encode()
     with atomic_path(out) as draft:
         draft.write_bytes(page)
-    output.result(f"{out}: {len(page) / 1e6:.1f} MB", out=str(out), bytes=len(page))
+    output.result(f"{out}: {len(page) / 1e3:,.0f} kB", out=str(out), bytes=len(page))

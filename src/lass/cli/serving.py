@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -54,6 +55,11 @@ def start(output: Output, folder: Path, port: int, no_browser: bool) -> None:
         output.note("Ctrl-C ends it; all annotations are on the disk.")
         output.out.file.flush()
 
+    def stop(*_: object) -> None:  # the server ends on Ctrl-C, and then raises the signal again
+        output.note("The Studio has stopped.")
+        raise SystemExit(0)
+
+    signal.signal(signal.SIGINT, stop)
     serve(folder, port, browser=not no_browser, announce=print_address)
 
 

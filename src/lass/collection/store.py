@@ -86,16 +86,10 @@ class CollectionStore:
 
     @classmethod
     def create(
-        cls,
-        path: str | Path,
-        items: Iterable[Item],
-        tags: Iterable[str] = (),
-        annotations: Iterable[tuple[str, str, float]] = (),
-        *,
-        settings: Settings | None = None,
-        features: Any = None,
+        cls, path: str | Path, items: Iterable[Item], tags: Iterable[str] = (), annotations:
+        Iterable[tuple[str, str, float]] = (), *, settings: Settings | None = None, features: Any = None,
         graph: Any = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Make a new folder, whole or not at all: as a hidden one next to it, which is renamed at the end.
 
         Parameters

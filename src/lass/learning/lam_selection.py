@@ -65,13 +65,9 @@ def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
 
 
 def choose_for_labels(
-    regime: PoissonRegime,
-    codes: NDArray[np.int64],
-    size: int,
-    confidence: Array | None,
-    decide: Callable[[Array], NDArray[np.int64]],
-    seed: int = 0,
-) -> Choice:
+    regime: PoissonRegime, codes: NDArray[np.int64], size: int, confidence: Array | None, decide:
+    Callable[[Array], NDArray[np.int64]], seed: int = 0,
+) -> Choice:  # fmt: skip
     """Hide labels, fold by fold, and count how many come back.
 
     The values tried are :func:`lower_end`, the least lam of the Poisson regime, and if neither is clearly
@@ -151,5 +147,5 @@ def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: floa
         rank = 1.0 + (crowd > own).sum(axis=1) + 0.5 * ((crowd == own).sum(axis=1) - 1)
         scores.append(float((1.0 / rank).mean()))
     best = int(np.argmax(scores))
-    reason = f"{len(hidden)} affinities hidden came back at a mean reciprocal rank of {scores[best]:.3f}"
+    reason = f"{len(hidden)} hidden annotations came back at a mean reciprocal rank of {scores[best]:.3f}"
     return Choice(float(lams[best]), reason, lams.tolist(), scores)

@@ -37,15 +37,9 @@ class Sharpened(NamedTuple):
 
 
 def sharpen(
-    problem: Problem,
-    codes: NDArray[np.int64],
-    decided: NDArray[np.int64],
-    prior: Array | None = None,
-    *,
-    strength: float = STRONGEST,
-    tol: float = 1e-5,
-    callback: Callable[[SharpeningStep], None] | None = None,
-) -> Sharpened:
+    problem: Problem, codes: NDArray[np.int64], decided: NDArray[np.int64], prior: Array | None = None, *,
+    strength: float = STRONGEST, tol: float = 1e-5, callback: Callable[[SharpeningStep], None] | None = None,
+) -> Sharpened:  # fmt: skip
     """Follow a concave term, -s/2 sum_n d_n |z_n|^2, as s grows.
 
     Each step makes the term linear at the decisions of the step before: it solves the convex

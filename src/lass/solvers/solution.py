@@ -35,7 +35,7 @@ class ConvergenceWarning(UserWarning):
     """The answer is feasible and its gap is right, but the gap is larger than asked for."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Solution:
     """Assignments with their certificate: ``objective - optimum <= gap``.
 
@@ -55,9 +55,14 @@ class Solution:
     history: list[Step]
     interrupted: bool = False
     shift: Array | None = None  # multipliers of the category totals
-    solver: str | Solver = field(default="auto", repr=False)
+    solver: str | Solver = "auto"
     #: what an update takes over
-    warm: WarmState = field(default_factory=WarmState, repr=False)
+    warm: WarmState = field(default_factory=WarmState)
+
+    def __repr__(self) -> str:
+        N, K = self.Z.shape
+        state = "converged" if self.converged else "not converged"
+        return f"Solution({N:,} x {K:,}, {state}, relative gap {self.relative_gap:.2g}, by {self.method})"
 
     def __post_init__(self) -> None:
         #: what :meth:`Problem.gap` certifies with; all that is known when weights are negative
@@ -79,16 +84,9 @@ class Solution:
 
     @classmethod
     def find(
-        cls,
-        problem: Problem,
-        *,
-        tol: float = 1e-5,
-        max_iter: int | None = None,
-        start: Solution | ArrayLike | None = None,
-        callback: Callback | None = None,
-        began: float | None = None,
-        **where: Any,
-    ) -> Solution:
+        cls, problem: Problem, *, tol: float = 1e-5, max_iter: int | None = None, start: Solution | ArrayLike
+        | None = None, callback: Callback | None = None, began: float | None = None, **where: Any,
+    ) -> Solution:  # fmt: skip
         """Solve a problem: decide where and how, run it, certify what it found.
 
         Parameters are those of :func:`lass.solve`; ``began`` is when the clock was started, and ``where``

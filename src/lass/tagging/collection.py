@@ -33,7 +33,10 @@ class Suggestions(list["Suggestion"]):
         """A pandas data frame with one row a suggestion."""
         from lass.tagging.export_rows import SUGGESTION_COLUMNS, suggestion_rows
 
-        pandas = import_module("pandas")
+        try:
+            pandas = import_module("pandas")
+        except ImportError:
+            raise ImportError("to_pandas() needs pandas: pip install pandas") from None
         return pandas.DataFrame(suggestion_rows(self), columns=list(SUGGESTION_COLUMNS))
 
     def __repr__(self) -> str:
@@ -252,11 +255,12 @@ class Collection(CollectionStore):
         if not annotations.names:
             raise ValueError(f"{self.path} has no tags yet, so that none can be hidden")
         group, groups = groups_of(self, group)
+        several = (annotations.G > 0).sum(axis=1).max() > 1  # else no item can lose some of its tags
         W = graph_of(self)
         features = None if self.settings.metric == "precomputed" else features_of(self)
         result = evaluate(
             W, annotations.G, features=features, groups=groups, hide=hide, seeds=seeds, top=top,
-            situations=situations or tuple(SITUATIONS), lam=self.settings.lam,
+            situations=situations or (tuple(SITUATIONS) if several else ("items",)), lam=self.settings.lam,
             category_graph=smoothing_of(self, annotations.names), report=report,
         )  # fmt: skip
         result = replace(result, name=self.settings.name, group=group)

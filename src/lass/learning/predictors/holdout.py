@@ -107,7 +107,7 @@ def split(G: sp.csr_array, groups: NDArray[np.intp], situation: str, share: floa
         raise ValueError(
             f"nothing can be hidden in the situation {situation!r}: it needs "
             + ("an item with two tags" if situation == "scattered" else "tagged items in two groups")
-            + ". Tag more, or leave the situation out"
+            + ". Tag more, or choose another situation (--situation, situations=)"
         )
     return result
 

@@ -85,14 +85,9 @@ class Partitions:
         return Result(Z, [f"gradient on {count} partitions ({did})"])
 
     def drive(
-        self,
-        transport: Transport,
-        parts: Sequence[Part | PartFiles],
-        monitor: Monitor,
-        lam: float,
-        tol: float,
-        collect: Callable[[], Thing],
-    ) -> tuple[Driver, Thing]:
+        self, transport: Transport, parts: Sequence[Part | PartFiles], monitor: Monitor, lam: float, tol:
+        float, collect: Callable[[], Thing],
+    ) -> tuple[Driver, Thing]:  # fmt: skip
         """Run workers on these parts until the monitor stops it, then collect what they found."""
         try:
             every = self.checkpoint_every

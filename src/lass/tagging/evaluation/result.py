@@ -181,6 +181,8 @@ def summary(evaluation: Evaluation) -> list[str]:
 def verdict(result: SituationResult) -> str:
     """Which method is ahead, by how much, and whether in every draw."""
     ranked = result.ranked()
+    if len({result.methods[name]["f1"].mean for name in ranked[:2]}) == 1 and OURS in ranked[:2]:
+        return f"{ranked[0]} and {ranked[1]} have the same F1 (lam {result.lam:.3g})"
     other = ranked[1] if ranked[0] == OURS else ranked[0]
     first = f"{OURS} is ahead of {other}" if ranked[0] == OURS else f"{other} is ahead of {OURS}"
     pairs = zip(result.methods[OURS]["f1"].seeds, result.methods[other]["f1"].seeds, strict=True)
