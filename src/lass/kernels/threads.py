@@ -48,9 +48,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 def kernels(name: str = "dense_rows") -> ModuleType:
     """The kernels of a module of this package; the first call on a machine compiles them and logs it."""
     began = time.perf_counter()
-    notice = threading.Timer(
-        1.5, logger.warning, ["compiling kernels; later runs find them cached ..."]
-    )
+    notice = threading.Timer(1.5, logger.warning, ["compiling kernels; later runs find them cached ..."])
     notice.daemon = True
     notice.start()
     compiled = import_module(f"lass.kernels.{name}")

@@ -18,7 +18,12 @@ from lass.graph import KNNGraph, as_weights, health
 from lass.graph.laplacians import as_sparse
 from lass.graph.weights import Contrast, steepened, symmetrised
 from lass.learning.labels import (
-    balanced_labels, changed_affinities, changed_labels, is_matrix, read_affinities, read_confidence,
+    balanced_labels,
+    changed_affinities,
+    changed_labels,
+    is_matrix,
+    read_affinities,
+    read_confidence,
     read_labels,
 )  # fmt: skip
 from lass.learning.lam_selection import Choice, choose_for_labels, choose_for_tags

@@ -33,14 +33,9 @@ def labelled_rows(qp: QuadraticProgram) -> NDArray[np.intp] | None:
 
 
 def solve_labelled_rows(
-    qp: QuadraticProgram,
-    operator: GraphOperator,
-    Z: Array,
-    AZ: Array,
-    state: Certificate,
-    monitor: Monitor,
+    qp: QuadraticProgram, operator: GraphOperator, Z: Array, AZ: Array, state: Certificate, monitor: Monitor,
     cache: ResponseCache,
-) -> Certificate:
+) -> Certificate:  # fmt: skip
     """Solve the problem that is left on the labelled rows, which is small, and extend its answer.
 
     The basis for it (:class:`ResponseBasis`) is as dear as some solves. It is made once solving without it

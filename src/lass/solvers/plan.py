@@ -31,13 +31,9 @@ class Plan:
 
 
 def plan(
-    problem: Problem,
-    method: str | Solver = "auto",
-    output: Output = "auto",
-    device: str | None = None,
-    engine: Engine | None = None,
-    start: Start | None = None,
-) -> Plan:
+    problem: Problem, method: str | Solver = "auto", output: Output = "auto", device: str | None = None,
+    engine: Engine | None = None, start: Start | None = None,
+) -> Plan:  # fmt: skip
     """Decide, or refuse what does not go together.
 
     An engine, a device or a method that was asked for is taken. Else assignments are sparse where that

@@ -89,18 +89,10 @@ class LaplacianKModes(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self,
-        n_clusters: int = 8,
-        lam: float = 3.0,
-        bandwidth: float | str = "auto",
-        n_neighbors: int = 10,
-        homotopy: int = 0,
-        init: Any = "k-means++",
-        n_init: int = 20,
-        max_iter: int = 100,
-        tol: float = 1e-4,
+        self, n_clusters: int = 8, lam: float = 3.0, bandwidth: float | str = "auto", n_neighbors: int = 10,
+        homotopy: int = 0, init: Any = "k-means++", n_init: int = 20, max_iter: int = 100, tol: float = 1e-4,
         random_state: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.n_clusters = n_clusters
         self.lam = lam
         self.bandwidth = bandwidth

@@ -59,13 +59,9 @@ class PredictorFeatures:
     """
 
     def __init__(
-        self,
-        W: sp.csr_array,
-        G: sp.csr_array,
-        Z: Array,
-        linear: LinearPredictor | None,
-        pause: Callable[[], object] = int,
-    ) -> None:
+        self, W: sp.csr_array, G: sp.csr_array, Z: Array, linear: LinearPredictor | None, pause: Callable[[],
+        object] = int,
+    ) -> None:  # fmt: skip
         self.W, self.linear = W, linear
         self.degree = np.asarray(W.sum(axis=1)).ravel()
         self.typical_weight = float(np.median(W.data)) if W.nnz else 1.0

@@ -34,13 +34,9 @@ class LinearPredictor:
     """
 
     def __init__(
-        self,
-        features: Any,
-        groups: NDArray[np.intp],
-        W: sp.csr_array,
-        seed: int = 0,
-        penalties: tuple[float, float] = PENALTIES,
-    ) -> None:
+        self, features: Any, groups: NDArray[np.intp], W: sp.csr_array, seed: int = 0, penalties: tuple[float,
+        float] = PENALTIES,
+    ) -> None:  # fmt: skip
         own = _unit_rows(reduced(features, seed))
         views, one = (own, _unit_rows(_near(W, own))), np.ones((len(own), 1))
         self.views = [np.hstack([view, one]).astype(np.float32) for view in views]

@@ -34,13 +34,9 @@ class Scores:
 
 
 def score(
-    features: PredictorFeatures,
-    G: sp.csr_array,
-    weights: Weights,
-    count: int = 10,
-    rows: NDArray[np.intp] | None = None,
-    pause: Callable[[], object] = int,
-) -> Scores:
+    features: PredictorFeatures, G: sp.csr_array, weights: Weights, count: int = 10, rows: NDArray[np.intp] |
+    None = None, pause: Callable[[], object] = int,
+) -> Scores:  # fmt: skip
     """Scores of all tags of all items, or of those in ``rows``, and contributions to the top ones.
 
     O(K) an item, in blocks of rows; ``pause`` is called before each, and an error it raises ends the work.

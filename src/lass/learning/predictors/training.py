@@ -84,13 +84,9 @@ def train(
 
 
 def _rescale(
-    slope: Array,
-    completeness: float,
-    limit: float,
-    current: PredictorFeatures,
-    G: sp.csr_array,
-    generator: np.random.Generator,
-) -> None:
+    slope: Array, completeness: float, limit: float, current: PredictorFeatures, G: sp.csr_array, generator:
+    np.random.Generator,
+) -> None:  # fmt: skip
     """From "belongs" to "belongs and is not stated": changes all weights alike, in place.
 
     The odds are ``1 - completeness`` times as large. With some tags hidden the features carry less
@@ -140,13 +136,9 @@ def holdouts(
 
 
 def _pairs(
-    features: PredictorFeatures,
-    rows: NDArray[np.intp],
-    visible: sp.csr_array,
-    hidden: sp.csr_array,
-    count: int,
-    generator: np.random.Generator,
-) -> tuple[HoldoutPairs, int]:
+    features: PredictorFeatures, rows: NDArray[np.intp], visible: sp.csr_array, hidden: sp.csr_array, count:
+    int, generator: np.random.Generator,
+) -> tuple[HoldoutPairs, int]:  # fmt: skip
     """All hidden pairs, about ``count`` of the others without an annotation, and how many tags are visible.
 
     Half of the others are the likeliest of every item, the other half a sample that stands for the rest.
