@@ -86,9 +86,9 @@ class CollectionStore:
 
     @classmethod
     def create(
-        cls, path: str | Path, items: Iterable[Item], tags: Iterable[str] = (), annotations:
-        Iterable[tuple[str, str, float]] = (), *, settings: Settings | None = None, features: Any = None,
-        graph: Any = None,
+        cls, path: str | Path, items: Iterable[Item], tags: Iterable[str] = (),
+        annotations: Iterable[tuple[str, str, float]] = (), *, settings: Settings | None = None,
+        features: Any = None, graph: Any = None,
     ) -> Self:  # fmt: skip
         """Make a new folder, whole or not at all: as a hidden one next to it, which is renamed at the end.
 
@@ -166,13 +166,9 @@ class CollectionStore:
         return self._database.read(item_table.items, ids)
 
     def add_items(
-        self,
-        items: Iterable[Item],
-        annotations: Iterable[tuple[str, str, float]] = (),
-        *,
-        who: str = "",
+        self, items: Iterable[Item], annotations: Iterable[tuple[str, str, float]] = (), *, who: str = "",
         new: bool = False,
-    ) -> int:
+    ) -> int:  # fmt: skip
         """Append items, with annotations of them or others; how many items there are then."""
         items, annotations = list(items), list(annotations)
         with self._database.writing() as connection:

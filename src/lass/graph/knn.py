@@ -199,10 +199,17 @@ class KNNGraph:
 
 
 def knn_graph(
-    X: Any, n_neighbors: int = 10, *, metric: str = "euclidean", weights: Weights = "self-tuning", symmetric:
-    Symmetric = "mean", search: SearchKind = "auto", seed: int = 0, bandwidth: float | None = None,
+    X: Any,
+    n_neighbors: int = 10,
+    *,
+    metric: str = "euclidean",
+    weights: Weights = "self-tuning",
+    symmetric: Symmetric = "mean",
+    search: SearchKind = "auto",
+    seed: int = 0,
+    bandwidth: float | None = None,
     perplexity: float | None = None,
-) -> sp.csr_array:  # fmt: skip
+) -> sp.csr_array:
     """The symmetric graph with edges from each row of ``X`` to its nearest rows.
 
     A row has exactly ``n_neighbors`` neighbours, never itself, duplicates

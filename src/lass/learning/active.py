@@ -44,8 +44,8 @@ class Ranking(NamedTuple):
 
 
 def rank(
-    model: Any, *, by: str = "margin", among: ArrayLike | None = None, top: int | None = None, probes: int =
-    64, seed: int = 0,
+    model: Any, *, by: str = "margin", among: ArrayLike | None = None, top: int | None = None,
+    probes: int = 64, seed: int = 0,
 ) -> Ranking:  # fmt: skip
     """Rank the unlabelled items by what a label of theirs would change.
 

@@ -25,7 +25,7 @@ from lass.learning.labels import (
     read_affinities,
     read_confidence,
     read_labels,
-)  # fmt: skip
+)
 from lass.learning.lam_selection import Choice, choose_for_labels, choose_for_tags
 from lass.learning.model_file import pack_model, unpack_model
 from lass.learning.poisson import PoissonRegime

@@ -65,8 +65,8 @@ def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
 
 
 def choose_for_labels(
-    regime: PoissonRegime, codes: NDArray[np.int64], size: int, confidence: Array | None, decide:
-    Callable[[Array], NDArray[np.int64]], seed: int = 0,
+    regime: PoissonRegime, codes: NDArray[np.int64], size: int, confidence: Array | None,
+    decide: Callable[[Array], NDArray[np.int64]], seed: int = 0,
 ) -> Choice:  # fmt: skip
     """Hide labels, fold by fold, and count how many come back.
 

@@ -59,8 +59,9 @@ class HarmonicSystem:
     """
 
     def __init__(
-        self, W: sp.csr_array, rows: NDArray[np.intp], *, diagonal: Array | None = None, columns: int | None =
-        None, tol: float = 1e-12, former: HarmonicSystem | None = None, factor_limit: float = FACTOR_LIMIT,
+        self, W: sp.csr_array, rows: NDArray[np.intp], *, diagonal: Array | None = None,
+        columns: int | None = None, tol: float = 1e-12, former: HarmonicSystem | None = None,
+        factor_limit: float = FACTOR_LIMIT,
     ) -> None:  # fmt: skip
         self.W, self.rows = W, rows
         a = W.sum(axis=1) if diagonal is None else diagonal

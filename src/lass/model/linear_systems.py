@@ -64,8 +64,8 @@ class ConjugateGradients:
     """
 
     def __init__(
-        self, apply: Callable[[Array, Array], Array], diagonal: Array, *, tol: float = 1e-12, max_iter: int =
-        10_000, levels: Preconditioner | None = None, alike: bool = False,
+        self, apply: Callable[[Array, Array], Array], diagonal: Array, *, tol: float = 1e-12,
+        max_iter: int = 10_000, levels: Preconditioner | None = None, alike: bool = False,
     ) -> None:  # fmt: skip
         self.apply, self.tol, self.max_iter = apply, tol, max_iter
         self.inverse, self.alike = 1.0 / diagonal, alike

@@ -93,9 +93,18 @@ class Problem:
     """
 
     def __init__(
-        self, W: Any, G: Any, lam: float = 1.0, *, fixed: Any = None, prior: ArrayLike | None = None, ridge:
-        float = 0.0, laplacian: Kind = "plain", category_graph: Any = None, negative_weights: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        W: Any,
+        G: Any,
+        lam: float = 1.0,
+        *,
+        fixed: Any = None,
+        prior: ArrayLike | None = None,
+        ridge: float = 0.0,
+        laplacian: Kind = "plain",
+        category_graph: Any = None,
+        negative_weights: bool = False,
+    ) -> None:
         if not isinstance(W, QuadraticTerm):
             weights = as_weights(W, allow_negative=negative_weights)
             convex = not (weights.nnz and weights.data.min() < 0)

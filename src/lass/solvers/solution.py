@@ -84,9 +84,16 @@ class Solution:
 
     @classmethod
     def find(
-        cls, problem: Problem, *, tol: float = 1e-5, max_iter: int | None = None, start: Solution | ArrayLike
-        | None = None, callback: Callback | None = None, began: float | None = None, **where: Any,
-    ) -> Solution:  # fmt: skip
+        cls,
+        problem: Problem,
+        *,
+        tol: float = 1e-5,
+        max_iter: int | None = None,
+        start: Solution | ArrayLike | None = None,
+        callback: Callback | None = None,
+        began: float | None = None,
+        **where: Any,
+    ) -> Solution:
         """Solve a problem: decide where and how, run it, certify what it found.
 
         Parameters are those of :func:`lass.solve`; ``began`` is when the clock was started, and ``where``

@@ -59,8 +59,8 @@ class PredictorFeatures:
     """
 
     def __init__(
-        self, W: sp.csr_array, G: sp.csr_array, Z: Array, linear: LinearPredictor | None, pause: Callable[[],
-        object] = int,
+        self, W: sp.csr_array, G: sp.csr_array, Z: Array, linear: LinearPredictor | None,
+        pause: Callable[[], object] = int,
     ) -> None:  # fmt: skip
         self.W, self.linear = W, linear
         self.degree = np.asarray(W.sum(axis=1)).ravel()

@@ -34,8 +34,8 @@ class LinearPredictor:
     """
 
     def __init__(
-        self, features: Any, groups: NDArray[np.intp], W: sp.csr_array, seed: int = 0, penalties: tuple[float,
-        float] = PENALTIES,
+        self, features: Any, groups: NDArray[np.intp], W: sp.csr_array, seed: int = 0,
+        penalties: tuple[float, float] = PENALTIES,
     ) -> None:  # fmt: skip
         own = _unit_rows(reduced(features, seed))
         views, one = (own, _unit_rows(_near(W, own))), np.ones((len(own), 1))

@@ -34,8 +34,8 @@ class Scores:
 
 
 def score(
-    features: PredictorFeatures, G: sp.csr_array, weights: Weights, count: int = 10, rows: NDArray[np.intp] |
-    None = None, pause: Callable[[], object] = int,
+    features: PredictorFeatures, G: sp.csr_array, weights: Weights, count: int = 10,
+    rows: NDArray[np.intp] | None = None, pause: Callable[[], object] = int,
 ) -> Scores:  # fmt: skip
     """Scores of all tags of all items, or of those in ``rows``, and contributions to the top ones.
 

@@ -84,8 +84,8 @@ def train(
 
 
 def _rescale(
-    slope: Array, completeness: float, limit: float, current: PredictorFeatures, G: sp.csr_array, generator:
-    np.random.Generator,
+    slope: Array, completeness: float, limit: float, current: PredictorFeatures, G: sp.csr_array,
+    generator: np.random.Generator,
 ) -> None:  # fmt: skip
     """From "belongs" to "belongs and is not stated": changes all weights alike, in place.
 
@@ -136,8 +136,8 @@ def holdouts(
 
 
 def _pairs(
-    features: PredictorFeatures, rows: NDArray[np.intp], visible: sp.csr_array, hidden: sp.csr_array, count:
-    int, generator: np.random.Generator,
+    features: PredictorFeatures, rows: NDArray[np.intp], visible: sp.csr_array, hidden: sp.csr_array,
+    count: int, generator: np.random.Generator,
 ) -> tuple[HoldoutPairs, int]:  # fmt: skip
     """All hidden pairs, about ``count`` of the others without an annotation, and how many tags are visible.
 

@@ -19,7 +19,7 @@ from lass.learning.segmentation.inputs import (
     read_negative,
     read_neighbors,
     read_prior,
-)  # fmt: skip
+)
 from lass.learning.segmentation.pixels import colour_affinities, grid_graph
 from lass.model.checks import number, numbers
 from lass.model.harmonic import HarmonicSystem
@@ -35,9 +35,9 @@ GAP = 0.1
 
 
 def segment(
-    image: Any, markers: Any, lam: float = 1.0, *, negative: Any = None, prior: Any = None, beta: float =
-    130.0, neighbors: int | None = None, spacing: ArrayLike | None = None, channel_axis: int | None = None,
-    tol: float = 1e-4,
+    image: Any, markers: Any, lam: float = 1.0, *, negative: Any = None, prior: Any = None,
+    beta: float = 130.0, neighbors: int | None = None, spacing: ArrayLike | None = None,
+    channel_axis: int | None = None, tol: float = 1e-4,
 ) -> Segmentation:  # fmt: skip
     """Divide an image into segments from a few strokes.
 

@@ -85,8 +85,8 @@ class Partitions:
         return Result(Z, [f"gradient on {count} partitions ({did})"])
 
     def drive(
-        self, transport: Transport, parts: Sequence[Part | PartFiles], monitor: Monitor, lam: float, tol:
-        float, collect: Callable[[], Thing],
+        self, transport: Transport, parts: Sequence[Part | PartFiles], monitor: Monitor, lam: float,
+        tol: float, collect: Callable[[], Thing],
     ) -> tuple[Driver, Thing]:  # fmt: skip
         """Run workers on these parts until the monitor stops it, then collect what they found."""
         try:

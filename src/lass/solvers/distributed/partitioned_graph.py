@@ -63,9 +63,9 @@ def read_rows(folder: str, number: int) -> tuple[Items, Any]:
 
 
 def knn_parquet(
-    folder: str | Path, n_neighbors: int = 10, *, categories: int, metric: Literal["euclidean", "cosine"] =
-    "euclidean", weights: Weights = "self-tuning", transport: TransportName | Transport = "local", address:
-    str | None = None,
+    folder: str | Path, n_neighbors: int = 10, *, categories: int,
+    metric: Literal["euclidean", "cosine"] = "euclidean", weights: Weights = "self-tuning",
+    transport: TransportName | Transport = "local", address: str | None = None,
 ) -> None:  # fmt: skip
     """Make ``nodes`` and ``edges`` of a partitioned folder from its ``features``.
 

@@ -74,10 +74,10 @@ def solve(
 
 
 def solve_parquet(
-    folder_in: str | Path, folder_out: str | Path, lam: float = 1.0, *, tol: float = 1e-5, max_iter: int |
-    None = None, callback: Callback | None = None, transport: TransportName | Transport = "local", address:
-    str | None = None, checkpoint: str | Path | None = None, checkpoint_every: int = 100, device: str | None =
-    None,
+    folder_in: str | Path, folder_out: str | Path, lam: float = 1.0, *, tol: float = 1e-5,
+    max_iter: int | None = None, callback: Callback | None = None,
+    transport: TransportName | Transport = "local", address: str | None = None,
+    checkpoint: str | Path | None = None, checkpoint_every: int = 100, device: str | None = None,
 ) -> ParquetSolution:  # fmt: skip
     """Solve what :func:`write_parquet` or :func:`knn_parquet` wrote, one worker a partition.
 
