@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "slow.txt"
 #: seconds of one case, of all cases of a function, and of the fixtures of a file
-ONE, ALL, FIXTURES = 0.2, 1.0, 1.5
+ONE, ALL, FIXTURES = 0.3, 1.5, 1.5
 LINE = re.compile(r"([\d.]+)s (call|setup) +(tests/\S+?)::(\w+)")
 
 
