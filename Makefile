@@ -49,9 +49,10 @@ pages: $(VENV)/quick
 	$(BIN)/python scripts/make_benchmark_pages.py
 	$(BIN)/python scripts/draw_imports.py
 
-# the Studio in the docs, photographed in Chromium
+# pictures of the docs: the Studio in Chromium, and a session in a terminal
 pictures: $(VENV)/test web
 	$(BIN)/python scripts/take_pictures.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/record_session.py docs/pictures/session.svg > /dev/null
 
 # the pages of the Studio, which go into the package
 web: $(VENV)/demo
