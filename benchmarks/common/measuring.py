@@ -97,6 +97,7 @@ def apart(
     module = main.name if function.__module__ == "__main__" and main else function.__module__
     with TemporaryDirectory(prefix="lass-bench-") as place:
         folder = Path(place)
+        # pickle is safe here: both files are made by this process and its child, in a folder of their own
         (folder / "arguments").write_bytes(pickle.dumps(arguments))
         command = [sys.executable, "-m", "benchmarks.common.measuring", module, function.__name__, place]
         with (folder / "errors").open("w+") as errors:

@@ -327,3 +327,10 @@ def test_warning_is_raised_where_solve_was_called():
     with pytest.warns(lass.ConvergenceWarning) as caught:
         lass.solve(long_path(), max_iter=1)
     assert caught[0].filename == __file__
+
+
+def test_a_solution_is_printed_in_one_line():
+    sol = lass.solve([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [[1, 0], [0, 0], [0, 1]], lam=0.5)
+    assert repr(sol).startswith("Solution(3 x 2, converged, relative gap ")
+    assert "array" not in repr(sol)
+    assert "\n" not in repr(sol)

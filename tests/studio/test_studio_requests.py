@@ -1,6 +1,7 @@
 """The Studio's server, asked as the page asks it."""
 
 import json
+import signal
 import threading
 import time
 
@@ -383,3 +384,10 @@ def test_pictures_are_shown_and_nothing_beside_them(tmp_path):
         for row in range(12, 16):
             refused = client.get(f"/api/items/{row}/picture")
             assert refused.status_code == 404, refused.content[:20]
+
+
+def test_ctrl_c_is_the_normal_end(own_packages):
+    with studio(own_packages) as running, running.client() as client:
+        client.get("/api/state")
+        running.process.send_signal(signal.SIGINT)
+        assert running.process.wait(20) == 0

@@ -10,7 +10,7 @@ from lass.learning.predictors.holdout import split
 from lass.tagging.completion import complete, scores, with_scores
 from lass.tagging.evaluation import Evaluation, MetricValues, evaluate, metric_tables, plot_evaluation
 from lass.tagging.evaluation.metrics import compute_metrics
-from lass.tagging.evaluation.result import CROWD_ONLY, SituationResult, summary
+from lass.tagging.evaluation.result import CROWD_ONLY, OURS, SituationResult, summary, verdict
 
 LASS = "LASS"
 
@@ -198,3 +198,11 @@ def test_wrong_arguments_are_named(tagged_blobs, wrong, message):
 def test_one_tag_cannot_be_ranked(tagged_blobs):
     with pytest.raises(ValueError, match="two tags are needed"):
         evaluate(tagged_blobs[1], sp.csr_array(tagged_blobs[2][:, :1]))
+
+
+def test_methods_with_the_same_f1_are_not_ranked():
+    same = {name: {"f1": MetricValues([0.5, 0.7])} for name in (OURS, CROWD_ONLY)}
+    found = verdict(SituationResult([3, 3], [3, 3], same, {}, 1.0))
+    assert found == f"{OURS} and {CROWD_ONLY} have the same F1 (lam 1)"
+    other = {**same, CROWD_ONLY: {"f1": MetricValues([0.4, 0.6])}}
+    assert "is ahead of" in verdict(SituationResult([3, 3], [3, 3], other, {}, 1.0))

@@ -188,6 +188,22 @@ def test_a_failed_fit_leaves_the_settings_of_others(programs):
     assert programs.change_settings().lam == 9.0
 
 
+def test_evaluation_where_no_item_has_two_tags(tmp_path):
+    texts = ["reads mail", "mail and news", "mail", "a chess game", "a card game", "chess game"]
+    known = [(str(n), "mail" if n < 3 else "game") for n in range(6)]
+    with lass.create(tmp_path / "c", texts, tags=known, n_neighbors=2) as c:
+        assert list(c.evaluate(seeds=1).situations) == ["items"]
+        with pytest.raises(ValueError, match="choose another situation"):
+            c.evaluate(seeds=1, situations=["scattered"])
+
+
+def test_data_frames_without_pandas(programs, monkeypatch):
+    programs.fit()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="needs pandas: pip install pandas"):
+        programs.suggest().to_pandas()
+
+
 def test_settings_with_which_nothing_can_be_fitted_do_not_stay(programs):
     before = (programs.path / "collection.toml").read_bytes()
     with pytest.raises(ValueError, match="metric"):
