@@ -20,6 +20,8 @@ from lass.solvers.solving import solve
 FOLDS = 3
 #: relative residuals that are enough to place the two ends, and to decide on hidden labels
 ROUGH, ROUGHER = 1e-4, 1e-2
+#: shares of the crowd that differ by less are equal: what rounding leaves must not decide on lam
+SAME = 1e-9
 
 
 @dataclass
@@ -115,11 +117,14 @@ def choose_for_labels(
     return Choice(lams[best], reason, lams, scores, lams[best] == high)
 
 
-def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: float = 0.2) -> Choice:
+def choose_for_tags(
+    W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: float = 0.2, pause: Callable[[], object] = int
+) -> Choice:
     """Hide a share of the positive affinities and see how high the crowd ranks them.
 
     The score is the mean reciprocal rank of a hidden category among those without an affinity, by the
-    mean of the neighbours (:meth:`lass.Solution.crowd`).
+    mean of the neighbours (:meth:`lass.Solution.crowd`). ``pause`` is called before each lam, and an error
+    it raises ends the work.
     """
     positive = G.sorted_indices().tocoo()  # so that what is hidden does not depend on the order of storage
     chosen = np.flatnonzero(positive.data > 0)
@@ -138,13 +143,15 @@ def choose_for_tags(W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: floa
     scores: list[float] = []
     last: Array | None = None
     for lam in lams:
+        pause()
         # at a small lam unlabelled items hardly count in the gap: it must be as much smaller
         solution = solve(W, visible, float(lam), tol=1e-3 * min(1.0, 2.0 * lam * degree or 1.0), start=last)
         last = solution.Z
         crowd = solution.crowd()[rows]
         crowd[visible[rows].nonzero()] = -np.inf
         own = crowd[np.arange(len(rows)), columns][:, None]
-        rank = 1.0 + (crowd > own).sum(axis=1) + 0.5 * ((crowd == own).sum(axis=1) - 1)
+        above, level = crowd > own + SAME, np.abs(crowd - own) <= SAME
+        rank = 1.0 + above.sum(axis=1) + 0.5 * (level.sum(axis=1) - 1)
         scores.append(float((1.0 / rank).mean()))
     best = int(np.argmax(scores))
     reason = f"{len(hidden)} hidden annotations came back at a mean reciprocal rank of {scores[best]:.3f}"

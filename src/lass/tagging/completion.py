@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.learning.lam_selection import Choice, choose_for_tags
-from lass.learning.predictors import Scores, Weights, score_tags
+from lass.learning.predictors import PredictorFeatures, Scores, Weights, score_tags
 from lass.model.problem import Problem
 from lass.solvers import Callback
 from lass.solvers.assignments import AnyAssignments, is_sparse
@@ -41,6 +42,10 @@ class TagModel:
     choice: Choice | None = None
     weights: Weights | None = None
     scores: Scores | None = None
+    #: the predictors at this solution, by which rows are scored again; not saved
+    predictors: PredictorFeatures | None = field(default=None, compare=False, repr=False)
+    #: whether lam was chosen, and weights were trained, with the very annotations of the solution
+    retrained: bool = True
 
     @property
     def is_sparse(self) -> bool:
@@ -153,21 +158,25 @@ def check_memory(shape: tuple[int, int], where: str, instead: str = "") -> None:
         )
 
 
-def choose_lam(W: sp.csr_array, G: sp.csr_array, max_items: int = MANY, sample_size: int = SAMPLE) -> Choice:
+def choose_lam(
+    W: sp.csr_array, G: sp.csr_array, max_items: int = MANY, sample_size: int = SAMPLE,
+    pause: Callable[[], object] = int,
+) -> Choice:  # fmt: skip
     """The lam that predicts held-out annotations best, see :mod:`lass.learning.lam_selection`.
 
     With more than ``max_items`` it is chosen on a sample of ``sample_size``, or fewer where those and their
     tags do not fit into the memory, and scaled by the ratio of the median degrees; the reason says so.
+    ``pause`` is called now and then, and an error it raises ends the work.
     """
     if G.shape[0] <= max_items and fits(*G.shape):
-        return choose_for_tags(W, G)
+        return choose_for_tags(W, G, pause=pause)
     sample = sample_items(W, G, sample_size)
     used = np.unique(G[sample].indices)
     while len(sample) > LEAST and not fits(len(sample), len(used)):
         sample = sample_items(W, G, max(LEAST, len(sample) // 2))
         used = np.unique(G[sample].indices)
     edges = sp.csr_array(W[sample][:, sample])
-    choice = choose_for_tags(edges, sp.csr_array(G[sample][:, used]))
+    choice = choose_for_tags(edges, sp.csr_array(G[sample][:, used]), pause=pause)
     scale = _median_degree(edges) / _median_degree(W)
     tried = f"{len(sample):,} of {G.shape[0]:,} items and {len(used):,} of {G.shape[1]:,} tags"
     reason, lams = f"{choice.reason}, tried on {tried}", [lam * scale for lam in choice.lams]
@@ -207,6 +216,7 @@ def with_scores(
     features: Any = None,
     groups: NDArray[np.intp] | None = None,
     weights: Weights | None = None,
+    pause: Callable[[], object] = int,
 ) -> TagModel:
     """Add calibrated scores of all tags, combined from all predictors.
 
@@ -223,6 +233,8 @@ def with_scores(
         Items with the same number may be near copies, and are held out together.
     weights : Weights, optional
         Those of an earlier call; nothing is trained then.
+    pause : callable
+        Called now and then; an error it raises ends the work.
 
     Returns
     -------
@@ -232,8 +244,10 @@ def with_scores(
     """
     if model.is_sparse:
         return model
-    found = score_tags(model.solution, features=features, groups=groups, weights=weights)
-    return model if found is None else replace(model, weights=found[0], scores=found[1])
+    found = score_tags(model.solution, features=features, groups=groups, weights=weights, pause=pause)
+    if found is None:
+        return model
+    return replace(model, weights=found.weights, scores=found.scores, predictors=found.predictors)
 
 
 def _median_degree(W: sp.csr_array) -> float:

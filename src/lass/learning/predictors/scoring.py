@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,6 +31,14 @@ class Scores:
     top_tags: NDArray[np.int32]
     #: (N, count, len(PREDICTORS)) what each predictor adds to the evidence for those
     contributions: NDArray[np.float32]
+
+
+class ScoredTags(NamedTuple):
+    """Weights of the predictors, the predictors themselves, and the scores they give."""
+
+    weights: Weights
+    scores: Scores
+    predictors: PredictorFeatures
 
 
 def score(
@@ -70,7 +78,8 @@ def score_tags(
     features: Any = None,
     groups: NDArray[np.intp] | None = None,
     weights: Weights | None = None,
-) -> tuple[Weights, Scores] | None:
+    pause: Callable[[], object] = int,
+) -> ScoredTags | None:
     """Scores of all tags at a solution, and the weights behind them; None where there is too little data.
 
     Parameters
@@ -81,15 +90,21 @@ def score_tags(
         Items with the same number may be near copies, and are held out together.
     weights : Weights, optional
         Those of an earlier call; by default they are trained.
+    pause : callable
+        Called now and then; an error it raises ends the work.
     """
     problem = solution.problem
     codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups
     linear = None if features is None else LinearPredictor(features, codes, problem.W)
 
     def compute(visible: sp.csr_array) -> PredictorFeatures:
+        pause()
         solved = solve(problem.changed(G=visible), tol=solution.tol)
-        return PredictorFeatures(problem.W, visible, solved.Z, linear)
+        return PredictorFeatures(problem.W, visible, solved.Z, linear, pause)
 
-    current = PredictorFeatures(problem.W, problem.G, solution.Z, linear)
+    pause()
+    current = PredictorFeatures(problem.W, problem.G, solution.Z, linear, pause)
     weights = train(compute, current, problem.G, codes) if weights is None else weights
-    return None if weights is None else (weights, score(current, problem.G, weights))
+    if weights is None:
+        return None
+    return ScoredTags(weights, score(current, problem.G, weights, pause=pause), current)
