@@ -17,6 +17,7 @@ COMMANDS = {
     "suggest": "suggesting:suggest",
     "evaluate": "evaluate:evaluate",
     "report": "exporting:report",
+    "groups": "grouping:groups",
     "tag": "annotating:tag",
     "undo": "annotating:undo",
     "log": "annotating:log",

@@ -44,13 +44,14 @@ def tag(
     if not annotations:
         raise ValueError(f"there is no tag for item {item!r}; add +TAG, -TAG or --withdraw TAG")
     with opened(folder) as collection:
-        numbers = collection.annotate_all(annotations, who=_user() if who is None else who, new=new)
+        numbers = collection.annotate_all(annotations, who=user_name() if who is None else who, new=new)
         state = collection.annotations_of(item)
     signs = " ".join(f"{'+' if value > 0 else '-'}{name}" for name, value in state.items())
     output.result(f"{item}: {signs or 'no annotations'}", item=item, changes=numbers, annotations=state)
 
 
-def _user() -> str:
+def user_name() -> str:
+    """The name of the user; empty if there is none."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a user without a name, as containers have

@@ -23,3 +23,5 @@ from .suggestions import TagSuggester as TagSuggester
 from .suggestions import next_items as next_items
 from .tag_counts import TagCounts as TagCounts
 from .tag_counts import count_tags as count_tags
+from .topics import ItemGroup as ItemGroup
+from .topics import item_groups as item_groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -15,6 +16,7 @@ from lass.model.quadratic_program import Array
 from lass.tagging.preparation import GROWTH
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
 from lass.tagging.storage import SavedGraph, SavedMap
+from lass.tagging.topics import find_groups
 
 #: parts of the graph with fewer items, and those beyond the largest, become plain discs
 FEW, PARTS = 30, 50
@@ -59,16 +61,23 @@ def map_of(
     """The map of a collection with graph ``W``, drawn and saved where it is out of date.
 
     Where items were added to the graph, old points stay and each new one is put at the mean of its
-    neighbours, until there are too many of them. None where openTSNE is missing.
+    neighbours, until there are too many of them. With it go the groups of :mod:`lass.tagging.topics`.
+    None where openTSNE is missing.
     """
     saved, graph = collection.saved_array("map"), collection.saved_array("graph")
-    if saved is not None and collection.stale_map() is None:
+    drawn = None if saved is None else SavedMap.from_arrays(saved.extras)
+    fresh = saved is not None and collection.stale_map() is None
+    if saved is not None and fresh and (drawn is None or drawn.groups is not None):
         return np.asarray(saved.matrix)
     if find_spec("openTSNE") is None:
         return None
+    report(Progress("groups"))
+    groups = find_groups(collection, W).to_map()
+    if saved is not None and drawn is not None and fresh:  # drawn by a version that knew no groups
+        collection.save_map(saved.matrix, **replace(drawn, **groups).to_arrays())
+        return np.asarray(saved.matrix)
     report(Progress("map"))
     built = None if graph is None else SavedGraph.from_arrays(graph.extras)
-    drawn = None if saved is None else SavedMap.from_arrays(saved.extras)
     now = SavedMap(n_drawn=W.shape[0], n_fitted=-1 if built is None else built.n_fitted)
     # another n_fitted means that the whole graph was built again
     same_graph = drawn is not None and drawn.n_fitted == now.n_fitted
@@ -76,7 +85,7 @@ def map_of(
         points, now = _extended(saved.matrix, W), drawn
     else:
         points = graph_layout(W, report=report)
-    collection.save_map(points.astype(np.float32), **now.to_arrays())
+    collection.save_map(points.astype(np.float32), **replace(now, **groups).to_arrays())
     return points
 
 

@@ -15,6 +15,7 @@ STAGES = {
     "solve": "solving",
     "scores": "scoring tags",
     "saving": "saving",
+    "groups": "naming groups of items",
     "map": "drawing the map",
 }
 

@@ -112,6 +112,9 @@ class SavedMap(SavedState):
     n_drawn: int
     #: ``n_fitted`` of the graph then, -1 if unknown
     n_fitted: int = -1
+    #: group of each item, -1 for none, and the terms of each group as JSON, see :mod:`lass.tagging.topics`
+    groups: NDArray[np.int32] | None = None
+    group_terms: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,245 @@
+"""Groups of similar items, found without any annotation and named by terms of their own texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.collection import CollectionStore, Item
+from lass.collection.features import TextFeatures
+from lass.graph.communities import find_communities
+from lass.model.quadratic_program import Array
+from lass.tagging.preparation import features_of, graph_of
+from lass.tagging.progress import ProgressCallback, ignore_progress
+from lass.tagging.storage import SavedFeatures, SavedMap
+
+#: resolution of the communities: twice that of plain modularity, since a tag is narrower than a subject
+RESOLUTION = 2.0
+#: items that a group has at least, where there are many; with few items, a tenth of them
+LEAST = 5
+#: terms that name a group, and how many are compared to find different ones
+TERMS, COMPARED = 5, 30
+#: texts that a term must be in, as a share of the group, to name it
+IN_GROUP = 0.15
+#: pseudo-counts of the prior, as a multiple of the term's frequency in the whole collection
+PRIOR = 5.0
+#: letters that two forms of a word share at their beginning
+STEM = 5
+
+
+@dataclass(frozen=True)
+class ItemGroup:
+    """Similar items, and a name for them; its number counts from 1, the largest group first."""
+
+    number: int
+    #: the term that sets the group apart most, else "group 3"; no two groups have the same
+    name: str
+    #: terms that set the group apart, most first; empty where the items have no texts
+    terms: tuple[str, ...]
+    #: rows of its items, those with the largest share of their edge weights in the group first
+    rows: NDArray[np.intp]
+
+    @property
+    def medoid(self) -> int:
+        """The row of its most typical item."""
+        return int(self.rows[0])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The group of each item, from 0 on, -1 for none; and the terms of each group."""
+
+    part: NDArray[np.intp]
+    terms: list[tuple[str, ...]]
+
+    def to_map(self) -> dict[str, Any]:
+        """Fields of :class:`SavedMap`."""
+        return {"groups": self.part.astype(np.int32), "group_terms": json.dumps(self.terms)}
+
+    @classmethod
+    def from_map(cls, saved: SavedMap | None) -> Grouping | None:
+        """What was saved; None with a map of an older version."""
+        if saved is None or saved.groups is None:
+            return None
+        return cls(saved.groups.astype(np.intp), [tuple(own) for own in json.loads(saved.group_terms)])
+
+    def groups(self, W: sp.csr_array) -> list[ItemGroup]:
+        """The groups, with the order of their items and with names."""
+        inside = belonging(W, self.part)
+        groups = []
+        for place, (name, terms) in enumerate(zip(group_names(self.terms), self.terms, strict=True)):
+            rows = np.flatnonzero(self.part == place)
+            groups.append(ItemGroup(place + 1, name, terms, rows[np.lexsort((rows, -inside[rows]))]))
+        return groups
+
+
+@dataclass(frozen=True)
+class TextTerms:
+    """Whether each text has each term, (N, T), and the terms."""
+
+    matrix: sp.csr_array
+    names: Sequence[str]
+
+
+def item_groups(collection: CollectionStore, report: ProgressCallback = ignore_progress) -> list[ItemGroup]:
+    """The groups of a collection: those saved with its map, else found now.
+
+    Groups are communities of the graph (:func:`lass.graph.communities.find_communities`), and do not depend
+    on annotations or on the order in which items came. Small ones are left out.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import lass
+    >>> from lass.tagging.topics import item_groups
+    >>> mails = [f"reads mail by {one}" for one in ("imap", "pop", "smtp", "uucp", "web")]
+    >>> games = [f"a game of {one}" for one in ("chess", "go", "cards", "dice", "skill")]
+    >>> with TemporaryDirectory() as folder:
+    ...     with lass.create(f"{folder}/programs", mails + games, n_neighbors=3) as programs:
+    ...         [(group.name, len(group)) for group in item_groups(programs)]
+    [('mail', 5), ('game', 5)]
+    """
+    W = graph_of(collection, report)
+    saved = collection.saved_array("map") if collection.stale_map() is None else None
+    found = None if saved is None else Grouping.from_map(SavedMap.from_arrays(saved.extras))
+    return (found or find_groups(collection, W)).groups(W)
+
+
+def find_groups(collection: CollectionStore, W: sp.csr_array) -> Grouping:
+    """The groups of all items by their graph, and the terms of each."""
+    items = collection.get_items()[: W.shape[0]]
+    order = np.array(sorted(range(len(items)), key=lambda row: items[row].id), dtype=np.intp)
+    W = sp.csr_array(W)
+    part = np.empty(len(items), np.intp)
+    part[order] = find_communities(sp.csr_array(W[order][:, order]), resolution=RESOLUTION)
+    least = min(LEAST, max(2, len(items) // 10))
+    sizes = np.bincount(part, minlength=1)
+    part[sizes[part] < least] = -1
+    known = terms_of(collection, items)
+    count = int(np.count_nonzero(sizes >= least))
+    return Grouping(part, group_terms(known, part, count) if known else [()] * count)
+
+
+def belonging(W: sp.csr_array, part: NDArray[np.intp]) -> Array:
+    """For each item the share of its edge weights that stay in its group, times the number of such edges.
+
+    Many edges mean that many others count it among their nearest: the first item is typical of its group.
+    """
+    source = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+    degree = np.bincount(source, W.data, minlength=W.shape[0])
+    same = (part[source] == part[W.indices]) & (part[source] >= 0)
+    within = np.bincount(source[same], W.data[same], minlength=W.shape[0])
+    return np.bincount(source[same], minlength=W.shape[0]) * within / np.maximum(degree, 1e-300)
+
+
+def terms_of(collection: CollectionStore, items: Sequence[Item]) -> TextTerms | None:
+    """The terms of the items' texts: those of the features if they are of texts; None without texts."""
+    if collection.settings.features.get("kind", "text") == "text" and collection.settings.metric == "cosine":
+        X, saved = features_of(collection), collection.saved_array("features")
+        state = None if saved is None else SavedFeatures.from_arrays(saved.extras)
+        if state is not None and state.extractor:
+            return _present(X[: len(items)], TextFeatures.from_state(state.extractor).terms)
+    texts = [item.text for item in items]
+    if sum(map(bool, texts)) < 0.5 * len(texts):
+        return None
+    found = TextFeatures()
+    try:
+        X = found.fit_transform(texts)
+    except ValueError:  # no words in any of them
+        return None
+    return _present(X, found.terms)
+
+
+def _present(X: Any, terms: list[str]) -> TextTerms:
+    rows = sp.csr_array(X)
+    return TextTerms(
+        sp.csr_array((np.ones(rows.nnz, np.float32), rows.indices, rows.indptr), rows.shape), terms
+    )
+
+
+def group_terms(known: TextTerms, part: NDArray[np.intp], count: int) -> list[tuple[str, ...]]:
+    """For each of ``count`` groups the terms that set it apart from all other items, most first."""
+    grouped = np.flatnonzero(part >= 0)
+    of = sp.csr_array((np.ones(len(grouped)), (part[grouped], grouped)), shape=(count, len(part)))
+    inside = sp.csr_array(of @ known.matrix)
+    everywhere = np.asarray(known.matrix.sum(axis=0), dtype=float).ravel()
+    sizes = np.bincount(part[grouped], minlength=count)
+    found = []
+    for place in range(count):
+        columns = inside.indices[inside.indptr[place] : inside.indptr[place + 1]]
+        counts = inside.data[inside.indptr[place] : inside.indptr[place + 1]]
+        found.append(_apart(known.names, columns, counts, everywhere[columns], int(sizes[place]), len(part)))
+    return found
+
+
+def selection_terms(known: TextTerms, rows: NDArray[np.intp]) -> tuple[str, ...]:
+    """The terms that set some items apart from all others."""
+    part = np.full(known.matrix.shape[0], -1, np.intp)
+    part[rows] = 0
+    return group_terms(known, part, 1)[0]
+
+
+def _apart(
+    names: Sequence[str], columns: NDArray[Any], counts: Array, everywhere: Array, size: int, items: int
+) -> tuple[str, ...]:
+    """Terms by the log-odds between a group and the rest, with the collection as the prior, and its z-score.
+
+    See Monroe, Colaresi and Quinn, "Fightin' Words" (2008).
+    """
+    prior = PRIOR * everywhere / items
+    a, b = counts + prior, everywhere - counts + prior
+    rest = items - size
+    # where a group is nearly everything nothing remains to compare with: then the most frequent terms
+    odds = np.log(a / np.maximum(size + PRIOR - a, 0.5))
+    others = np.log(b / np.maximum(rest + PRIOR - b, 0.5))
+    # times the difference itself: a sure but small one is that of a word which many groups use
+    value = (odds - others) ** 2 / np.sqrt(1 / a + 1 / b) * (odds > others) if rest else counts
+    common = (counts >= max(2 if size > 2 else 1, IN_GROUP * size)) & (value > 0)
+    order = [int(at) for at in np.lexsort((columns, -value)) if common[at]][:COMPARED]
+    return _different([names[columns[at]] for at in order if _is_word(names[columns[at]])])
+
+
+def _is_word(term: str) -> bool:
+    """Whether a term can name something: no bare numbers, no single letters."""
+    return any(letter.isalpha() for letter in term) and (len(term) > 2 or not term.isascii())
+
+
+def _different(terms: Sequence[str]) -> tuple[str, ...]:
+    """The first few terms that share no word with one before; a pair of words may stand for its first."""
+    kept: list[str] = []
+    for term in terms:
+        if not any(_alike(one, other) for one in term.split() for held in kept for other in held.split()):
+            kept.append(term)
+        if len(kept) == TERMS:
+            break
+    return tuple(kept)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two words are forms of one: game and games, compress and compression."""
+    shorter, longer = sorted((one, other), key=len)
+    return longer.startswith(shorter[: max(STEM, len(shorter) - 1)] if len(shorter) > STEM else shorter) and (
+        len(longer) - len(shorter) <= 4
+    )
+
+
+def group_names(terms: Sequence[tuple[str, ...]]) -> list[str]:
+    """A name for each group: its first term, with further ones where another group has the same."""
+    taken: set[str] = set()
+    names = []
+    for place, own in enumerate(terms):
+        tries = [" ".join(own[:count]) for count in range(1, len(own) + 1)]
+        fallback = f"group {place + 1}"
+        name = next((one for one in tries if one not in taken), fallback)
+        taken.add(name)
+        names.append(name)
+    return names
