@@ -18,6 +18,7 @@ SUBJECTS = {
     "cooking": ["recipe", "oven", "butter", "flour", "sugar", "kitchen", "dinner"],
     "weather": ["weather", "rain", "cloud", "wind", "storm", "forecast", "sunny"],
 }
+EVERY = [word for words in SUBJECTS.values() for word in words]
 FILLER = ["the", "and", "of", "a", "with", "for", "in", "is", "this", "that", "which", "from", "on", "it"]
 
 
@@ -27,7 +28,7 @@ def texts(count, seed=0):
     found = []
     for number in range(count):
         own = list(SUBJECTS.values())[number % 4]
-        words = [*rng.choice(own, 6), *rng.choice(FILLER, 6), *rng.choice(sum(SUBJECTS.values(), []), 1)]
+        words = [*rng.choice(own, 6), *rng.choice(FILLER, 6), *rng.choice(EVERY, 1)]
         found.append(" ".join(rng.permutation(words)))
     return found
 

@@ -14,7 +14,7 @@ LEAST_GAIN = 1e-9
 def move_nodes(pointers, columns, weights, degree, order, community, resolution, rounds):  # type: ignore[no-untyped-def]
     """Move each node, in the given order, to the community of its neighbours with the largest gain.
 
-    The gain of community c is ``w_nc - resolution d_n D_c / D``, with the weight of the edges of node n to it,
+    The gain of community c is ``w_nc - resolution d_n D_c / D``: the weight of the edges of node n to it,
     the degree of the node, and the sums of the degrees of c and of all nodes. Ends after a round without a
     move, or ``rounds``; ``community`` is changed in place, and the number of moves returned.
     """

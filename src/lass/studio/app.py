@@ -19,6 +19,7 @@ import lass
 from lass.studio.access import AccessControl
 from lass.studio.context import Context
 from lass.studio.events import Events
+from lass.studio.groups import Groups
 from lass.studio.messages import AnnotationsEvent, ErrorMessage, TagsEvent
 from lass.studio.routes import reads, transfer, writes
 from lass.studio.session import AppliedChange, NotFound, Session
@@ -59,7 +60,7 @@ def create_app(folder: Path, token: str, hosts: set[str]) -> AccessControl:
         session.close()
 
     app = _routed(lifespan=lifespan)
-    app.state.context = Context(session, trainer, events, uploads)
+    app.state.context = Context(session, trainer, events, uploads, Groups(session))
     _answer_errors(app)
     _serve_pages(app)
     return AccessControl(app, token, hosts)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import lass
 from lass.studio.events import Events
+from lass.studio.groups import Groups
 from lass.studio.item_rows import has_picture, row_of
 from lass.studio.messages import AnnotationCounts, ChangeResult, ItemRow, StudioState
 from lass.studio.session import AppliedChange, Session
@@ -30,6 +31,7 @@ class Context:
     trainer: Trainer
     events: Events
     uploads: Uploads
+    groups: Groups
     _map: tuple[float, NDArray[np.float32]] | None = None
 
     @property

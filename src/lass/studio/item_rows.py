@@ -45,10 +45,13 @@ def suggested_tags(session: Session, snapshot: Snapshot | None, row: int) -> lis
         return []
     annotations = session.annotations[row]
     return [
-        SuggestedTag(tag=tag, score=snapshot.score(row, tag), share=float(snapshot.Z[row, tag]))
+        SuggestedTag(
+            tag=tag, score=snapshot.shown_score(row, tag), strength=snapshot.score(row, tag),
+            share=None if snapshot.items_until_percentages else float(snapshot.Z[row, tag]),
+        )
         for tag in snapshot.best(row)
         if tag not in annotations and tag not in session.retired and snapshot.scores[row, tag] >= MIN_SCORE
-    ]
+    ]  # fmt: skip
 
 
 def item_details(session: Session, snapshot: Snapshot | None, row: int) -> ItemDetails:
@@ -60,7 +63,7 @@ def item_details(session: Session, snapshot: Snapshot | None, row: int) -> ItemD
         annotation_scores = [
             AnnotationScore(tag=tag, score=snapshot.score(row, tag), mean_score=snapshot.mean_scores[tag])
             for tag, value in session.annotations[row].items()
-            if value > 0 and tag < snapshot.tags
+            if value > 0 and tag < snapshot.tags and not snapshot.items_until_percentages
         ]
         details = model_details(session, snapshot, row, {})
         explained = [

@@ -34,11 +34,15 @@ class TagAnnotation(Message):
 
 
 class SuggestedTag(Message):
-    """A tag without an annotation: its score, and its share of the item's assignment."""
+    """A tag without an annotation: its score, and its share of the item's assignment.
+
+    Both are null while too little is known for percentages; ``strength`` orders tags all the same.
+    """
 
     tag: int
-    score: float
-    share: float
+    score: float | None
+    strength: float  #: from 0 to 1, the length of the bar
+    share: float | None
 
 
 class ItemRow(Message):
@@ -68,7 +72,8 @@ class Tag(Message):
     name: str
     is_: int = Field(alias="is")  #: how many items have it
     is_not: int  #: how many items are annotated not to have it
-    predicted: int  #: how many items without an annotation have a score of one half or more
+    #: how many items without an annotation have a score of one half or more; null while there are no scores
+    predicted: int | None
     total: float  #: sum of its shares over all items
     retired: bool  #: merged into another or removed by undo: no longer offered
 
@@ -76,7 +81,8 @@ class Tag(Message):
 class ModelState(Message):
     """What the model is doing, and how exact its solution is."""
 
-    phase: Literal["empty", "unfitted", "fitting", "updating", "ready", "failed"]
+    #: untagged: graph, map and groups are there, and no annotation to learn from
+    phase: Literal["empty", "untagged", "unfitted", "fitting", "updating", "ready", "failed"]
     stage: str = ""
     gap: float | None = None  #: certified relative gap; null before the first solve
     lam: float | None = None
@@ -85,6 +91,9 @@ class ModelState(Message):
     revision: int = 0  #: the last change of the log that the model has taken in
     seconds: float = 0.0
     error: str = ""
+    #: about how many more tagged items are needed until scores are shown as percentages; 0: they are
+    items_until_percentages: int = 0
+    retrained: bool = True  #: whether the weights behind the scores were trained with the present annotations
 
 
 class AnnotationCounts(Message):
@@ -244,16 +253,46 @@ class NewTagResult(ChangeResult):
 
 
 class CandidateItem(Message):
-    """An item that probably has a tag."""
+    """An item that probably has a tag; as in a suggestion, the score may be null."""
 
     row: ItemRow
-    score: float
+    score: float | None
+    strength: float
 
 
 class DoubtedItem(CandidateItem):
     """An item that has a tag, though the score is low."""
 
     mean_score: float
+
+
+class ItemGroup(Message):
+    """Similar items, found without annotations, and a name for them."""
+
+    number: int
+    name: str
+    terms: list[str]  #: that set it apart, most first; empty where items have no texts
+    rows: list[int]  #: the most typical item first
+    tagged: int  #: how many of them have a tag
+
+
+class ItemSelection(Message):
+    """Some items."""
+
+    rows: Annotated[list[Index], Field(min_length=1, max_length=MAX_ANNOTATIONS)]
+
+
+class ProposedName(Message):
+    """A name for some items: empty where no term sets them apart."""
+
+    name: str
+    terms: list[str]
+
+
+class TaggedSelection(ItemSelection, Author):
+    """A tag for some items, in one action; it is made if it is not there yet."""
+
+    name: Name
 
 
 class CoOccurringTag(Message):

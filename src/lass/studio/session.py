@@ -114,6 +114,14 @@ class Session:
         what = _sentence(named)
         return self._do(lambda collection: collection.annotate_all(named, who=who), what, who)
 
+    def tag_items(self, rows: Iterable[int], name: str, who: str) -> AppliedChange:
+        """Give a tag, which may be a new one, to items as one action; items annotated with it keep that."""
+        column = self.names.index(name) if name in self.names else -1
+        items = {row: self.row(row) for row in rows}
+        named = [(item.id, name, 1) for row, item in items.items() if column not in self.annotations[row]]
+        what = _sentence(named) if named else f"All of them are annotated with {name} already"
+        return self._do(lambda collection: collection.annotate_all(named, who=who, new=True), what, who)
+
     def undo(self, who: str) -> AppliedChange:
         """Reverse the last action of a person."""
         return self._reverse(lambda collection: collection.undo(who), "Undid", who)

@@ -38,6 +38,11 @@ class Snapshot:
         return len(self.Z)
 
     @property
+    def items_until_percentages(self) -> int:
+        """About how many more tagged items are needed until scores can be believed; 0: they can."""
+        return int(getattr(self.model, "items_until_percentages", 0 if self.model.scores is not None else 12))
+
+    @property
     def tags(self) -> int:
         """How many tags the model has; new ones may have come since."""
         return int(self.Z.shape[1])
@@ -75,6 +80,9 @@ class Snapshot:
         """(N,) the tag with the largest share of each item; ``NONE`` where all are equal."""
         top = np.minimum(self.Z.argmax(axis=1), NONE - 1).astype(np.uint16)
         top[np.ptp(self.Z, axis=1) < 1e-9] = NONE
+        used = np.unique(self.model.solution.problem.G.indices)
+        if len(used) < 2:  # nothing to compare it with: only items that are annotated have it
+            top[np.asarray((self.model.solution.problem.G > 0).sum(axis=1)).ravel() == 0] = NONE
         return top
 
     @cached_property
@@ -97,12 +105,16 @@ class Snapshot:
 
     def is_doubtful(self, row: int, tag: int) -> bool:
         """Whether the score of a tag is less than half of its mean."""
-        known = row < len(self) and tag < self.tags
+        known = row < len(self) and tag < self.tags and not self.items_until_percentages
         return known and bool(self.scores[row, tag] < 0.5 * self.mean_scores[tag])
 
     def score(self, row: int, tag: int) -> float:
         """The score of a tag on an item."""
         return float(self.scores[row, tag])
+
+    def shown_score(self, row: int, tag: int) -> float | None:
+        """The score, unless too little is known to show one."""
+        return None if self.items_until_percentages else self.score(row, tag)
 
 
 class SnapshotCache:

@@ -17,12 +17,13 @@ SHOWN, CO_OCCURRING = 60, 8
 def tags_of(session: Session, snapshot: Snapshot | None) -> list[Tag]:
     """All tags, by column."""
     counts = Counter((tag, value) for item in list(session.annotations) for tag, value in item.items())
-    known = 0 if snapshot is None else snapshot.tags
+    known = 0 if snapshot is None or snapshot.items_until_percentages else snapshot.tags
+    unknown = 0 if snapshot is not None and known else None
     return [
         Tag(
             tag=tag, name=name, **{"is": counts[tag, 1]}, is_not=counts[tag, -1],
             retired=tag in session.retired,
-            predicted=int(snapshot.predicted[tag]) if snapshot is not None and tag < known else 0,
+            predicted=int(snapshot.predicted[tag]) if snapshot is not None and tag < known else unknown,
             total=float(snapshot.totals[tag]) if snapshot is not None and tag < known else 0.0,
         )
         for tag, name in enumerate(session.names)
@@ -37,14 +38,18 @@ def tag_page(session: Session, snapshot: Snapshot | None, tag: int) -> TagPage:
     if snapshot is not None and tag < snapshot.tags:
         rows = likely(session, snapshot, list(range(len(snapshot))), tag)[:SHOWN]
         candidates = [
-            CandidateItem(row=row_of(session, snapshot, row), score=snapshot.score(row, tag)) for row in rows
-        ]
+            CandidateItem(
+                row=row_of(session, snapshot, row), score=snapshot.shown_score(row, tag),
+                strength=snapshot.score(row, tag),
+            )
+            for row in rows
+        ]  # fmt: skip
         doubted = [row for row in having if snapshot.is_doubtful(row, tag)]
         doubted.sort(key=lambda row: snapshot.score(row, tag))
         doubts = [
             DoubtedItem(
                 row=row_of(session, snapshot, row), score=snapshot.score(row, tag),
-                mean_score=snapshot.mean_scores[tag],
+                strength=snapshot.score(row, tag), mean_score=snapshot.mean_scores[tag],
             )
             for row in doubted[:SHOWN]
         ]  # fmt: skip

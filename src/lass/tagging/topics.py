@@ -15,7 +15,7 @@ from lass.collection import CollectionStore, Item
 from lass.collection.features import TextFeatures
 from lass.graph.communities import find_communities
 from lass.model.quadratic_program import Array
-from lass.tagging.preparation import features_of, graph_of
+from lass.tagging.preparation import graph_of
 from lass.tagging.progress import ProgressCallback, ignore_progress
 from lass.tagging.storage import SavedFeatures, SavedMap
 
@@ -143,11 +143,11 @@ def belonging(W: sp.csr_array, part: NDArray[np.intp]) -> Array:
 
 def terms_of(collection: CollectionStore, items: Sequence[Item]) -> TextTerms | None:
     """The terms of the items' texts: those of the features if they are of texts; None without texts."""
-    if collection.settings.features.get("kind", "text") == "text" and collection.settings.metric == "cosine":
-        X, saved = features_of(collection), collection.saved_array("features")
-        state = None if saved is None else SavedFeatures.from_arrays(saved.extras)
-        if state is not None and state.extractor:
-            return _present(X[: len(items)], TextFeatures.from_state(state.extractor).terms)
+    saved = collection.saved_array("features")
+    if collection.settings.features.get("kind", "text") == "text" and saved is not None:
+        state = SavedFeatures.from_arrays(saved.extras)
+        if state is not None and state.extractor and saved.stamp.items == len(items):
+            return _present(saved.matrix, TextFeatures.from_state(state.extractor).terms)
     texts = [item.text for item in items]
     if sum(map(bool, texts)) < 0.5 * len(texts):
         return None

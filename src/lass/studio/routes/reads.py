@@ -16,6 +16,7 @@ from lass.studio.messages import (
     EventData,
     Index,
     ItemDetails,
+    ItemGroup,
     ItemList,
     ItemRow,
     LoggedChange,
@@ -118,11 +119,19 @@ def map_(context: RequestContext) -> Response:
     return _numbers(points)
 
 
+@router.get("/groups")
+def groups(context: RequestContext) -> list[ItemGroup]:
+    """Groups of similar items, the largest first; they come with the map."""
+    return [] if context.session.is_empty else context.groups.messages()
+
+
 @router.get("/map/tops", response_class=Response)
 def tops(context: RequestContext) -> Response:
     """The tag with the largest share of each item, as 16-bit numbers; 65535 where there is none."""
-    snapshot = _snapshot(context)
-    return _numbers(_padded(snapshot.tops, len(context.session.items), NONE))
+    snapshot, items = context.snapshot, len(context.session.items)
+    if snapshot is None:  # without annotations no item has a top tag
+        return _numbers(np.full(items, NONE, np.uint16))
+    return _numbers(_padded(snapshot.tops, items, NONE))
 
 
 @router.get("/map/scores", response_class=Response)

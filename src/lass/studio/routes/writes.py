@@ -10,11 +10,14 @@ from lass.studio.messages import (
     Author,
     ChangeResult,
     Index,
+    ItemSelection,
     MergeTarget,
     ModelDetails,
     NewTag,
     NewTagResult,
+    ProposedName,
     RetrainResult,
+    TaggedSelection,
     WhatIf,
 )
 from lass.studio.model_details import model_details
@@ -47,6 +50,19 @@ def add_tag(context: RequestContext, tag: NewTag) -> NewTagResult:
     """Make a tag."""
     column, change = context.session.add_tag(tag.name, tag.who)
     return NewTagResult(revision=change.revision, what=change.what, rows=[], tag=column)
+
+
+@router.post("/tag-items")
+def tag_items(context: RequestContext, asked: TaggedSelection) -> ChangeResult:
+    """Give a tag, which may be a new one, to some items: one action, so one undo."""
+    return context.result(context.session.tag_items(asked.rows, asked.name, asked.who))
+
+
+@router.post("/proposed-name")
+def proposed_name(context: RequestContext, selection: ItemSelection) -> ProposedName:
+    """A name for some items, from the terms of their own texts; nothing is stored."""
+    terms = context.groups.selection_terms([row for row in selection.rows if context.session.row(row)])
+    return ProposedName(name=terms[0] if terms else "", terms=list(terms))
 
 
 @router.post("/tags/{tag}/rename")

@@ -1,0 +1,52 @@
+"""Groups of similar items as the map shows them, and names for any selection of items."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lass.studio.messages import ItemGroup
+from lass.studio.session import Session
+from lass.tagging.storage import SavedMap
+from lass.tagging.topics import Grouping, TextTerms, selection_terms, terms_of
+from lass.tagging.topics import ItemGroup as FoundGroup
+
+
+class Groups:
+    """Read from the files when first asked for, and again when these have changed."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._found: tuple[str, list[FoundGroup]] = "", []
+        self._terms: tuple[int, TextTerms | None] | None = None
+
+    def messages(self) -> list[ItemGroup]:
+        """The groups that were saved with the map; none while there is no map of all items."""
+        annotations = self._session.annotations
+        return [
+            ItemGroup(
+                number=group.number, name=group.name, terms=list(group.terms), rows=group.rows.tolist(),
+                tagged=sum(any(value > 0 for value in annotations[row].values()) for row in group.rows),
+            )
+            for group in self._groups()
+        ]  # fmt: skip
+
+    def selection_terms(self, rows: list[int]) -> tuple[str, ...]:
+        """The terms that set some items apart from the others."""
+        items = self._session.items
+        if self._terms is None or self._terms[0] != len(items):
+            self._terms = len(items), terms_of(self._session.collection, items)
+        known = self._terms[1]
+        return () if known is None else selection_terms(known, np.unique(rows).astype(np.intp))
+
+    def _groups(self) -> list[FoundGroup]:
+        collection = self._session.collection
+        stamp = collection.saved_stamp("map")
+        if stamp is None or stamp.items != len(self._session.items):
+            return []
+        if self._found[0] != stamp.token:
+            saved, graph = collection.saved_array("map"), collection.saved_array("graph")
+            found = None if saved is None else Grouping.from_map(SavedMap.from_arrays(saved.extras))
+            if found is None or graph is None or graph.stamp.items != stamp.items:
+                return []
+            self._found = stamp.token, found.groups(graph.matrix)
+        return self._found[1]
