@@ -9,7 +9,7 @@ from typing import Any
 from lass.studio.events import Events
 from lass.studio.messages import ModelState, PredictionsEvent, ReloadEvent
 from lass.studio.session import Session
-from lass.tagging import STAGES, Collection, LiveModel, Progress, map_of
+from lass.tagging import STAGES, Collection, LiveModel, Progress, graph_of, map_of
 from lass.tagging.storage import SavedModel
 
 #: seconds between looks at what other programs changed
@@ -42,6 +42,7 @@ class Trainer(threading.Thread):
         self._failed_at = -1
         self._wait = RESCORE_AFTER
         self._map_checked = False
+        self._prepared = -1  # items for which graph and map were made without annotations
         self._saved = self._ranked = -1
         self.model = ModelState(phase="empty" if session.is_empty else "updating")
 
@@ -86,6 +87,8 @@ class Trainer(threading.Thread):
             self._collection = Collection.open(session.folder)
         if session.revision == self._failed_at and not self._fit_requested:
             return False
+        if not any(session.annotations):
+            return self._prepare_untagged()
         if self._fit_requested or (session.live is None and not self._open()):
             self._fit_requested = False
             self._fit()
@@ -121,6 +124,33 @@ class Trainer(threading.Thread):
             live.save()
             self._saved = live.annotations.number
         return False
+
+    def _prepare_untagged(self) -> bool:
+        """Graph, groups and map, which need no annotations; False where they are there."""
+        session, items = self._session, len(self._session.items)
+        assert self._collection is not None
+        if self.model.phase == "untagged" and self._prepared == items and not self._fit_requested:
+            return False
+        self._fit_requested, session.live = False, None
+        self._set(phase="fitting", stage="starting", error="", gap=None, lam=None, certificate="", reason="")
+
+        def report(progress: Progress) -> None:
+            if any(session.annotations) or self._stopping:  # tags come first: a fit draws the map as well
+                raise Interrupted
+            self._report(progress)
+
+        try:
+            map_of(self._collection, graph_of(self._collection, report), report)
+        except Interrupted:
+            return True
+        except ValueError as error:  # nothing to compare items by
+            self._set(phase="unfitted", stage="", error=f"{error}")
+            self._failed_at = session.revision
+            return True
+        self._prepared = items
+        self._set(phase="untagged", stage="", revision=session.revision)
+        self._events.send("reload", ReloadEvent())
+        return True
 
     def _open(self) -> bool:
         """Load the model from the disk, if there is one for all items."""
@@ -195,6 +225,10 @@ class Trainer(threading.Thread):
         self._set(stage=stage, gap=gap)
 
     def _set(self, **changes: Any) -> None:
+        snapshot = self._session.snapshot
+        if snapshot is not None:
+            changes["items_until_percentages"] = snapshot.items_until_percentages
+            changes["retrained"] = snapshot.model.retrained
         self.model = self.model.model_copy(update=changes)
         self._last_sent = time.monotonic()
         self._events.send("model", self.model)
