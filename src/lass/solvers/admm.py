@@ -71,6 +71,10 @@ class ADMM:
 
     def run(self, qp: QuadraticProgram, Z: Array, monitor: Monitor, warm: WarmState) -> Array:
         """Improve Z until the monitor stops it."""
+        if warm.admm is not None and qp.category_totals is None:
+            state = qp.certify(Z, warm.take_product(qp, Z, np.empty_like(Z)))
+            if state.gap <= monitor.target and monitor.report(state.gap):
+                return Z  # good already: an iteration with another rho would move it away first
         rho = self._first_rho(qp, monitor.scale)
         system = _System(qp, rho, self.linear)
         K = qp.shape[1]

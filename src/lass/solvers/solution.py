@@ -20,6 +20,7 @@ from lass.model.quadratic_program import Array
 from lass.model.uniqueness import Uniqueness, examine
 from lass.solvers.assignments import AnyAssignments, is_sparse, neighbour_mean, to_dense, unpacked
 from lass.solvers.base import Solver
+from lass.solvers.canonical_optimum import canonical
 from lass.solvers.methods import named
 from lass.solvers.monitor import Callback, Monitor, Step
 from lass.solvers.plan import plan
@@ -106,9 +107,11 @@ class Solution:
             first = Start.given(start, problem)
         chosen = plan(problem, start=first, **where)
         result = chosen.backend.run(problem, first, monitor, tol)
+        # with max_iter=0 people ask for the certificate of what they gave
+        found = result.Z if max_iter == 0 else canonical(problem, result.Z, result.warm)
         solution = cls(
             problem=problem,
-            Z=result.Z,
+            Z=found,
             tol=tol,
             method="; ".join([*result.notes, chosen.reason]),
             n_iter=monitor.iterations,

@@ -12,6 +12,7 @@ import torch
 
 from lass.model.problem import Problem
 from lass.model.reduction import Reduction, reduce
+from lass.solvers.canonical_optimum import canonical
 from lass.solvers.capabilities import require
 from lass.solvers.dense import start_gap
 from lass.solvers.gpu.device import Device, run_together
@@ -19,6 +20,7 @@ from lass.solvers.gpu.placement import checked_device, on_host
 from lass.solvers.monitor import Monitor
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve as solve_anywhere
+from lass.solvers.warm_state import WarmState
 
 
 def solve(
@@ -77,7 +79,7 @@ def solve_many(
         )  # fmt: skip
     solutions = [
         Solution(
-            problem=problem, Z=reduction.Z, tol=tol, method="; ".join(reduction.notes),
+            problem=problem, Z=canonical(problem, reduction.Z, WarmState()), tol=tol, method="; ".join(reduction.notes),
             n_iter=monitor.iterations, seconds=time.perf_counter() - began, history=monitor.history,
             solver=Device(str(place)),
         )

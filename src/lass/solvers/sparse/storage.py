@@ -142,6 +142,36 @@ class SparseAssignments:
             raise ValueError(f"sparse assignments have means over the items, axis=0; found axis={axis!r}")
         return self.sums() / len(self)
 
+    def least(self) -> Array:
+        """The least share of each category over all rows; O(stored log stored + N log N + K)."""
+        size, order = self.shape[1], np.argsort(self.background, kind="stable")
+        rank = np.empty(len(self), np.int64)
+        rank[order] = np.arange(len(self))
+        ranks = np.repeat(rank, self.lengths)
+        by_column = np.lexsort((ranks, self._columns))
+        columns, ranks = self._columns[by_column], ranks[by_column]
+        count = np.bincount(columns, minlength=size)
+        within = np.arange(len(columns)) - np.repeat(np.cumsum(count) - count, count)
+        # of the rows by their background, the first that does not store a category
+        absent = count.astype(np.int64)
+        missed = ranks != within
+        np.minimum.at(absent, columns[missed], within[missed])
+        ends = np.append(self.background[order], np.inf)
+        least = ends[absent]
+        np.minimum.at(least, self._columns, self._values)
+        return least
+
+    def shifted(self, p: Array, common: float, explicit: NDArray[np.intp]) -> SparseAssignments:
+        """Rows with p added, which is ``common`` but for the categories ``explicit``; those are stored then."""
+        pattern = sp.csr_array((np.ones(self.stored), self._columns, self.pointers), shape=self.shape)
+        rows, places = np.nonzero(pattern[:, explicit].toarray() == 0.0)
+        added = np.maximum(self.background[rows] + p[explicit[places]], 0.0)
+        columns = np.concatenate([self._columns, explicit[places]])
+        values = np.concatenate([np.maximum(self._values + p[self._columns], 0.0), added])
+        all_rows = np.concatenate([np.repeat(np.arange(len(self)), self.lengths), rows])
+        entries = sp.csr_array((values, (all_rows, columns)), shape=self.shape)
+        return SparseAssignments(entries, np.maximum(self.background + common, 0.0))
+
     def widened(self, size: int) -> SparseAssignments:
         """The same rows over more categories: new ones have the background, and rows sum to one again."""
         totals = self._totals(size)

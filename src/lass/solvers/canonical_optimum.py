@@ -1,0 +1,156 @@
+"""The canonical optimum: whatever a solve came from, of many optima it ends in the centred one.
+
+See :mod:`lass.model.optimal_face` for which that is. Every backend's answer passes through here, in either form.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.graph.laplacians import components
+from lass.model.optimal_face import centred_slide, joined, leading_categories
+from lass.model.problem import Problem
+from lass.model.quadratic_program import Array
+from lass.solvers.assignments import AnyAssignments
+from lass.solvers.memory import fits
+from lass.solvers.sparse.storage import SparseAssignments
+from lass.solvers.warm_state import WarmState
+
+#: rows that are looked at before it is known whether any category is in all of them
+BLOCK = 512
+#: what is left of a category in all rows by rounding, and slides that would change nothing
+NOTHING = 1e-15
+
+
+@dataclass(frozen=True)
+class Component:
+    """Rows that can slide together, and the total affinities of the categories in them."""
+
+    rows: NDArray[np.intp] | slice
+    gains: Array
+    size: float  # sum of all absolute affinities
+
+
+def canonical(problem: Problem, Z: AnyAssignments, warm: WarmState) -> AnyAssignments:
+    """The centred optimum among those that Z is one of; Z itself where there is no other, or none is known.
+
+    Slides (:func:`~lass.model.optimal_face.centred_slide`) keep the smoothness, so that what ``warm`` knows of
+    the product with the graph holds, and never raise the gap. Components with a fixed row, and
+    everything under a ridge, have one optimum. With a category graph, categories it joins slide together.
+    Left alone are problems with a prior (unique where the graph is connected), with negative weights
+    or with a Laplacian of row sums < 0. O(N K), and less where no category is in all rows.
+    """
+    if not _slides(problem):
+        return Z
+    sparse = isinstance(Z, SparseAssignments)
+    group = None
+    if problem.C is not None:
+        group = components(sp.csr_array(-problem.C * (problem.C < 0)))[1].astype(np.intp)
+    moved = Z
+    for part in _components(problem):
+        found = _sparse_slide(moved, part) if sparse else _dense_slide(moved, part, group)
+        if found is None:
+            continue
+        if sparse:
+            moved = _slid(moved, part.rows, found)
+        else:
+            _slide(moved, part.rows, found)
+            if warm.admm is not None:
+                _slide(warm.admm.Y, part.rows, found)
+    return moved
+
+
+def _slides(problem: Problem) -> bool:
+    if problem.K == 1 or problem.lam == 0 or math.isinf(problem.lam):
+        return False
+    return problem.convex and problem.category_totals is None and problem.ridge == 0 and problem.dominant
+
+
+def _components(problem: Problem) -> list[Component]:
+    """Components of at least two rows, none of them fixed or held by anything outside."""
+    count, labels = problem.operator.components
+    held = problem.excess() > 1e-12 * problem.diagonal
+    held[problem.fixed_rows] = True
+    G = problem.G
+    if count == 1:
+        if held.any() or problem.N < 2:
+            return []
+        return [_component(G, slice(None))]
+    movable = np.bincount(labels, minlength=count) > 1
+    movable[labels[held]] = False
+    order = np.argsort(labels, kind="stable").astype(np.intp)
+    bounds = np.searchsorted(labels[order], np.arange(count + 1))
+    return [_component(G, order[bounds[c] : bounds[c + 1]]) for c in np.flatnonzero(movable)]
+
+
+def _component(G: sp.csr_array, rows: NDArray[np.intp] | slice) -> Component:
+    part = G if isinstance(rows, slice) else G[rows]
+    gains = np.bincount(part.indices, part.data, minlength=G.shape[1])
+    return Component(rows, gains, float(np.abs(part.data).sum()))
+
+
+def _dense_slide(Z: Array, part: Component, group: NDArray[np.intp] | None) -> Array | None:
+    """The slide of one component, None where it is nothing."""
+    gains = part.gains if group is None else joined(part.gains, group, np.add)
+    leading = leading_categories(gains, part.size)
+    others = np.ones_like(leading) if leading.sum() > 1 else ~leading
+    rows = Z if isinstance(part.rows, slice) else Z[part.rows]
+    least = rows[0]
+    for low in range(0, len(rows), BLOCK):
+        least = np.minimum(least, rows[low : low + BLOCK].min(axis=0))
+        if least[others].max() <= NOTHING:
+            return None  # nothing but the only leading category is in all rows
+    mean = np.ones(len(rows)) @ rows / len(rows)
+    if group is not None:
+        least, mean = joined(least, group, np.minimum), joined(mean, group, np.add)
+    return _worth(centred_slide(least, mean, leading))
+
+
+def _worth(slide: Array) -> Array | None:
+    return slide if np.abs(slide).max() > NOTHING else None
+
+
+def _slide(Z: Array, rows: NDArray[np.intp] | slice, p: Array) -> None:
+    """Add p to some rows in place."""
+    columns = np.flatnonzero(p)
+    if isinstance(rows, slice) and 2 * len(columns) > len(p):
+        Z += p
+        np.maximum(Z, 0.0, out=Z)  # what rounding leaves below zero
+        return
+    block = np.ix_(np.arange(len(Z)) if isinstance(rows, slice) else rows, columns)
+    Z[block] = np.maximum(Z[block] + p[columns], 0.0)
+
+
+def _sparse_slide(Z: SparseAssignments, part: Component) -> Array | None:
+    """The same for rows of explicit entries and a background value; O(stored + K)."""
+    some = Z if isinstance(part.rows, slice) else Z.taken(part.rows)
+    leading = leading_categories(part.gains, part.size)
+    others = np.ones_like(leading) if leading.sum() > 1 else ~leading
+    least = some.least()
+    if least[others].max() <= NOTHING:
+        return None
+    p = centred_slide(least, some.mean(), leading)
+    _, explicit = _common(p)
+    return _worth(p) if fits(len(some), len(explicit)) else None
+
+
+def _common(p: Array) -> tuple[float, NDArray[np.intp]]:
+    """The slide that most categories have in common, and the categories that have another."""
+    values, counts = np.unique(p, return_counts=True)
+    most = float(values[counts.argmax()])
+    return most, np.flatnonzero(p != most)
+
+
+def _slid(Z: SparseAssignments, rows: NDArray[np.intp] | slice, p: Array) -> SparseAssignments:
+    """Rows with p added, the others as they are."""
+    common, explicit = _common(p)
+    if isinstance(rows, slice):
+        return Z.shifted(p, common, explicit)
+    order = np.arange(len(Z))
+    order[rows] = len(Z) + np.arange(len(rows))
+    return Z.joined(Z.taken(rows).shifted(p, common, explicit)).taken(order)
