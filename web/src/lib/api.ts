@@ -98,6 +98,13 @@ export const renameTag = (tag: number, name: string, who: string) =>
 export const mergeTag = (tag: number, into: number, who: string) =>
   post("/api/tags/{tag}/merge", { into, who }, { index: tag });
 
+/** Gives a tag, which may be a new one, to many items in one action. */
+export const tagItems = (rows: number[], name: string, who: string) => post("/api/tag-items", { rows, name, who });
+/** Groups of similar items, the largest first. */
+export const groups = () => get("/api/groups");
+/** A name for some items, from their own texts. */
+export const proposedName = (rows: number[]) => post("/api/proposed-name", { rows });
+
 /** x, y of every item, one after the other, within -1 to 1. */
 export const map = async () => new Float32Array(await numbers("/api/map"));
 /** The top tag of every item; 65535 where there is none. */

@@ -119,6 +119,12 @@ class Studio {
     return done;
   }
 
+  /** Gives a tag, which may be a new one, to many items: one action, so one undo. */
+  tagItems = async (rows: number[], name: string): Promise<boolean> => {
+    const done = await this.#change(() => api.tagItems(rows, name, this.who));
+    if (done) await this.reload();
+    return done;
+  };
   undo = (): Promise<boolean> => this.#change(() => api.undo(this.who), false);
   redo = (): Promise<boolean> => this.#change(() => api.redo(this.who), false);
   renameTag = (tag: number, name: string): Promise<boolean> =>

@@ -8,7 +8,7 @@ const row = (tags: number[], annotated: number[] = []): ItemRow => ({
   title: "a",
   snippet: "",
   annotations: annotated.map((tag) => ({ tag, value: 1 })),
-  suggestions: tags.map((tag, place) => ({ tag, score: 0.9 - place / 10, share: 0 })),
+  suggestions: tags.map((tag, place) => ({ tag, score: 0.9 - place / 10, strength: 0.9 - place / 10, share: 0 })),
   doubted: [],
   picture: false,
 });

@@ -4,8 +4,10 @@ import type { ItemDetails, ItemRow } from "../lib/types";
 
 export interface Shown {
   tag: number;
-  score: number;
-  share: number;
+  /** null while too little is known for percentages */
+  score: number | null;
+  strength: number;
+  share: number | null;
   because: Record<string, number> | null;
 }
 
@@ -29,6 +31,6 @@ export function merged(shown: readonly Shown[], row: ItemRow | undefined, detail
   const there = new Set(kept.map((old) => old.tag));
   const added = [...latest.values()]
     .filter((one) => !there.has(one.tag) && !annotated.has(one.tag))
-    .toSorted((a, b) => b.score - a.score);
+    .toSorted((a, b) => b.strength - a.strength);
   return [...kept, ...added.slice(0, Math.max(0, MOST - kept.length))];
 }

@@ -23,16 +23,17 @@ export type ListRow = FacetRow | TagRow;
 
 interface Counted {
   is: number;
-  predicted: number;
+  /** null while there are no scores */
+  predicted: number | null;
 }
 
 /** Suggestions for each item that has the tag: where much is left to do. */
-export const ratio = (counted: Counted): number => counted.predicted / Math.max(counted.is, 1);
+export const ratio = (counted: Counted): number => (counted.predicted ?? 0) / Math.max(counted.is, 1);
 
 function order(sort: Sort): (a: Counted & { name: string }, b: Counted & { name: string }) => number {
   const byName = (a: { name: string }, b: { name: string }) => a.name.localeCompare(b.name, "en");
   if (sort === "name") return byName;
-  const of = sort === "annotated" ? (c: Counted) => c.is : sort === "predicted" ? (c: Counted) => c.predicted : ratio;
+  const of = sort === "annotated" ? (c: Counted) => c.is : sort === "predicted" ? (c: Counted) => c.predicted ?? 0 : ratio;
   return (a, b) => of(b) - of(a) || byName(a, b);
 }
 
@@ -54,7 +55,7 @@ export function arrange(tags: readonly Tag[], wish: Wish): ListRow[] {
     if (members) members.push(tag);
     else facets.set(facet, [tag]);
   }
-  const sum = (members: Tag[], key: "is" | "predicted") => members.reduce((total, tag) => total + tag[key], 0);
+  const sum = (members: Tag[], key: "is" | "predicted") => members.reduce((total, tag) => total + (tag[key] ?? 0), 0);
   const heads = [...facets].map(([name, members]) => ({
     name, members, is: sum(members, "is"), predicted: sum(members, "predicted"),
   }));

@@ -1,0 +1,56 @@
+/** Names of groups on the map: where each is written, and which must give way. */
+
+import type { ItemGroup } from "../lib/types";
+
+export interface GroupLabel {
+  group: ItemGroup;
+  /** place in the list, which gives its colour */
+  place: number;
+  x: number;
+  y: number;
+}
+
+const middle = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
+
+/** The name of each group at the median of its points, which lies among them also where some are far away. */
+export function groupLabels(groups: readonly ItemGroup[], positions: Float32Array): GroupLabel[] {
+  return groups.map((group, place) => {
+    const rows = group.rows.filter((row) => 2 * row + 1 < positions.length);
+    return {
+      group,
+      place,
+      x: middle(rows.map((row) => positions[2 * row]!)),
+      y: middle(rows.map((row) => positions[2 * row + 1]!)),
+    };
+  });
+}
+
+/** Width of a letter and height of a line, in pixels, somewhat more than needed. */
+const LETTER = 8.5;
+const LINE = 24;
+
+/** Labels with room on the screen; larger groups come first, and those that would lie on one of them are left out. */
+export function withRoom(
+  labels: readonly GroupLabel[],
+  project: (x: number, y: number) => [number, number],
+): (GroupLabel & { left: number; top: number })[] {
+  const kept: (GroupLabel & { left: number; top: number; half: number })[] = [];
+  for (const label of labels) {
+    const [left, top] = project(label.x, label.y);
+    const half = (label.group.name.length * LETTER) / 2 + 10;
+    const free = kept.every(
+      (other) => Math.abs(other.left - left) > other.half + half || Math.abs(other.top - top) > LINE,
+    );
+    if (free) kept.push({ ...label, left, top, half });
+  }
+  return kept;
+}
+
+/** The group of every item, as the top tag is given: its place in the list, 65535 for none. */
+export function groupOfItems(groups: readonly ItemGroup[], items: number): Uint16Array {
+  const found = new Uint16Array(items).fill(65535);
+  groups.forEach((group, place) => {
+    for (const row of group.rows) if (row < items) found[row] = place;
+  });
+  return found;
+}
