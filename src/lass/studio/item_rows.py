@@ -35,7 +35,7 @@ def row_of(session: Session, snapshot: Snapshot | None, row: int) -> ItemRow:
         row=row, id=item.id, title=item.title or item.id, snippet=_snippet(item.text),
         annotations=tag_annotations(annotations), suggestions=suggested_tags(session, snapshot, row)[:SHOWN],
         doubted=[tag for tag in having if snapshot and snapshot.is_doubtful(row, tag)],
-        picture=has_picture(session),
+        reason="" if annotations else session.reasons.get(row, ""), picture=has_picture(session),
     )  # fmt: skip
 
 

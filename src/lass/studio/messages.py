@@ -55,6 +55,7 @@ class ItemRow(Message):
     annotations: list[TagAnnotation]
     suggestions: list[SuggestedTag]  #: the highest score first, five at most
     doubted: list[int]  #: tags that it has, though their score is low
+    reason: str  #: why it is proposed to be labelled next; empty if it is not
     picture: bool
 
 

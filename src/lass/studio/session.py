@@ -51,6 +51,8 @@ class Session:
         self.live: LiveModel | None = None
         #: items to label next, as the trainer ranked them last; those that were tagged since are still in it
         self.queue: list[int] | None = None
+        #: why an item of the queue is proposed, by row
+        self.reasons: dict[int, str] = {}
         self._snapshots = SnapshotCache()
         if (folder / "collection.toml").is_file():
             self.open()

@@ -9,7 +9,7 @@ from typing import Any
 from lass.studio.events import Events
 from lass.studio.messages import ModelState, PredictionsEvent, ReloadEvent
 from lass.studio.session import Session
-from lass.tagging import STAGES, Collection, LiveModel, Progress, graph_of, map_of
+from lass.tagging import STAGES, Collection, LiveModel, Progress, graph_of, item_groups, map_of
 from lass.tagging.storage import SavedModel
 
 #: seconds between looks at what other programs changed
@@ -147,6 +147,11 @@ class Trainer(threading.Thread):
             self._set(phase="unfitted", stage="", error=f"{error}")
             self._failed_at = session.revision
             return True
+        groups = item_groups(self._collection)
+        session.queue = [group.medoid for group in groups]
+        session.reasons = {
+            group.medoid: f"typical of {len(group):,} similar items, none tagged" for group in groups
+        }
         self._prepared = items
         self._set(phase="untagged", stage="", revision=session.revision)
         self._events.send("reload", ReloadEvent())

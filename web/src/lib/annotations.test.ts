@@ -13,6 +13,7 @@ const row: ItemRow = {
   ],
   suggestions: [{ tag: 5, score: 0.5, strength: 0.5, share: 0 }],
   doubted: [1],
+  reason: "",
   picture: false,
 };
 

@@ -56,6 +56,8 @@ class Studio {
   #versions = new Map<number, number>();
   #keys = 0;
 
+  /** whether there is anything to learn from */
+  annotated = $derived(Boolean(this.state && this.state.annotations.is + this.state.annotations.isNot));
   tagName = (tag: number): string => this.tags[tag]?.name ?? `tag ${tag}`;
   /** Tags that may be given, the most used first. */
   offered = $derived(this.tags.filter((tag) => !tag.retired).toSorted((a, b) => b.is - a.is));

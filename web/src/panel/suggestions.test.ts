@@ -10,6 +10,7 @@ const row = (tags: number[], annotated: number[] = []): ItemRow => ({
   annotations: annotated.map((tag) => ({ tag, value: 1 })),
   suggestions: tags.map((tag, place) => ({ tag, score: 0.9 - place / 10, strength: 0.9 - place / 10, share: 0 })),
   doubted: [],
+  reason: "",
   picture: false,
 });
 const tags = (shown: { tag: number }[]) => shown.map((one) => one.tag);
