@@ -118,7 +118,7 @@ def test_fitting_it_again_gives_a_certificate(folder):
         collection.tag(collection.ids()[0], "made::now", new=True)
         result = collection.fit()
         assert result.model.solution.converged
-        assert result.warm_start
+        assert result.model.retrained
         assert collection.suggest(top=1, limit=3)
 
 

@@ -7,8 +7,7 @@ import scipy.sparse as sp
 import lass
 from lass.collection import CollectionStore, Item, Settings
 from lass.collection.features import TextFeatures
-from lass.tagging import TagSuggester, features_of, fit, graph_of
-from lass.tagging.storage import SavedFeatures
+from lass.tagging import TagSuggester, features_of, fit, graph_of, map_of
 
 
 def test_features_and_graph_are_computed_by_the_settings_once(program_collection):
@@ -24,23 +23,46 @@ def test_features_and_graph_are_computed_by_the_settings_once(program_collection
     assert tokens == [collection.saved_array(name).stamp.token for name in ("features", "graph")]
 
 
-def test_few_new_items_leave_the_edges_of_the_others(program_collection, programs):
+def test_the_order_in_which_items_came_does_not_matter(program_collection, programs, tmp_path):
     collection = program_collection
-    old = graph_of(collection)
-    before = SavedFeatures.from_arrays(collection.saved_array("features").extras)
+    graph_of(collection)
     new, _ = programs(66, seed=9)
-    collection.add_items([Item(f"q{n}", "", item.text) for n, item in enumerate(new[60:])])
-    W = graph_of(collection)
-    assert W.shape == (66, 66)
-    assert abs(W[:60][:, :60] - old).max() < 1e-12
-    assert (np.diff(W.indptr)[60:] >= 6).all()
-    after = SavedFeatures.from_arrays(collection.saved_array("features").extras)
-    assert (after.extractor["terms"] == before.extractor["terms"]).all()
-    assert after.n_fitted == before.n_fitted == 60
-    assert "graph" not in collection.stale()
-    # and once more, on top of what was added
+    collection.add_items([Item(f"a{n}", "", item.text + " novel") for n, item in enumerate(new[60:])])
+    graph_of(collection)
     collection.add_items([Item("q6", "", "chess dice cards")])
-    assert abs(graph_of(collection)[:66][:, :66] - W).max() < 1e-12
+    W, X = graph_of(collection), features_of(collection)
+    shuffled = np.random.default_rng(0).permutation(67)
+    items = [collection.get_items()[row] for row in shuffled]
+    with CollectionStore.create(tmp_path / "other", items, settings=collection.settings) as other:
+        assert (abs(graph_of(other) - W[shuffled][:, shuffled])).max() == 0
+        assert (abs(features_of(other) - X[shuffled])).max() == 0
+
+
+def test_a_few_new_items_leave_the_points_of_the_others(program_collection):
+    collection = program_collection
+    before = map_of(collection, graph_of(collection))
+    collection.add_items([Item("q6", "", "chess dice cards")])
+    after = map_of(collection, graph_of(collection))
+    np.testing.assert_allclose(after[:60], before, atol=1e-6)
+    collection.change_settings(n_neighbors=5)
+    assert np.abs(map_of(collection, graph_of(collection))[:60] - before).max() > 1e-3
+
+
+def test_of_given_vectors_and_pictures_only_new_rows_are_computed(tmp_path):
+    from PIL import Image
+
+    for n in range(4):
+        Image.new("RGB", (8, 8), (60 * n, n, 0)).save(tmp_path / f"{n}.png")
+    settings = Settings(features={"kind": "images", "folder": str(tmp_path)}, n_neighbors=2)
+    with CollectionStore.create(
+        tmp_path / "c", [Item(f"{n}.png") for n in (2, 1)], settings=settings
+    ) as made:
+        before = features_of(made)
+        (tmp_path / "1.png").unlink()
+        made.add_items([Item("3.png"), Item("0.png")])
+        after = features_of(made)
+    np.testing.assert_array_equal(after[:2], before)
+    assert after.shape[0] == 4
 
 
 def test_many_new_items_change_terms_and_edges(program_collection, programs):

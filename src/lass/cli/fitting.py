@@ -54,9 +54,11 @@ def fit(
 ) -> None:  # fmt: skip
     """Complete the tags of the collection in FOLDER from its annotations.
 
-    Computes what is out of date, and only that: features, graph, assignments, scores. Options of graph and
-    model are written into collection.toml and stay; those of the engine are not. Prints the certificate:
-    how far from the optimum the assignments can be at most.
+    Features and graph are computed where they are out of date, assignments and scores always and from nothing
+    but items, edges, annotations and settings: the same collection gives the same answer, whatever was done
+    before. Without annotations there are a graph and a map. Options of graph and model are written into
+    collection.toml and stay; those of the engine are not. Prints the certificate: how far from the optimum
+    the assignments can be at most.
     """
     given = {"lam": lam, "smoothing": smoothing, "n_neighbors": neighbors, "metric": metric}
     changes = {key: value for key, value in given.items() if value is not None}
@@ -67,8 +69,11 @@ def fit(
             output.json(as_data(folder, result))
         elif not output.quiet:
             print_fit(output, result)
-            output.line(f"Next: lass suggest {folder}")
-    if not result.model.solution.converged:
+            untagged = (
+                f"lass next {folder} lists items to tag first, lass tag {folder} ITEM +tag --new tags one"
+            )
+            output.line(f"Next: {untagged if result.model is None else f'lass suggest {folder}'}")
+    if result.model is not None and not result.model.solution.converged:
         raise SystemExit(1)
 
 
@@ -80,14 +85,17 @@ def run(output: Output, collection: Collection, **options: Any) -> FitResult:
 
 def print_fit(output: Output, result: FitResult) -> None:
     """The certificate, lam, and statistics of tags and graph."""
-    solution = result.model.solution
-    output.line(result.certificate, "bold green" if solution.converged else "bold red")
-    output.line(f"lam = {result.model.lam:.3g}: {result.lam_reason}")
-    if result.note:
-        output.line(result.note, "yellow")
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.seconds.items())
-    warm = ", from the saved assignments" if result.warm_start else ""
-    output.detail(f"{count(solution.n_iter, 'iteration')}{warm}; {spent}; {solution.method}")
+    if result.model is None:
+        output.line(result.certificate, "bold green")
+        output.detail(spent)
+    else:
+        solution = result.model.solution
+        output.line(result.certificate, "bold green" if solution.converged else "bold red")
+        output.line(f"lam = {result.model.lam:.3g}: {result.lam_reason}")
+        if result.note:
+            output.line(result.note, "yellow")
+        output.detail(f"{count(solution.n_iter, 'iteration')}; {spent}; {solution.method}")
     for name, why in result.recomputed.items():
         output.detail(f"{name}: {why}")
     output.line(f"Tags: {result.tags}")
@@ -101,12 +109,15 @@ def as_data(folder: Path, result: FitResult) -> dict[str, Any]:
     """The result as JSON."""
     from dataclasses import asdict
 
-    solution = result.model.solution
-    return {
-        "collection": str(folder), "items": solution.problem.N, "tags": solution.problem.K,
-        "lam": result.model.lam, "lam_reason": result.lam_reason,
-        "gap": solution.gap, "relative_gap": solution.relative_gap, "converged": solution.converged,
-        "iterations": solution.n_iter, "certificate": result.certificate, "note": result.note,
-        "seconds": result.seconds,
+    data: dict[str, Any] = {"collection": str(folder), "items": result.tags.items, "tags": result.tags.tags}
+    if result.model is not None:
+        solution = result.model.solution
+        data |= {
+            "lam": result.model.lam, "lam_reason": result.lam_reason,
+            "gap": solution.gap, "relative_gap": solution.relative_gap, "converged": solution.converged,
+            "iterations": solution.n_iter,
+        }  # fmt: skip
+    return data | {
+        "certificate": result.certificate, "note": result.note, "seconds": result.seconds,
         "recomputed": result.recomputed, "graph": asdict(result.graph), "tag_counts": asdict(result.tags),
     }  # fmt: skip

@@ -359,6 +359,11 @@ class CollectionStore:
         """Keep assignments made from the saved graph and the annotations as of change ``number``."""
         self._save("assignments", Z, number, extras)
 
+    def discard_assignments(self) -> None:
+        """Delete the assignments, if there are any: they follow from annotations that are gone."""
+        self._database.check_writable()
+        self._file("assignments").unlink(missing_ok=True)
+
     def save_map(self, points: Any, **extras: Any) -> None:
         """Keep points drawn from the saved graph."""
         self._save("map", points, 0, extras)

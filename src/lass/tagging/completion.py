@@ -16,7 +16,7 @@ from lass.model.problem import Problem
 from lass.solvers import Callback
 from lass.solvers.assignments import AnyAssignments, is_sparse
 from lass.solvers.memory import allowed_gib, fits, needed_gib
-from lass.solvers.plan import Engine
+from lass.solvers.plan import Engine, Output
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 from lass.solvers.sparse import certify
@@ -88,6 +88,7 @@ def complete(
     start: Solution | AnyAssignments | None = None,
     callback: Callback | None = None,
     engine: Engine | None = None,
+    output: Output = "auto",
 ) -> TagModel:
     """Complete the tags of all items.
 
@@ -106,7 +107,7 @@ def complete(
         Relative gap to stop at; less where lam is small against the degree of an item.
     category_graph : array or sparse matrix of shape (K, K), optional
         Similarity of tags.
-    start, callback, engine
+    start, callback, engine, output
         As in :func:`lass.solve`.
 
     Raises
@@ -133,7 +134,7 @@ def complete(
     if is_sparse(start) and category_graph is None and engine is None:
         # one annotation among very many hardly changes the gap, and must have an effect all the same
         tol = min(tol, max(GAP_SHARE * certify(problem, start)[1] / (problem.stake or 1.0), MIN_GAP))
-    solution = solve(problem, tol=tol, start=start, callback=callback, engine=engine)
+    solution = solve(problem, tol=tol, start=start, callback=callback, engine=engine, output=output)
     return TagModel(solution, value, choice)
 
 

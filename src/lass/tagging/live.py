@@ -12,15 +12,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
-from lass.learning.predictors import LinearPredictor, PredictorFeatures, Scores, score
+from lass.learning.predictors import Scores, score
+from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
-from lass.solvers import Step
-from lass.solvers.assignments import extended
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
-from lass.tagging.completion import GAP_SHARE, MIN_GAP, TagModel, check_memory, complete
-from lass.tagging.pipeline import smoothing_of
-from lass.tagging.preparation import groups_of, reduced_features
+from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
+from lass.tagging.completion import GAP_SHARE, MIN_GAP, TagModel, check_memory, complete, with_scores
+from lass.tagging.pipeline import smoothing_of, solve_progress, train
+from lass.tagging.preparation import graph_of, groups_of, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
 from lass.tagging.storage import FitRecord, load_model, save_model, saved_model
 
@@ -28,6 +28,8 @@ from lass.tagging.storage import FitRecord, load_model, save_model, saved_model
 MOVED = 1e-3
 #: rows that are scored again in an update, at most
 NEAR = 1000
+#: items x tags up to which the model of the last training is kept, for annotations that are withdrawn
+KEPT = 10_000_000
 
 
 class LiveUpdate(NamedTuple):
@@ -40,9 +42,10 @@ class LiveUpdate(NamedTuple):
 class LiveModel:
     """The model of a collection in memory, updated from its present state.
 
-    An annotation takes effect in two steps: :meth:`update` solves from the present assignments and scores
-    the rows nearby again; :meth:`rescore` computes all predictors again on every row. Readers use
-    :attr:`state`.
+    An annotation takes effect in three steps: :meth:`update` solves from the present assignments and scores
+    the rows nearby again; :meth:`rescore` computes all predictors again on every row; :meth:`retrain`
+    computes what :func:`lass.tagging.fit` computes, from the annotations alone. Until then scores rest on
+    lam and weights of earlier annotations, and :attr:`retrained` is False. Readers use :attr:`state`.
 
     Parameters
     ----------
@@ -58,12 +61,21 @@ class LiveModel:
     def __init__(self, collection: CollectionStore) -> None:
         self.check((len(collection), len(collection.names())))
         self._collection = collection
+        model, annotations = load_model(collection)
         #: the model and the annotations it was computed from; replaced together, never changed
-        self.state: tuple[TagModel, AnnotationMatrix] = load_model(collection)
-        #: whether the assignments were solved again since they were read from the disk
-        self.solved = False
-        self._linear: LinearPredictor | None = None
-        self._predictors: PredictorFeatures | None = None
+        self.state: tuple[TagModel, AnnotationMatrix] = model, annotations
+        self._record: FitRecord = saved_model(collection) or FitRecord()
+        self._problem = model.solution.problem
+        self._order = self._order_of(annotations)
+        #: the edges, and the same model in canonical order, with which everything is computed
+        self._edges = self._order.graph(self._problem.W)
+        self._canonical = self._loaded(model)
+        #: the last that was trained, and its fingerprint
+        self._trained: tuple[str, TagModel] | None = None
+        if model.retrained and self._canonical.scores is not None:
+            self._keep_trained()
+        #: whether the assignments were solved again since they were read from the disk, or need not be
+        self.solved = model.retrained
         #: number of the change of the log up to which all rows are scored
         self.rescored = -1
 
@@ -77,84 +89,179 @@ class LiveModel:
         """The annotations it was computed from."""
         return self.state[1]
 
+    @property
+    def retrained(self) -> bool:
+        """Whether assignments and scores are those of a training with the present annotations."""
+        return self.model.retrained
+
+    @property
+    def training_seconds(self) -> float:
+        """How long the last training took; 0 if unknown."""
+        return self._record.seconds
+
+    @property
+    def lam_reason(self) -> str:
+        """How lam was chosen."""
+        return self._record.lam_reason
+
     def update(self, annotations: AnnotationMatrix, report: ProgressCallback = ignore_progress) -> LiveUpdate:
-        """Solve for these annotations from the present assignments; score rows near a change again."""
+        """Solve for these annotations from the present assignments; score rows near a change again.
+
+        If they are those of the last training, its model is taken again. Without any annotation there is no
+        model: a ``ValueError``.
+        """
         began = time.perf_counter()
-        before = self.model
-        G = sp.csr_array(annotations.G[: before.solution.problem.N])
-        self.check(G.shape)
-        solution = self._solve(G, report)
-        model = replace(before, solution=solution)
-        rows = self._changed_rows(G, solution.Z)
-        if rows is not None and before.scores is not None and before.weights is not None and self._predictors:
-            self._predictors.update(G, solution.Z, rows)
-            reached = np.concatenate([rows, solution.problem.W[rows[:NEAR]].indices.astype(np.intp)])
-            rows = reached[np.sort(np.unique(reached, return_index=True)[1])]
-            again = score(self._predictors, G, before.weights, rows=rows[:NEAR])
-            model = replace(model, scores=_with_rows(before.scores, again, rows[:NEAR]))
-        elif before.scores is not None and G.shape[1] > before.scores.values.shape[1]:
-            new_tags = G.shape[1] - before.scores.values.shape[1]
-            values = np.pad(before.scores.values, ((0, 0), (0, new_tags)))
-            model = replace(model, scores=replace(before.scores, values=values))
-            self._predictors = None
-        self.state, self.solved = (model, annotations), True
-        return LiveUpdate(rows, time.perf_counter() - began)
+        before, order = self._canonical, self._order_of(annotations)
+        self.check((len(order.rows), order.n_tags))
+        if not len(order.columns):
+            raise ValueError(f"{self._collection.path} has no annotations left; tag a few items first")
+        same = np.array_equal(order.columns, self._order.columns)
+        G = order.annotations(annotations.G)
+        if self._trained and self._trained[0] == self._fingerprint(annotations):
+            model, rows = replace(self._trained[1], predictors=before.predictors if same else None), None
+            if model.predictors is not None:
+                model.predictors.update(G, model.solution.Z, np.arange(len(order.rows)))
+        else:
+            solution = self._solve(order, G, same, report)
+            model = replace(before, solution=solution, retrained=False)
+            rows = self._changed_rows(G, solution.Z) if same else None
+            if rows is None or before.scores is None or before.predictors is None:
+                model = replace(model, scores=None, predictors=None)
+            else:
+                model, rows = _near_scored(model, before.scores, rows)
+        former = self.model.scores
+        self._set(order, model, annotations)
+        if model.scores is None and former is not None:
+            self._keep_scores(former)
+        self.solved = True
+        return LiveUpdate(None if rows is None else order.rows[rows], time.perf_counter() - began)
 
     def rescore(self, report: ProgressCallback = ignore_progress) -> LiveUpdate:
-        """Compute all predictors and scores again on every row; slowest the first time.
+        """Compute all predictors and scores again on every row, with the weights as they are.
 
         ``report`` is called often, and may raise an error to end the work: nothing has changed then.
         """
         began = time.perf_counter()
-        model, annotations = self.state
+        annotations, order, model = self.annotations, self._order, self._canonical
         pause = partial(report, Progress("scores"))
         pause()
         if model.weights is not None:
-            problem = model.solution.problem
-            if self._linear is None and self._collection.settings.metric != "precomputed":
-                groups = groups_of(self._collection)[1]
-                codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups[: problem.N]
-                features, _ = reduced_features(self._collection, saved_model(self._collection))
-                self._linear = LinearPredictor(features[: problem.N], codes, problem.W)
-            predictors = PredictorFeatures(problem.W, problem.G, model.solution.Z, self._linear, pause)
-            scores = score(predictors, problem.G, model.weights, pause=pause)
-            self._predictors = predictors
-            self.state = replace(model, scores=scores), annotations
+            features, _ = reduced_features(self._collection, self._record)
+            if features is not None:
+                features = permuted(features[: len(order.rows)], order.rows)
+            groups = order.groups(groups_of(self._collection)[1])
+            model = with_scores(model, features=features, groups=groups, weights=model.weights, pause=pause)
+            self._set(order, model, annotations)
         self.rescored = annotations.number
+        return LiveUpdate(None, time.perf_counter() - began)
+
+    def retrain(self, report: ProgressCallback = ignore_progress) -> LiveUpdate:
+        """Choose lam, solve, train and score anew, as :func:`lass.tagging.fit` does; nothing is saved.
+
+        ``report`` is called often, and may raise an error to end the work: nothing has changed then.
+        """
+        began = time.perf_counter()
+        annotations = self.annotations
+        W = graph_of(self._collection, report)
+        if W.shape[0] != len(annotations.ids):
+            raise ValueError(f"items were added to {self._collection.path}; run lass fit again")
+        order, canonical, model, self._record = train(self._collection, annotations, W, report)
+        self._edges = canonical.solution.problem.W
+        self._problem, self._order, self._canonical = model.solution.problem, order, canonical
+        self._keep_trained()
+        self.state, self.solved, self.rescored = (model, annotations), True, annotations.number
         return LiveUpdate(None, time.perf_counter() - began)
 
     def save(self) -> None:
         """Write the model to the disk, for other programs and the next start."""
-        save_model(self._collection, *self.state, saved_model(self._collection) or FitRecord())
+        trained = self._fingerprint(self.annotations) if self.retrained else ""
+        save_model(self._collection, *self.state, replace(self._record, trained_on=trained))
 
-    def _solve(self, G: sp.csr_array, report: ProgressCallback) -> Solution:
-        solution = self.model.solution
+    def _fingerprint(self, annotations: AnnotationMatrix) -> str:
+        return fingerprint(annotations, self._collection.settings, self._problem.N)
+
+    def _order_of(self, annotations: AnnotationMatrix) -> CanonicalOrder:
+        smoothing = bool(self._collection.settings.smoothing)
+        return CanonicalOrder.of(annotations, self._problem.N, smoothing=smoothing)
+
+    def _smoothing(self, order: CanonicalOrder, names: list[str]) -> sp.csr_array | None:
+        return smoothing_of(self._collection, [names[column] for column in order.columns])
+
+    def _loaded(self, model: TagModel) -> TagModel:
+        """A model from the disk in canonical order; without scores unless all their tags count."""
+        order, problem = self._order, model.solution.problem
+        similar = self._smoothing(order, self.annotations.names)
+        inner = Problem(self._edges, order.annotations(problem.G), problem.lam, category_graph=similar)
+        Z = order.assignments(model.solution.Z)
+        solution = Solution(inner, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
+        return replace(model, solution=solution, scores=order.scores(model.scores), predictors=None)
+
+    def _keep_trained(self) -> None:
+        """Keep the canonical model, which is trained, unless it is large."""
+        small = self._canonical.solution.Z.size <= KEPT
+        self._trained = (self._record.trained_on, self._canonical) if small else None
+
+    def _set(self, order: CanonicalOrder, model: TagModel, annotations: AnnotationMatrix) -> None:
+        """Take over a model in canonical order."""
+        if order.is_identity:
+            self._problem = model.solution.problem
+        elif np.array_equal(order.columns, self._order.columns) and order.n_tags == self._problem.K:
+            G = sp.csr_array(annotations.G[: self._problem.N])
+            self._problem = self._problem.changed(G=G, lam=model.lam)
+        else:
+            similar = order.tags_in_collection(self._smoothing(order, annotations.names))
+            G = sp.csr_array(annotations.G[: self._problem.N])
+            self._problem = Problem(self._problem.W, G, model.lam, category_graph=similar)
+        self._order, self._canonical = order, model
+        self.state = order.restored(model, self._problem), annotations
+
+    def _keep_scores(self, former: Scores) -> None:
+        """Show the scores of before until all are computed again; new tags have none."""
+        model, annotations = self.state
+        added = model.solution.Z.shape[1] - former.values.shape[1]
+        values = np.pad(former.values, ((0, 0), (0, added))) if added else former.values
+        self.state = replace(model, scores=replace(former, values=values)), annotations
+
+    def _solve(
+        self, order: CanonicalOrder, G: sp.csr_array, same: bool, report: ProgressCallback
+    ) -> Solution:
+        solution = self._canonical.solution
         problem = solution.problem
-        stake = problem.stake or 1.0
-
-        def report_gap(step: Step) -> None:
-            report(Progress("solve", gap=step.gap / stake))
-
         report(Progress("solve"))
-        if self.solved and G.shape[1] == problem.K:
+        callback = solve_progress(G, report)
+        if self.solved and same:
             after = problem.changed(G=G)
             tol = max(GAP_SHARE * solution.gap / (after.stake or 1.0), MIN_GAP)
-            return solve(after, start=solution, tol=tol, callback=report_gap, output="dense")
-        smoothing = smoothing_of(self._collection, self._collection.names()[: G.shape[1]])
-        start = extended(solution.Z, problem.W, G.shape[1])
+            return solve(after, start=solution, tol=tol, callback=callback, output="dense")
+        start = order.assignments(self._order.in_collection(solution.Z))
+        similar = self._smoothing(order, self._collection.names())
         return complete(
-            problem.W, G, problem.lam, category_graph=smoothing, start=start, callback=report_gap
+            self._edges, G, problem.lam, category_graph=similar, start=start, callback=callback
         ).solution
 
     def _changed_rows(self, G: sp.csr_array, Z: Array) -> NDArray[np.intp] | None:
         """Rows with other annotations, then those whose assignments moved, most first; None: maybe all."""
-        former = self.model.solution
-        if not self.solved or G.shape != former.problem.G.shape:
+        former = self._canonical.solution
+        if not self.solved:
             return None
         annotated = np.unique((G != former.problem.G).nonzero()[0])
         moved = np.abs(Z - former.Z).max(axis=1)
         others = np.argsort(-moved, kind="stable")[: np.count_nonzero(moved > MOVED)]
         return np.concatenate([annotated, others[~np.isin(others, annotated)]]).astype(np.intp)
+
+
+def _near_scored(
+    model: TagModel, scores: Scores, rows: NDArray[np.intp]
+) -> tuple[TagModel, NDArray[np.intp]]:
+    """A model with new scores of these rows and their neighbours, and which rows those are."""
+    problem = model.solution.problem
+    assert model.predictors is not None
+    assert model.weights is not None
+    model.predictors.update(problem.G, model.solution.Z, rows)
+    reached = np.concatenate([rows, problem.W[rows[:NEAR]].indices.astype(np.intp)])
+    rows = reached[np.sort(np.unique(reached, return_index=True)[1])]
+    again = score(model.predictors, problem.G, model.weights, rows=rows[:NEAR])
+    return replace(model, scores=_with_rows(scores, again, rows[:NEAR])), rows
 
 
 def _with_rows(scores: Scores, again: Scores, rows: NDArray[np.intp]) -> Scores:

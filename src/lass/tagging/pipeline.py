@@ -1,36 +1,38 @@
-"""Fit a collection: features, graph, lam, assignments, scores and map, each only where it is out of date."""
+"""Fit a collection: features, graph and map where they are out of date; the model always, from the state."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import time
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from lass.collection import CollectionStore
+from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.reading import category_graph
 from lass.graph import Health, health
-from lass.learning.predictors import Weights
+from lass.model.problem import Problem
 from lass.model.quadratic_program import row_ranges
-from lass.solvers.assignments import extended
+from lass.solvers import Callback, Step
+from lass.solvers.memory import fits
 from lass.solvers.plan import Engine
+from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
 from lass.tagging.completion import TagModel, check_form, choose_lam, complete, with_scores
 from lass.tagging.map_layout import map_of
-from lass.tagging.preparation import graph_of, groups_of, reduced_features
+from lass.tagging.preparation import graph_of, groups_of, outdated, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
-from lass.tagging.storage import FitRecord, SavedModel, save_model
+from lass.tagging.storage import FitRecord, save_model, saved_model
 from lass.tagging.tag_counts import TagCounts, count_tags
-
-#: share of the annotations that must change before lam is chosen and weights are trained again
-CHANGED = 0.1
 
 
 @dataclass(frozen=True)
 class FitResult:
     """The model that :func:`fit` found, its certificate, and statistics of graph and tags."""
 
-    model: TagModel
+    #: None where there are no annotations: then only features, graph and map were computed
+    model: TagModel | None
     #: how lam was chosen
     lam_reason: str
     #: array -> why it was computed again; empty if all were up to date
@@ -39,21 +41,23 @@ class FitResult:
     seconds: dict[str, float]
     graph: Health
     tags: TagCounts
-    #: whether the solve started from saved assignments
-    warm_start: bool
 
     def __repr__(self) -> str:
-        chosen = f"lam = {self.model.lam:.3g}: {self.lam_reason}"
+        chosen = "" if self.model is None else f"lam = {self.model.lam:.3g}: {self.lam_reason}"
         return "\n".join(filter(None, [self.certificate, chosen, self.note, str(self.tags)]))
 
     @property
     def certificate(self) -> str:
         """How close to the optimum the assignments are, in one sentence."""
+        if self.model is None:
+            return "No annotations yet: graph and map are ready, and suggestions come with the first tags."
         return self.model.certificate
 
     @property
     def note(self) -> str:
         """What limits the scores, in one sentence; empty if nothing does."""
+        if self.model is None:
+            return ""
         weights = self.model.weights
         if weights is None or weights.completeness == 1.0:
             return self.model.note
@@ -72,12 +76,14 @@ def fit(
 ) -> FitResult:
     """Bring features, graph, assignments, scores and map of a collection up to date, and save them.
 
-    What is up to date stays. New items are connected to the others, whose edges stay; a solve starts
-    from the saved assignments; a lam that was chosen and the weights of the predictors
-    (:func:`with_scores`) stay until a tenth of the annotations have changed. The map comes last, and
-    only where openTSNE is installed. With an ``engine`` the solve runs elsewhere, as in
-    :func:`lass.solve`; all other stages run on this machine. Where all numbers of items x tags do not
-    fit into the memory, assignments are stored sparsely and predictors are not used, see ``FitResult.note``.
+    Features, graph and map stay where they are up to date. The model is computed from nothing but items,
+    edges, annotations and settings (:func:`train`): whatever was done before, and in whatever order, the same
+    collection gives the same assignments and scores. The map comes last, and only where openTSNE is
+    installed; points of earlier items stay where few are new. With an ``engine`` the solve runs elsewhere, as
+    in :func:`lass.solve`; all other stages run on this machine. Where all numbers of items x tags do not fit
+    into the memory, assignments are stored sparsely and predictors are not used, see ``FitResult.note``.
+
+    Without annotations there is no model (``FitResult.model`` is None), only features, graph and map.
 
     Examples
     --------
@@ -92,71 +98,92 @@ def fit(
     ['game', 'mail'] [1 1 1 0 0 0]
     """
     annotations = collection.annotation_matrix()
-    if not annotations.names:
-        raise ValueError(f"{collection.path} has no tags yet; add some: lass tag ITEM +tag --new")
     G = annotations.G
-    smoothing = smoothing_of(collection, annotations.names)
-    check_form(G, smoothing, engine)
+    check_form(G, collection.settings.smoothing or None, engine)
     damaged = collection.discard_damaged()
-    recomputed = collection.stale() | damaged
+    recomputed = outdated(collection) | collection.stale() | damaged
     timer = StageTimer(report)
     W = graph_of(collection, timer.report)
     if W.shape[0] != G.shape[0]:
         raise ValueError(f"items were added to {collection.path} in this moment; run it again")
-    saved = collection.saved_array("assignments")
-    former = None if saved is None else SavedModel.from_arrays(saved.extras)
-    start = None if saved is None else extended(saved.matrix, W, G.shape[1])
-    automatic = saved is not None and saved.stamp.settings.get("lam") == "auto"
-    lam, reason, n_lam = _choose_lam(collection.settings.lam, former if automatic else None, W, G, timer)
-    timer.report(Progress("solve"))
-    stake = float(row_ranges(G).sum()) or 1.0
-    model = complete(
-        W, G, lam, tol=tol, category_graph=smoothing, start=start, engine=engine,
-        callback=lambda step: timer.report(Progress("solve", gap=step.gap / stake)),
-    )  # fmt: skip
-    record = FitRecord(lam_reason=reason, n_lam_annotations=n_lam)
-    if not model.is_sparse:
-        timer.report(Progress("scores"))
-        features, token = reduced_features(collection, former)
-        weights = _saved_weights(former, G.nnz)
-        model = with_scores(model, features=features, groups=groups_of(collection)[1], weights=weights)
-        n_weights = G.nnz if former is None or weights is None else former.n_weights_annotations
-        record = replace(
-            record, n_weights_annotations=n_weights, reduced_features=features, reduced_from=token
-        )
-    timer.report(Progress("saving"))
-    save_model(collection, model, annotations, record)
+    model, reason = None, ""
+    if G.nnz:
+        trained = train(collection, annotations, W, timer.report, tol=tol, engine=engine)
+        model, reason = trained.model, trained.record.lam_reason
+        timer.report(Progress("saving"))
+        save_model(collection, model, annotations, trained.record)
+    else:
+        collection.discard_assignments()
+        recomputed.pop("assignments", None)
     map_of(collection, W, timer.report)
     return FitResult(
-        model, record.lam_reason, recomputed, timer.stop(),
-        health(W, np.diff(G.indptr) > 0), count_tags(annotations), warm_start=saved is not None,
+        model, reason, recomputed, timer.stop(), health(W, np.diff(G.indptr) > 0), count_tags(annotations)
+    )
+
+
+class Training(NamedTuple):
+    """A model that was trained, in canonical order and in that of the collection, and how."""
+
+    order: CanonicalOrder
+    canonical: TagModel
+    model: TagModel
+    record: FitRecord
+
+
+def train(
+    collection: CollectionStore,
+    annotations: AnnotationMatrix,
+    W: sp.csr_array,
+    report: ProgressCallback = ignore_progress,
+    *,
+    tol: float = 1e-3,
+    engine: Engine | None = None,
+) -> Training:
+    """Choose lam, solve, train weights and score: all from the state alone; nothing is saved.
+
+    Items come in the order of their ids, tags in that of their names, and tags without annotations are left
+    out (:mod:`lass.tagging.canonical`); the solve starts from nothing. An error that ``report`` raises
+    ends the work.
+    """
+    began = time.perf_counter()
+    settings = collection.settings
+    order = CanonicalOrder.of(annotations, smoothing=bool(settings.smoothing))
+    similar = smoothing_of(collection, [annotations.names[column] for column in order.columns])
+    edges, G = order.graph(W), order.annotations(annotations.G)
+    lam, reason = settings.lam, "set in collection.toml"
+    if lam == "auto":
+        report(Progress("lam"))
+        choice = choose_lam(edges, G, pause=partial(report, Progress("lam")))
+        lam, reason = choice.lam, choice.reason
+    report(Progress("solve"))
+    model = complete(
+        edges, G, lam, tol=tol, category_graph=similar, engine=engine, callback=solve_progress(G, report),
+        output="auto" if fits(*annotations.G.shape) else "sparse",  # it must hold all tags in the end
     )  # fmt: skip
+    record = FitRecord(lam_reason=reason, trained_on=fingerprint(annotations, settings))
+    if not model.is_sparse:
+        report(Progress("scores"))
+        features, token = reduced_features(collection, saved_model(collection))
+        model = with_scores(
+            model, features=None if features is None else permuted(features, order.rows),
+            groups=order.groups(groups_of(collection)[1]), pause=partial(report, Progress("scores")),
+        )  # fmt: skip
+        record = replace(record, reduced_features=features, reduced_from=token)
+    record = replace(record, seconds=time.perf_counter() - began)
+    problem = model.solution.problem
+    if not order.is_identity:
+        problem = Problem(W, annotations.G, model.lam, category_graph=order.tags_in_collection(similar))
+    return Training(order, model, order.restored(model, problem), record)
 
 
-def _choose_lam(
-    lam: float | str, former: SavedModel | None, W: sp.csr_array, G: sp.csr_array, timer: StageTimer
-) -> tuple[float, str, int]:
-    """The lam of the settings, of the former fit, or chosen now; how, and with how many annotations."""
-    if lam != "auto":
-        return float(lam), "set in collection.toml", G.nnz
-    if former is not None and _still_valid(former.n_lam_annotations, G.nnz):
-        return former.lam, former.lam_reason, former.n_lam_annotations
-    timer.report(Progress("lam"))
-    choice = choose_lam(W, G)
-    return choice.lam, choice.reason, G.nnz
+def solve_progress(G: sp.csr_array, report: ProgressCallback) -> Callback:
+    """Reports the relative gap after each step of a solve, and never ends it."""
+    stake = float(row_ranges(G).sum()) or 1.0
 
+    def step_done(step: Step) -> None:
+        report(Progress("solve", gap=step.gap / stake))
 
-def _saved_weights(former: SavedModel | None, n_annotations: int) -> Weights | None:
-    """The weights of the last fit, unless too many annotations have changed."""
-    if former is not None and former.weights and _still_valid(former.n_weights_annotations, n_annotations):
-        with suppress(ValueError):  # saved by a version with other predictors
-            return Weights.from_json(former.weights)
-    return None
-
-
-def _still_valid(then: int, now: int) -> bool:
-    """Whether a choice made with ``then`` annotations still holds with ``now``."""
-    return then > 0 and abs(now - then) <= CHANGED * then
+    return step_done
 
 
 def smoothing_of(collection: CollectionStore, names: list[str]) -> sp.csr_array | None:

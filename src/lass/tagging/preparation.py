@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,21 @@ from lass.collection.records import did_you_mean
 from lass.graph import KNNGraph
 from lass.learning.predictors import linear
 from lass.learning.predictors.holdout import group_codes
+from lass.tagging.canonical import by_id, inverse, permuted
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
 from lass.tagging.storage import FitRecord, SavedFeatures, SavedGraph
 
 #: fields that items are grouped by where no other is named
 DEFAULT_GROUPS = ("group", "source")
-#: share of new rows up to which the extractor, the graph and the map of the old ones are extended
+#: share of new items up to which the others keep their points on the map
 GROWTH = 0.2
 
 
 def features_of(collection: CollectionStore, report: ProgressCallback = ignore_progress) -> Any:
-    """The features of all items, dense or CSR; computed for all items, or for new ones only, where needed.
+    """The features of all items, dense or CSR; computed where needed, in whatever order the items came.
+
+    Terms and scales follow from all items, and are chosen again when some are added; of pictures and
+    embeddings only those of new items are computed.
 
     Examples
     --------
@@ -41,23 +44,48 @@ def features_of(collection: CollectionStore, report: ProgressCallback = ignore_p
     ...     print(features_of(programs).shape)
     (2, 5)
     """
-    why = collection.stale().get("features")
+    why = outdated(collection).get("features")
     saved = collection.saved_array("features")
     if why is None and saved is not None:
         return saved.matrix
     report(Progress("features", why or ""))
     items, settings = collection.get_items(), dict(collection.settings.features)
-    if saved is not None and saved.stamp.settings == settings and saved.stamp.items < len(items):
-        state = SavedFeatures.from_arrays(saved.extras) or SavedFeatures(n_fitted=saved.stamp.items)
-        if len(items) - state.n_fitted <= GROWTH * state.n_fitted:
-            rows, _ = _extract(items[saved.stamp.items :], settings, state.extractor, report)
-            X = (sp.vstack if sp.issparse(rows) else np.concatenate)([saved.matrix, rows])
-            state = replace(state, extended_from=saved.stamp.token)
-            collection.save_features(X, **state.to_arrays())
-            return X
-    X, extractor = _extract(items, settings, None, report)
-    collection.save_features(X, **SavedFeatures(n_fitted=len(items), extractor=extractor).to_arrays())
+    if saved is not None and not _is_fitted(settings) and saved.stamp.settings == settings:
+        rows, _ = _extract(items[saved.stamp.items :], settings, report)
+        X = (sp.vstack if sp.issparse(rows) else np.concatenate)([saved.matrix, rows])
+        collection.save_features(X, **SavedFeatures(n_fitted=len(items), sorted_by="id").to_arrays())
+        return X
+    order = by_id([item.id for item in items])
+    X, extractor = _extract([items[row] for row in order], settings, report)
+    X = permuted(X, inverse(order))
+    state = SavedFeatures(n_fitted=len(items), extractor=extractor, sorted_by="id")
+    collection.save_features(X, **state.to_arrays())
     return X
+
+
+def _is_fitted(settings: Mapping[str, Any]) -> bool:
+    """Whether features have terms or scales that follow from all items."""
+    return settings.get("kind", "text") in ("text", "numeric")
+
+
+def outdated(collection: CollectionStore) -> dict[str, str]:
+    """Features and graph that must be computed again, each with the reason.
+
+    Those that are stale, and those of older versions, which depended on the order in which items came.
+    """
+    found = collection.stale()
+    found.pop("assignments", None)
+    if collection.settings.metric == "precomputed":
+        return found
+    kinds: dict[str, type[SavedFeatures | SavedGraph]] = {"graph": SavedGraph}
+    if _is_fitted(collection.settings.features):
+        kinds = {"features": SavedFeatures, **kinds}
+    for name, kind in kinds.items():
+        saved = None if name in found else collection.saved_array(name)
+        state = None if saved is None else kind.from_arrays(saved.extras)  # a given array has none
+        if state is not None and state.sorted_by != "id":
+            found[name] = "it depended on the order of the items"
+    return found
 
 
 def reduced_features(collection: CollectionStore, former: FitRecord | None) -> tuple[Any, str]:
@@ -69,60 +97,52 @@ def reduced_features(collection: CollectionStore, former: FitRecord | None) -> t
     token = "" if saved is None else saved.token
     if former is not None and former.reduced_features is not None and former.reduced_from == token:
         return former.reduced_features, token
-    return linear.reduced(features).astype(np.float32), token
+    order = by_id(collection.ids()[: features.shape[0]])
+    rows = linear.reduced(permuted(features, order)).astype(np.float32)
+    return permuted(rows, inverse(order)), token
 
 
 def graph_of(collection: CollectionStore, report: ProgressCallback = ignore_progress) -> sp.csr_array:
-    """The graph of all items; if few are new, they are connected to the others, whose edges stay."""
-    why = collection.stale().get("graph")
+    """The graph of all items, built where it is out of date, in whatever order the items came."""
+    why = outdated(collection).get("graph")
     saved = collection.saved_array("graph")
-    if why is None and saved is not None:
-        return saved.matrix
     settings = collection.settings
     if settings.metric == "precomputed":
-        raise ValueError(
-            f"the edges between the items of {collection.path} were given, and cannot be computed for others"
-            f" ({why}); give them again: lass add --edges"
-        )
+        if saved is None or why is not None:
+            raise ValueError(
+                f"the edges between the items of {collection.path} were given, and cannot be computed for "
+                f"others ({why}); give them again: lass add --edges"
+            )
+        return saved.matrix
+    if why is None and saved is not None:
+        return saved.matrix
+    former = None if saved is None else SavedGraph.from_arrays(saved.extras)
     X = features_of(collection, report)
+    items = X.shape[0]
     report(Progress("neighbours", why or ""))
-    count = min(settings.n_neighbors, X.shape[0] - 1)
-    if not count:
-        W = sp.csr_array((1, 1))
-        collection.save_graph(W)
-        return W
-    knn = KNNGraph(count, metric=settings.metric)
-    state = _extensible(collection, saved, X.shape[0], count)
-    if saved is not None and state is not None:
-        n_fitted, before = state.n_fitted, saved.stamp.items
-        knn.resume(X[:before], state.directed, state.spread).extend(X[before:])
-    else:
-        n_fitted = X.shape[0]
-        knn.fit(X)
-    report(Progress("graph"))
-    W = _without_empty_rows(knn.graph, X) if settings.metric == "cosine" else knn.graph
-    state = SavedGraph(n_fitted=n_fitted, directed=knn.directed, spread=knn.spread)
-    collection.save_graph(W, **state.to_arrays())
+    n_fitted = items
+    if saved is not None and former is not None and _is_grown(saved, former, items, collection):
+        n_fitted = former.n_fitted
+    count = min(settings.n_neighbors, items - 1)
+    W = sp.csr_array((1, 1))
+    if count:
+        order = by_id(collection.ids()[:items])
+        rows = permuted(X, order)
+        W = KNNGraph(count, metric=settings.metric).fit(rows).graph
+        report(Progress("graph"))
+        if settings.metric == "cosine":
+            W = _without_empty_rows(W, rows)
+        back = inverse(order)
+        W = permuted(W, back, back)
+    collection.save_graph(W, **SavedGraph(n_fitted=n_fitted, sorted_by="id").to_arrays())
     return W
 
 
-def _extensible(
-    collection: CollectionStore, saved: SavedArray | None, items: int, count: int
-) -> SavedGraph | None:
-    """The state of the saved graph, if new rows of the features can be added to it; else None."""
-    features, settings = collection.saved_array("features"), collection.settings
-    if saved is None or features is None:
-        return None
-    state, rows = SavedGraph.from_arrays(saved.extras), SavedFeatures.from_arrays(features.extras)
-    if (
-        state is None
-        or saved.stamp.source != ("" if rows is None else rows.extended_from)
-        or saved.stamp.settings != {"n_neighbors": settings.n_neighbors, "metric": settings.metric}
-        or saved.stamp.items <= count
-        or items - state.n_fitted > GROWTH * state.n_fitted
-    ):
-        return None
-    return state
+def _is_grown(saved: SavedArray, state: SavedGraph, items: int, collection: CollectionStore) -> bool:
+    """Whether a graph differs from the saved one by a few items that were added."""
+    settings = {"n_neighbors": collection.settings.n_neighbors, "metric": collection.settings.metric}
+    few = items - state.n_fitted <= GROWTH * state.n_fitted
+    return saved.stamp.settings == settings and saved.stamp.items < items and few
 
 
 def groups_of(collection: CollectionStore, name: str | None = None) -> tuple[str, NDArray[np.intp] | None]:
@@ -154,17 +174,12 @@ def _without_empty_rows(W: sp.csr_array, X: Any) -> sp.csr_array:
 
 
 def _extract(
-    items: Sequence[Item], settings: dict[str, Any], state: dict[str, Any] | None, report: ProgressCallback
+    items: Sequence[Item], settings: dict[str, Any], report: ProgressCallback
 ) -> tuple[Any, dict[str, Any]]:
-    """The rows of items by the kind of features in the settings, and the state of the extractor.
-
-    It is fitted to these items where ``state`` is None.
-    """
+    """The rows of items by the kind of features in the settings, and the state of the extractor."""
     match settings.get("kind", "text"):
         case "text":
             documents = [item.text for item in items]
-            if state is not None:
-                return TextFeatures.from_state(state).transform(documents), state
             texts = TextFeatures()
             return texts.fit_transform(documents), texts.state()
         case "numeric":
@@ -172,7 +187,7 @@ def _extract(
                 name: [np.nan if item.extra.get(name) is None else item.extra[name] for item in items]
                 for name in settings.get("columns", [])
             }
-            numbers = NumericFeatures().fit(columns) if state is None else NumericFeatures.from_state(state)
+            numbers = NumericFeatures().fit(columns)
             rows = numbers.transform(columns)
             for name, count in numbers.filled.items():
                 report(Progress("features", f"{count:,} unknown numbers of {name!r} were set to its median"))

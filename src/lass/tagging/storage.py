@@ -15,6 +15,7 @@ from lass.learning.predictors import PREDICTORS, Scores, Weights
 from lass.model.problem import Problem
 from lass.solvers.assignments import extended, is_feasible, is_sparse
 from lass.solvers.solution import Solution
+from lass.tagging.canonical import fingerprint
 from lass.tagging.completion import TagModel
 
 #: version of the keys; files of lass 0.1.0 hold none, and are read by the names in ``V0_KEYS``
@@ -66,7 +67,7 @@ class SavedState:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedFeatures(SavedState):
-    """How features were computed, so that new items get the same columns."""
+    """How features were computed, and from how many items."""
 
     V0_KEYS: ClassVar = {"fitted": "n_fitted", "grown_from": "extended_from"}
 
@@ -74,8 +75,8 @@ class SavedFeatures(SavedState):
     n_fitted: int
     #: state of the extractor, see :class:`lass.collection.features.TextFeatures`; each array has its own key
     extractor: dict[str, Any] = field(default_factory=dict)
-    #: token of the features to which rows were appended; empty if all rows were computed together
-    extended_from: str = ""
+    #: "id" where the order in which items came does not matter; older versions saved no such thing
+    sorted_by: str = ""
 
     def to_arrays(self) -> dict[str, Any]:  # noqa: D102
         arrays = super().to_arrays()
@@ -85,21 +86,21 @@ class SavedFeatures(SavedState):
     @classmethod
     def _fields(cls, arrays: Mapping[str, Any]) -> dict[str, Any]:
         found = super()._fields(arrays)
-        others = found.keys() - {"version", "n_fitted", "extended_from"}
+        others = found.keys() - {"version", "n_fitted", "extended_from", "sorted_by"}
         return found | {"extractor": {key.removeprefix("extractor_"): found[key] for key in others}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SavedGraph(SavedState):
-    """The nearest-neighbour search behind a graph, so that new items can be added to it."""
+    """How a graph was built."""
 
     V0_KEYS: ClassVar = {"fitted": "n_fitted"}
 
-    #: items in the graph when all of it was built together
+    #: items in the first of the graphs that were built one after the other because a few items were added;
+    #: the map keeps its points that long
     n_fitted: int
-    #: directed graph of nearest neighbours and the scale of its weights, see :class:`lass.graph.KNNGraph`
-    directed: sp.csr_array
-    spread: float
+    #: as in :class:`SavedFeatures`
+    sorted_by: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,12 +120,14 @@ class SavedMap(SavedState):
 
 @dataclass(frozen=True, kw_only=True)
 class FitRecord(SavedState):
-    """Choices of a fit that the next one reuses while few annotations have changed."""
+    """How a model was trained, and what the next training of the same items need not compute again."""
 
     lam_reason: str = ""
-    #: number of annotations when lam was chosen, and when the weights were trained
-    n_lam_annotations: int = 0
-    n_weights_annotations: int = 0
+    #: :func:`lass.tagging.canonical.fingerprint` of the annotations that the model was trained with; empty
+    #: where they have changed since and only the assignments follow them
+    trained_on: str = ""
+    #: seconds of the training
+    seconds: float = 0.0
     #: features in few columns for the linear predictor, and the token of the features they were made from
     reduced_features: NDArray[np.float32] | None = None
     reduced_from: str = ""
@@ -135,8 +138,8 @@ class SavedModel(FitRecord):
     """Lam, certificate, weights and scores that belong to saved assignments."""
 
     V0_KEYS: ClassVar = {
-        "reason": "lam_reason", "chosen_with": "n_lam_annotations", "weighed_with": "n_weights_annotations",
-        "reduced": "reduced_features", "gap": "gaps", "best": "top_tags", "parts": "contributions",
+        "reason": "lam_reason", "reduced": "reduced_features", "gap": "gaps", "best": "top_tags",
+        "parts": "contributions",
     }  # fmt: skip
 
     lam: float
@@ -176,7 +179,7 @@ class SavedModel(FitRecord):
 def save_model(
     collection: CollectionStore, model: TagModel, annotations: AnnotationMatrix, record: FitRecord
 ) -> None:
-    """Save assignments, weights and scores for these annotations, with what the next fit may reuse."""
+    """Save assignments, weights and scores for these annotations, with how they were found."""
     solution, weights, scores = model.solution, model.weights, model.scores
     kept = {one.name: getattr(record, one.name) for one in fields(FitRecord)}
     state = SavedModel(lam=model.lam, gaps=np.array([solution.gap, solution.relative_gap]), **kept)
@@ -197,12 +200,15 @@ def saved_model(collection: CollectionStore) -> SavedModel | None:
 
 
 def load_model(collection: CollectionStore) -> tuple[TagModel, AnnotationMatrix]:
-    """The saved assignments and scores for the items they know and all tags, with the present annotations."""
+    """The saved assignments and scores for the items they know and all tags, with the present annotations.
+
+    ``TagModel.retrained`` says whether these are the annotations that it was trained with.
+    """
     saved, graph = collection.saved_array("assignments"), collection.saved_array("graph")
     state = None if saved is None else SavedModel.from_arrays(saved.extras)
-    if saved is None or state is None or graph is None:
-        raise ValueError(f"{collection.path} has no assignments yet; make them: lass fit {collection.path}")
     annotations = collection.annotation_matrix()
+    if saved is None or state is None or graph is None:
+        raise ValueError(_nothing_yet(collection, annotations))
     W, Z = graph.matrix, saved.matrix
     if saved.stamp.items != W.shape[0] or saved.stamp.items > len(annotations.ids):
         raise ValueError(f"the graph of {collection.path} is newer than its assignments; run lass fit again")
@@ -213,4 +219,16 @@ def load_model(collection: CollectionStore) -> tuple[TagModel, AnnotationMatrix]
     if not is_sparse(Z):
         Z /= Z.sum(axis=1, keepdims=True)  # they are in single precision on the disk
     solution = Solution(problem, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
-    return state.with_scores(TagModel(solution, problem.lam)), annotations
+    trained = saved.stamp.source == graph.stamp.token and state.trained_on == fingerprint(
+        annotations, collection.settings
+    )
+    return state.with_scores(TagModel(solution, problem.lam, retrained=trained)), annotations
+
+
+def _nothing_yet(collection: CollectionStore, annotations: AnnotationMatrix) -> str:
+    if annotations.G.nnz:
+        return f"{collection.path} has no assignments yet; make them: lass fit {collection.path}"
+    return (
+        f"{collection.path} has no annotations yet, and nothing follows from none; tag a few items: "
+        f"lass tag {collection.path} ITEM +tag --new, then lass fit {collection.path}"
+    )

@@ -1,0 +1,234 @@
+"""The order in which models are computed: items by id and tags by name, whatever came first.
+
+A model computed in this order from tags with annotations alone is a function of the items, their edges and
+annotations, and of the settings: no history, such as tags that were made and undone, can change it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.collection import AnnotationMatrix
+from lass.collection.settings import Settings
+from lass.learning.predictors import Scores
+from lass.model.problem import Problem
+from lass.model.quadratic_program import Array
+from lass.solvers.assignments import AnyAssignments
+from lass.solvers.solution import Solution
+from lass.solvers.sparse import SparseAssignments
+from lass.solvers.warm_state import WarmState
+from lass.tagging.completion import TagModel
+
+Numbers = NDArray[np.intp]
+
+
+def by_id(ids: list[str]) -> Numbers:
+    """The rows of items, sorted by their ids.
+
+    Examples
+    --------
+    >>> from lass.tagging.canonical import by_id
+    >>> by_id(["mutt", "aptitude", "nethack"]).tolist()
+    [1, 0, 2]
+    """
+    return np.array(sorted(range(len(ids)), key=ids.__getitem__), np.intp)
+
+
+def permuted(matrix: Any, rows: Numbers, columns: Numbers | None = None) -> Any:
+    """Rows, and columns if given, of an array or CSR matrix in another order; itself if that is the same."""
+    same = _is_identity(rows, matrix.shape[0])
+    if same and (columns is None or _is_identity(columns, matrix.shape[1])):
+        return matrix
+    if not sp.issparse(matrix):
+        return matrix[rows] if columns is None else matrix[np.ix_(rows, columns)]
+    result = matrix[rows] if columns is None else matrix[rows][:, columns]
+    result = sp.csr_array(result)
+    result.sort_indices()
+    return result
+
+
+def _is_identity(numbers: Numbers, size: int) -> bool:
+    return len(numbers) == size and bool((numbers == np.arange(size)).all())
+
+
+def inverse(numbers: Numbers) -> Numbers:
+    """Where each number stands in a permutation."""
+    result = np.empty(len(numbers), np.intp)
+    result[numbers] = np.arange(len(numbers))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalOrder:
+    """Items sorted by id, and the tags that count sorted by name.
+
+    Tags without annotations do not count, unless tags are smoothed: then all that are not retired do. In the
+    collection's order a tag that does not count has a share and a score of zero (in sparse assignments the
+    background value). The certificate is that of the tags that count.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from lass.collection import AnnotationMatrix
+    >>> from lass.tagging.canonical import CanonicalOrder
+    >>> G = sp.csr_array([[0.0, 0, 1], [1, 0, 0]])
+    >>> order = CanonicalOrder.of(AnnotationMatrix(G, ["pine", "mutt"], ["news", "new", "mail"], number=2))
+    >>> order.rows.tolist(), order.columns.tolist()
+    ([1, 0], [2, 0])
+    """
+
+    rows: Numbers
+    columns: Numbers
+    #: tags of the collection, those that do not count included
+    n_tags: int
+
+    @classmethod
+    def of(
+        cls, annotations: AnnotationMatrix, items: int | None = None, *, smoothing: bool = False
+    ) -> CanonicalOrder:
+        """The order of a collection, or of its first ``items``."""
+        names = annotations.names
+        used = set(range(len(names))) - annotations.retired
+        if not smoothing:
+            used = set(np.unique(annotations.G[:items].indices).tolist())
+        columns = np.array(sorted(used, key=names.__getitem__), np.intp)
+        return cls(by_id(annotations.ids[:items]), columns, len(names))
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it is the order of the collection."""
+        return _is_identity(self.rows, len(self.rows)) and _is_identity(self.columns, self.n_tags)
+
+    def graph(self, W: sp.csr_array) -> sp.csr_array:
+        """Edges between items in this order."""
+        return permuted(W, self.rows, self.rows)
+
+    def annotations(self, G: sp.csr_array) -> sp.csr_array:
+        """Annotations in this order, of the tags that count."""
+        return permuted(sp.csr_array(G[: len(self.rows)]), self.rows, self.columns)
+
+    def groups(self, codes: Numbers | None) -> Numbers | None:
+        """Numbers of groups in this order, counted from the first item on."""
+        if codes is None:
+            return None
+        _, first, place = np.unique(codes[self.rows], return_index=True, return_inverse=True)
+        return inverse(np.argsort(first))[place].astype(np.intp)
+
+    def assignments(self, Z: AnyAssignments) -> AnyAssignments:
+        """Assignments of the collection in this order, rows scaled to one; even where nothing is left."""
+        if isinstance(Z, SparseAssignments):
+            return SparseAssignments(*_narrowed(Z, self.rows, self.columns))
+        known = np.zeros((len(self.rows), len(self.columns)))
+        there = self.columns < Z.shape[1]
+        known[:, there] = Z[np.ix_(self.rows, self.columns[there])]
+        total = known.sum(axis=1, keepdims=True)
+        even = np.full_like(known, 1.0 / known.shape[1])
+        return np.divide(known, total, out=even, where=total > 1e-9)
+
+    def scores(self, scores: Scores | None) -> Scores | None:
+        """Scores of the collection in this order; None where a tag that does not count is among the top."""
+        if scores is None:
+            return None
+        places = np.full(max(self.n_tags, scores.values.shape[1]), -1, np.int32)
+        places[self.columns] = np.arange(len(self.columns))
+        top = places[scores.top_tags[self.rows]]
+        if (top < 0).any() or self.columns.max(initial=-1) >= scores.values.shape[1]:
+            return None
+        return Scores(scores.values[np.ix_(self.rows, self.columns)], top, scores.contributions[self.rows])
+
+    def in_collection(self, values: Any) -> Any:
+        """An (N, tags that count) array in the order of the collection, zero for all other tags."""
+        result = np.zeros((len(self.rows), self.n_tags), values.dtype)
+        result[:, self.columns] = values[inverse(self.rows)]
+        return result
+
+    def tags_in_collection(self, similarities: sp.csr_array | None) -> sp.csr_array | None:
+        """Edges between tags in the order of the collection."""
+        if similarities is None:
+            return None
+        edges = similarities.tocoo()
+        ends = tuple(self.columns[axis] for axis in edges.coords)
+        return sp.csr_array((edges.data, ends), shape=(self.n_tags, self.n_tags))
+
+    def restored(self, model: TagModel, problem: Problem) -> TagModel:
+        """A model in this order as one of the collection; ``problem`` is that of the collection."""
+        if self.is_identity:
+            return model
+        solution, back = model.solution, inverse(self.rows)
+        if isinstance(solution.Z, SparseAssignments):
+            Z: AnyAssignments = _widened(solution.Z.taken(back), self.columns, self.n_tags)
+            warm = WarmState()
+        else:
+            product = solution.warm.product
+            Z = self.in_collection(solution.Z)
+            warm = WarmState(None if product is None else self.in_collection(product))
+        found = _with_certificate(replace(solution, problem=problem, Z=Z, warm=warm), solution)
+        scores = model.scores
+        if scores is not None:
+            scores = Scores(
+                self.in_collection(scores.values),
+                self.columns[scores.top_tags[back]].astype(np.int32),
+                scores.contributions[back],
+            )
+        return replace(model, solution=found, scores=scores, predictors=None)
+
+
+def _with_certificate(solution: Solution, other: Solution) -> Solution:
+    """With the certificate of the same solution over fewer tags."""
+    for name in ("objective", "stationarity", "gap", "relative_gap", "converged"):
+        setattr(solution, name, getattr(other, name))
+    return solution
+
+
+def _widened(Z: SparseAssignments, columns: Numbers, tags: int) -> SparseAssignments:
+    """Over all tags: stored entries keep their shares, the others share what is left."""
+    stored = Z.to_csr()
+    entries = sp.csr_array((stored.data, columns[stored.indices], stored.indptr), shape=(len(Z), tags))
+    left, spread = Z.shape[1] - Z.lengths, tags - Z.lengths
+    return SparseAssignments(entries, Z.background * left / np.maximum(spread, 1))
+
+
+def _narrowed(Z: SparseAssignments, rows: Numbers, columns: Numbers) -> tuple[sp.csr_array, Array]:
+    """Stored entries and background of some columns, scaled to a sum of one."""
+    known = columns < Z.shape[1]
+    taken = Z.to_csr()[rows][:, columns[known]]
+    entries = sp.csr_array((taken.data, taken.indices, taken.indptr), shape=(len(rows), len(columns)))
+    background = Z.background[rows]
+    total = np.asarray(entries.sum(axis=1)).ravel() + background * (len(columns) - np.diff(entries.indptr))
+    empty = total <= 1e-9
+    total[empty] = 1.0
+    background = np.where(empty, 1.0 / len(columns), background / total)
+    entries = sp.csr_array(sp.diags_array(np.where(empty, 0.0, 1.0 / total)) @ entries)
+    if empty.any():
+        entries.eliminate_zeros()
+    return entries, background
+
+
+def fingerprint(annotations: AnnotationMatrix, settings: Settings, items: int | None = None) -> str:
+    """A text that is the same exactly if a model of these items and annotations would be, given the graph.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from lass.collection import AnnotationMatrix, Settings
+    >>> from lass.tagging.canonical import fingerprint
+    >>> one = AnnotationMatrix(sp.csr_array([[0.0, 1], [0, 0]]), ["a", "b"], ["unused", "jazz"], number=2)
+    >>> two = AnnotationMatrix(sp.csr_array([[0.0], [1.0]]), ["b", "a"], ["jazz"], number=1)
+    >>> fingerprint(one, Settings()) == fingerprint(two, Settings())
+    True
+    """
+    order = CanonicalOrder.of(annotations, items, smoothing=bool(settings.smoothing))
+    G = order.annotations(annotations.G)
+    names = [annotations.names[column] for column in order.columns]
+    ids = [annotations.ids[row] for row in order.rows]
+    digest = hashlib.sha256(json.dumps([ids, names, settings.lam, settings.smoothing]).encode())
+    for part in (G.indptr.astype(np.int64), G.indices.astype(np.int64), G.data.astype(np.float64)):
+        digest.update(part.tobytes())
+    return digest.hexdigest()
