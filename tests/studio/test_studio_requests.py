@@ -345,21 +345,101 @@ def test_a_collection_is_made_from_a_table_and_grows(tmp_path):
         assert collection.check() == []
 
 
-def test_a_collection_without_tags_waits_for_the_first(tmp_path):
-    texts = ["reads mail", "mail and news", "news reader", "a chess game", "a card game", "chess cards"]
-    folder = tmp_path / "bare"
-    Collection.create(folder, [Item(str(n), text=text) for n, text in enumerate(texts)]).close()
-    with studio(folder) as running, running.client() as client:
-        end = time.monotonic() + 30
-        while (model := get(client, "/api/state")["model"])["phase"] != "unfitted":
-            assert time.monotonic() < end, model
-            time.sleep(0.05)
-        assert "no tags yet" in model["error"]
-        tag = post(client, "/api/tags", name="mail", who="")["tag"]
-        post(client, "/api/annotations", annotations=[{"row": 0, "tag": tag, "value": 1}], who="")
+def until_phase(client, phase):
+    """The state, once the model is in this phase."""
+    end = time.monotonic() + 60
+    while (state := get(client, "/api/state"))["model"]["phase"] != phase:
+        assert time.monotonic() < end, state["model"]
+        time.sleep(0.05)
+    return state
+
+
+GAMES = ("chess", "go", "cards", "dice", "skill", "luck")
+MAIL = ("mail", "reads", "folders", "reads mail")
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """A collection of two subjects without tags."""
+    mails = [f"reads mail over {way} with folders" for way in ("imap", "pop", "smtp", "uucp", "http", "ssh")]
+    games = [
+        f"a board game of {kind} for players" for kind in ("chess", "go", "cards", "dice", "skill", "luck")
+    ]
+    items = [Item(f"{number:02}", text=text) for number, text in enumerate(mails + games)]
+    Collection.create(tmp_path / "bare", items, settings=Settings(n_neighbors=4)).close()
+    return tmp_path / "bare"
+
+
+def test_without_tags_there_are_a_map_groups_search_and_items_to_begin_with(bare):
+    with studio(bare) as running, running.client() as client:
+        state = until_phase(client, "untagged")
+        assert state["map"]
+        assert state["model"]["error"] == ""
+        assert len(client.get("/api/map").content) == 12 * 8
+        assert set(np.frombuffer(client.get("/api/map/tops").content, "<u2")) == {65535}
+        groups = get(client, "/api/groups")
+        assert sorted(row for group in groups for row in group["rows"]) == list(range(12))
+        assert {tuple(sorted(group["rows"])) for group in groups} == {tuple(range(6)), tuple(range(6, 12))}
+        assert {group["tagged"] for group in groups} == {0}
+        assert all(group["name"] == group["terms"][0] for group in groups)
+        queue = get(client, "/api/list", filter="next")["rows"]
+        assert queue
+        assert all(row["reason"] for row in get(client, "/api/rows", rows=",".join(map(str, queue))))
+        assert get(client, "/api/list", text="chess")["rows"] == [6]
+        assert get(client, "/api/items/0")["modelDetails"] is None
+        # training again is no error, and comes to the same end
+        assert client.post("/api/retrain").json() == {"started": True}
+        until_phase(client, "untagged")
+
+
+def test_a_group_becomes_a_tag_in_one_action_and_one_undo(bare):
+    with studio(bare) as running, running.client() as client:
+        until_phase(client, "untagged")
+        rows = list(range(6))
+        assert post(client, "/api/proposed-name", rows=rows)["name"] in (
+            "mail",
+            "reads",
+            "folders",
+            "reads mail",
+        )
+        done = post(client, "/api/tag-items", rows=[*rows, 0], name="about::mail", who="ada")
+        assert done["what"] == "+about::mail on 6 items"
         state = wait_until_ready(client)
-        assert state["annotations"]["is"] == 1
-        assert get(client, "/api/items/1")["modelDetails"] is not None
+        assert state["annotations"] == {"is": 6, "isNot": 0, "tagged": 6}
+        assert state["tags"] == 1
+        assert sum(group["tagged"] for group in get(client, "/api/groups")) == 6
+        # nobody is told that all other items have the only tag there is
+        tops = np.frombuffer(client.get("/api/map/tops").content, "<u2")
+        assert set(tops[6:]) == {65535}
+        post(client, "/api/annotations", annotations=[{"row": 7, "tag": 0, "value": -1}], who="bob")
+        again = post(client, "/api/tag-items", rows=[5, 6, 7], name="about::mail", who="ada")
+        assert [row["row"] for row in again["rows"]] == [6], "annotations of the tag stay as they are"
+        assert post(client, "/api/tag-items", rows=[5, 6], name="about::mail", who="ada")["rows"] == []
+        post(client, "/api/undo", who="ada")
+        post(client, "/api/undo", who="ada")
+        assert get(client, "/api/state")["annotations"] == {"is": 0, "isNot": 1, "tagged": 0}
+        post(client, "/api/undo", who="bob")
+        assert until_phase(client, "untagged")["annotations"]["is"] == 0
+        assert get(client, "/api/items/0")["suggestions"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/api/tag-items", {"rows": [99], "name": "mail"}, 404),
+        ("/api/tag-items", {"rows": [], "name": "mail"}, 422),
+        ("/api/tag-items", {"rows": [0], "name": ""}, 422),
+        ("/api/tag-items", {"rows": [0], "name": " mail"}, 400),
+        ("/api/proposed-name", {"rows": [99]}, 404),
+        ("/api/proposed-name", {"rows": []}, 422),
+    ],
+)
+def test_wrong_groups_are_refused_with_a_sentence_and_change_nothing(bare, path, body, status):
+    with studio(bare) as running, running.client() as client:
+        answer = client.post(path, json=body)
+        assert answer.status_code == status, answer.text
+        assert answer.json()["error"]
+        assert get(client, "/api/state")["revision"] == 0
 
 
 def test_pictures_are_shown_and_nothing_beside_them(tmp_path):

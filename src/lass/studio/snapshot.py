@@ -77,12 +77,12 @@ class Snapshot:
 
     @cached_property
     def tops(self) -> NDArray[np.uint16]:
-        """(N,) the tag with the largest share of each item; ``NONE`` where all are equal."""
+        """(N,) the tag with the largest share of each item; ``NONE`` if all are equal or nothing is known."""
         top = np.minimum(self.Z.argmax(axis=1), NONE - 1).astype(np.uint16)
         top[np.ptp(self.Z, axis=1) < 1e-9] = NONE
-        used = np.unique(self.model.solution.problem.G.indices)
-        if len(used) < 2:  # nothing to compare it with: only items that are annotated have it
-            top[np.asarray((self.model.solution.problem.G > 0).sum(axis=1)).ravel() == 0] = NONE
+        G = self.model.solution.problem.G
+        if self.items_until_percentages or len(np.unique(G.indices)) < 2:  # only what people stated is known
+            top[np.asarray((G > 0).sum(axis=1)).ravel() == 0] = NONE
         return top
 
     @cached_property

@@ -10,6 +10,9 @@ export interface GroupLabel {
   y: number;
 }
 
+export const groupsTitle = (groups: readonly ItemGroup[]): string =>
+  groups.some((group) => group.terms.length > 0) ? "Groups found in the texts" : "Groups of similar items";
+
 const middle = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
 
 /** The name of each group at the median of its points, which lies among them also where some are far away. */
