@@ -4,29 +4,45 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from lass.studio.events import Events
 from lass.studio.messages import ModelState, PredictionsEvent, ReloadEvent
 from lass.studio.session import Session
-from lass.tagging import STAGES, Collection, LiveModel, Progress, graph_of, item_groups, map_of
+from lass.tagging import (
+    STAGES,
+    Collection,
+    LiveModel,
+    LiveUpdate,
+    Progress,
+    ProgressCallback,
+    graph_of,
+    item_groups,
+    map_of,
+)
+from lass.tagging.preparation import outdated
 from lass.tagging.storage import SavedModel
 
 #: seconds between looks at what other programs changed
 POLL = 0.5
 #: seconds without a change before all items are scored again, and before the model is saved
 RESCORE_AFTER, SAVE_AFTER = 1.5, 20.0
+#: a training of so many seconds takes the place of scoring again; a longer one waits as long as it takes
+QUICK = 4.0
 #: seconds between two messages on one stage, at least
 REPORT_EVERY = 0.05
 
 
 class Interrupted(Exception):  # noqa: N818
-    """A change came in: rescoring begins again later."""
+    """A change came in: what was being computed begins again later."""
 
 
 class Trainer(threading.Thread):
     """Fits a collection that is not fitted, then updates the model after every change.
 
+    An update solves again and scores what is nearby; after a pause all items are scored again, and the model
+    is trained anew, which gives what ``lass fit`` gives.
     It has a connection of its own to the files, so that annotating never waits for it.
     """
 
@@ -52,7 +68,7 @@ class Trainer(threading.Thread):
         self._wake.set()
 
     def fit(self) -> bool:
-        """Fit again from the start; False where that is under way."""
+        """Train again now; False where that is under way."""
         if self._fit_requested or self.model.phase == "fitting":
             return False
         self._fit_requested = True
@@ -89,7 +105,7 @@ class Trainer(threading.Thread):
             return False
         if not any(session.annotations):
             return self._prepare_untagged()
-        if self._fit_requested or (session.live is None and not self._open()):
+        if (session.live is None and not self._open()) or self._must_fit(session.live):
             self._fit_requested = False
             self._fit()
             return True
@@ -98,12 +114,30 @@ class Trainer(threading.Thread):
         if live.annotations.number != session.revision or not live.solved:
             self._update(live)
             return True
-        if live.rescored != session.revision and time.monotonic() - self._last_change > self._wait:
-            self._rescore(live)
+        if self._compute(live):
             return True
         if self.model.phase != "ready":
             self._set(phase="ready", stage="")
         return self._idle(live)
+
+    def _must_fit(self, live: LiveModel | None) -> bool:
+        """Whether training again, which somebody asked for, needs another graph as well."""
+        if not self._fit_requested or live is None:
+            return False
+        assert self._collection is not None
+        return len(live.annotations.ids) != len(self._session.items) or bool(outdated(self._collection))
+
+    def _compute(self, live: LiveModel) -> bool:
+        """Train, or score all items again, if that is due; False where it is not."""
+        pause, cost = time.monotonic() - self._last_change, live.training_seconds
+        quick = cost <= QUICK
+        if self._fit_requested or (not live.retrained and pause > (RESCORE_AFTER if quick else cost)):
+            self._interruptible(live.retrain, live, asked=self._fit_requested)
+            return True
+        if live.rescored != self._session.revision and pause > self._wait and (live.retrained or not quick):
+            self._interruptible(live.rescore, live)
+            return True
+        return False
 
     def _idle(self, live: LiveModel) -> bool:
         """What can wait: a map where there is none, the items to label next, saving."""
@@ -180,9 +214,11 @@ class Trainer(threading.Thread):
         try:
             LiveModel.check((len(self._collection), len(self._collection.names())))
             done = self._collection.fit(report=self._report)
-        except ValueError as error:  # no annotations yet, or nothing to compare items by
+        except ValueError as error:  # nothing to compare items by, or too many for the memory
             self._set(phase="unfitted", stage="", error=f"{error}")
             self._failed_at = self._session.revision
+            return
+        if done.model is None:  # the last annotation was withdrawn meanwhile
             return
         self._session.live = live = LiveModel(self._collection)
         self._saved = live.annotations.number
@@ -205,20 +241,37 @@ class Trainer(threading.Thread):
         rows = None if update.rows is None else update.rows.tolist()
         self._events.send("predictions", PredictionsEvent(revision=annotations.number, rows=rows))
 
-    def _rescore(self, live: LiveModel) -> None:
-        before = self._last_change
+    def _interruptible(
+        self, compute: Callable[[ProgressCallback], LiveUpdate], live: LiveModel, *, asked: bool = False
+    ) -> None:
+        """Train or score again, until a change comes in."""
+        before, training = self._last_change, compute == live.retrain
+        if asked:
+            self._set(phase="fitting", stage="starting", error="")
+        elif training:
+            self._set(phase="updating")
 
         def report(progress: Progress) -> None:
-            if self._last_change != before or self._stopping or self._fit_requested:
+            if self._last_change != before or self._stopping or (self._fit_requested and not asked):
                 raise Interrupted
             self._report(progress)
 
         try:
-            update = live.rescore(report)
+            update = compute(report)
         except Interrupted:
+            self._set(phase="updating", stage="")
             return
-        self._wait = max(RESCORE_AFTER, 0.5 * update.seconds)
-        self._set(phase="ready", stage="", seconds=update.seconds)
+        if training:
+            self._fit_requested, self._map_checked, self._saved = False, False, -1
+            if asked:  # for other programs, as after lass fit
+                live.save()
+                self._saved = live.annotations.number
+        else:
+            self._wait = max(RESCORE_AFTER, 0.5 * update.seconds)
+        self._set(
+            phase="ready", stage="", seconds=update.seconds, reason=live.lam_reason, lam=live.model.lam,
+            gap=live.model.solution.relative_gap, certificate=live.model.certificate,
+        )  # fmt: skip
         self._events.send("predictions", PredictionsEvent(revision=live.annotations.number, rows=None))
 
     def _report(self, progress: Progress) -> None:

@@ -28,6 +28,9 @@ from lass.tagging.completion import TagModel
 
 Numbers = NDArray[np.intp]
 
+#: entries of sparse assignments that tags without annotations may add, for each one that is stored
+MORE = 20
+
 
 def by_id(ids: list[str]) -> Numbers:
     """The rows of items, sorted by their ids.
@@ -70,8 +73,8 @@ class CanonicalOrder:
     """Items sorted by id, and the tags that count sorted by name.
 
     Tags without annotations do not count, unless tags are smoothed: then all that are not retired do. In the
-    collection's order a tag that does not count has a share and a score of zero (in sparse assignments the
-    background value). The certificate is that of the tags that count.
+    collection's order a tag that does not count has a share and a score of zero. The certificate is that of
+    the tags that count.
 
     Examples
     --------
@@ -188,11 +191,31 @@ def _with_certificate(solution: Solution, other: Solution) -> Solution:
 
 
 def _widened(Z: SparseAssignments, columns: Numbers, tags: int) -> SparseAssignments:
-    """Over all tags: stored entries keep their shares, the others share what is left."""
+    """Over all tags, those that do not count at zero; if too much had to be stored, at the background."""
     stored = Z.to_csr()
     entries = sp.csr_array((stored.data, columns[stored.indices], stored.indptr), shape=(len(Z), tags))
-    left, spread = Z.shape[1] - Z.lengths, tags - Z.lengths
-    return SparseAssignments(entries, Z.background * left / np.maximum(spread, 1))
+    spread = np.flatnonzero(Z.background > 0)
+    unused = np.setdiff1d(np.arange(tags), columns)
+    if len(spread) * min(len(unused), len(columns)) > MORE * (Z.stored + len(Z)):
+        left, all_left = Z.shape[1] - Z.lengths, tags - Z.lengths
+        return SparseAssignments(entries, Z.background * left / np.maximum(all_left, 1))
+    background = Z.background.copy()
+    if len(unused) <= len(columns):
+        places, values = _pairs(spread, unused), np.zeros(len(spread) * len(unused))
+    else:  # it takes less to store the shares of those that count
+        missing = np.ones((len(spread), len(columns)), bool)
+        missing[stored[spread].tocoo().coords] = False
+        row, column = missing.nonzero()
+        places, values = (spread[row], columns[column]), background[spread[row]]
+        background[spread] = 0.0
+    known = entries.tocoo()
+    rows, others = (np.concatenate(ends) for ends in zip(known.coords, places, strict=True))
+    filled = sp.csr_array((np.concatenate([known.data, values]), (rows, others)), shape=entries.shape)
+    return SparseAssignments(filled, background)
+
+
+def _pairs(rows: Numbers, columns: Numbers) -> tuple[Numbers, Numbers]:
+    return np.repeat(rows, len(columns)), np.tile(columns, len(rows))
 
 
 def _narrowed(Z: SparseAssignments, rows: Numbers, columns: Numbers) -> tuple[sp.csr_array, Array]:

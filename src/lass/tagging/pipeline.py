@@ -26,6 +26,11 @@ from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore
 from lass.tagging.storage import FitRecord, save_model, saved_model
 from lass.tagging.tag_counts import TagCounts, count_tags
 
+#: relative gap of a fit, which places assignments to about 1e-4
+TOL = 1e-4
+#: the same of sparse assignments, up to so many items x tags: those could be dense elsewhere, and must agree
+SPARSE_TOL, SPARSE_SIZE = 1e-7, 1_000_000
+
 
 @dataclass(frozen=True)
 class FitResult:
@@ -71,7 +76,7 @@ def fit(
     collection: CollectionStore,
     report: ProgressCallback = ignore_progress,
     *,
-    tol: float = 1e-3,
+    tol: float = TOL,
     engine: Engine | None = None,
 ) -> FitResult:
     """Bring features, graph, assignments, scores and map of a collection up to date, and save them.
@@ -136,7 +141,7 @@ def train(
     W: sp.csr_array,
     report: ProgressCallback = ignore_progress,
     *,
-    tol: float = 1e-3,
+    tol: float = TOL,
     engine: Engine | None = None,
 ) -> Training:
     """Choose lam, solve, train weights and score: all from the state alone; nothing is saved.
@@ -156,9 +161,12 @@ def train(
         choice = choose_lam(edges, G, pause=partial(report, Progress("lam")))
         lam, reason = choice.lam, choice.reason
     report(Progress("solve"))
+    dense = fits(*annotations.G.shape)  # it must hold all tags in the end
+    if not dense and G.shape[0] * G.shape[1] <= SPARSE_SIZE:
+        tol = min(tol, SPARSE_TOL)
     model = complete(
         edges, G, lam, tol=tol, category_graph=similar, engine=engine, callback=solve_progress(G, report),
-        output="auto" if fits(*annotations.G.shape) else "sparse",  # it must hold all tags in the end
+        output="auto" if dense else "sparse",
     )  # fmt: skip
     record = FitRecord(lam_reason=reason, trained_on=fingerprint(annotations, settings))
     if not model.is_sparse:

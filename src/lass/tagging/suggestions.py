@@ -86,6 +86,8 @@ class TagSuggester:
         self.scores: AnyAssignments = scores(model)
         #: score of the tags without evidence, item by item; no such tag is suggested
         self._floor = background(self.scores)
+        #: tags with annotations; all others score zero, which says nothing about an item
+        self._used = np.unique(self.problem.G.indices)
         #: tags in use
         self.columns = {
             name: column for column, name in enumerate(annotations.names) if column not in annotations.retired
@@ -161,7 +163,7 @@ class TagSuggester:
     def _has_evidence(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether the tags of each of these items differ in score."""
         named, place = np.unique(rows, return_inverse=True)
-        known = [_differ(self.scores[some]) for some in blocks(named, self.scores.shape[1])]
+        known = [_differ(self.scores[some][:, self._used]) for some in blocks(named, self.scores.shape[1])]
         return np.concatenate([np.zeros(0, bool), *known])[place]
 
     def _chosen(self, items: Iterable[str] | None, untagged: bool) -> NDArray[np.intp]:
@@ -185,7 +187,7 @@ class TagSuggester:
         found = [np.zeros((3, 0), np.intp)]
         for some in blocks(rows, self.scores.shape[1]):
             values = self.scores[some]
-            values[~_differ(values)] = -np.inf  # no evidence
+            values[~_differ(values[:, self._used])] = -np.inf  # no evidence
             values[:, list(self.annotations.retired)] = -np.inf
             values[self.problem.G[some].tocoo().coords] = -np.inf
             best = np.argpartition(-values, count - 1, axis=1)[:, :count]
@@ -253,4 +255,4 @@ def blocks(rows: NDArray[np.intp], tags: int) -> Iterator[NDArray[np.intp]]:
 
 
 def _differ(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
-    return np.asarray(np.ptp(values, axis=1) > 0)
+    return np.asarray(np.ptp(values, axis=1) > 0) if values.shape[1] else np.zeros(len(values), bool)
