@@ -79,7 +79,8 @@ class Snapshot:
     def tops(self) -> NDArray[np.uint16]:
         """(N,) the tag with the largest share of each item; ``NONE`` if all are equal or nothing is known."""
         top = np.minimum(self.Z.argmax(axis=1), NONE - 1).astype(np.uint16)
-        top[np.ptp(self.Z, axis=1) < 1e-9] = NONE
+        if self.tags > 1:
+            top[np.ptp(self.Z, axis=1) < 1e-9] = NONE
         G = self.model.solution.problem.G
         if self.items_until_percentages or len(np.unique(G.indices)) < 2:  # only what people stated is known
             top[np.asarray((G > 0).sum(axis=1)).ravel() == 0] = NONE
@@ -110,7 +111,7 @@ class Snapshot:
 
     def score(self, row: int, tag: int) -> float:
         """The score of a tag on an item."""
-        return float(self.scores[row, tag])
+        return min(float(self.scores[row, tag]), 1.0)  # crowds may sum to more by rounding
 
     def shown_score(self, row: int, tag: int) -> float | None:
         """The score, unless too little is known to show one."""
