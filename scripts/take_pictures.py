@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from playwright.sync_api import Page, sync_playwright  # noqa: E402
+from playwright.sync_api import Page, Playwright, sync_playwright  # noqa: E402
 
 import chromium  # noqa: E402
 from studio_server import make_packages, studio, wait_until_ready  # noqa: E402
@@ -29,9 +29,25 @@ def open_item(page: Page) -> None:
     page.get_by_role("heading", name=ITEM).first.wait_for()
 
 
+def without_tags(playwright: Playwright, folder: Path) -> None:
+    """The map of packages of which nothing but the texts is known."""
+    make_packages(folder, 1500, tagged=False)
+    with studio(folder) as running:
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=list(chromium.FLAGS))
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(running.address)
+        page.goto(f"{running.base}/#/map")
+        page.get_by_test_id("group-label").first.wait_for(timeout=120_000)
+        page.get_by_role("button", name="Close the card").click()
+        page.wait_for_timeout(1500)
+        page.screenshot(path=ROOT / "docs" / "pictures" / "studio-untagged.png", animations="disabled")
+        browser.close()
+
+
 def main() -> None:
     """Fit, serve, take one picture a view."""
     with TemporaryDirectory() as place, sync_playwright() as playwright:
+        without_tags(playwright, Path(place) / "untagged")
         folder = Path(place) / "packages"
         make_packages(folder, 6000)
         with studio(folder) as running, running.client() as client:

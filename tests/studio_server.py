@@ -93,8 +93,8 @@ def wait_until_ready(client: httpx.Client, seconds: float = 120.0) -> dict[str, 
     raise AssertionError(f"not ready after {seconds:g} s: {state}")
 
 
-def make_packages(folder: Path, count: int) -> None:
-    """The first Debian packages of the bundled set, fitted."""
+def make_packages(folder: Path, count: int, *, tagged: bool = True) -> None:
+    """The first Debian packages of the bundled set, fitted; without tags they are not."""
     items, tags = debian()
     imported = read_tables(
         items=items, id="package", title=None, text=("summary", "description"), numeric=(), tags=tags,
@@ -102,10 +102,11 @@ def make_packages(folder: Path, count: int) -> None:
     )  # fmt: skip
     kept = imported.items[:count]
     known = {item.id for item in kept}
-    annotations = [one for one in imported.annotations if one.item in known]
+    annotations = [one for one in imported.annotations if one.item in known and tagged]
     names = sorted({one.tag for one in annotations})
     how = Settings(
         name="Packages", features={"kind": "text", "columns": ["summary", "description"]}, n_neighbors=15
     )
     with Collection.create(folder, kept, names, annotations, settings=how) as collection:
-        fit(collection)
+        if tagged:
+            fit(collection)

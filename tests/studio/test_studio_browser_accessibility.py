@@ -171,10 +171,23 @@ def test_a_collection_without_tags_shows_what_to_do(open_page, tmp_path):
         pass
     with studio(folder) as running:
         page = open_page(running)
-        expect(page.get_by_test_id("model-state")).to_have_attribute("data-phase", "unfitted")
-        notice = page.get_by_text("There is no model of this collection yet")
-        expect(notice).to_be_visible()
-        shot(page, "unfitted")
+        expect(page.get_by_test_id("model-state")).to_have_attribute("data-phase", "untagged")
+        start = page.get_by_test_id("start-here")
+        expect(start).to_be_visible()
+        wrong = in_both(page, "untagged items", violations)
+        start.get_by_role("button", name="Tag a whole group").click()
+        groups = page.get_by_test_id("groups").get_by_role("button")
+        expect(groups.first).to_be_visible()
+        wrong |= in_both(page, "untagged map", violations)
+        groups.first.press("Enter")
+        expect(page.get_by_test_id("tag-many")).to_be_visible()
+        wrong |= in_both(page, "group", violations)
+        page.keyboard.press("Escape")
+        expect(groups.first).to_be_focused()
+        page.set_viewport_size({"width": 390, "height": 800})
+        wrong |= in_both(page, "untagged map narrow", too_wide)
+        page.set_viewport_size({"width": 1280, "height": 800})
+        assert {view: found for view, found in wrong.items() if found} == {}
         for row, name in ((2, "about::mail"), (3, "about::games")):
             panel = open_item(page, row)
             page.keyboard.press("t")
@@ -186,7 +199,7 @@ def test_a_collection_without_tags_shows_what_to_do(open_page, tmp_path):
             assert dict(collection.annotations_of("i2")) == {"about::mail": 1}
             assert dict(collection.annotations_of("i3")) == {"about::games": 1}
         expect(page.get_by_test_id("model-state")).to_have_attribute("data-phase", "ready", timeout=60_000)
-        expect(notice).to_be_hidden()
+        expect(start).to_be_hidden()
         page.close()
 
 
