@@ -115,9 +115,12 @@ def apply(low, high, pointers, columns, weights, a, Z, out):  # type: ignore[no-
             j += two
 
 
-@compiled("UniTuple(f8, 2)(i8, i8, csr, vector, matrix, matrix, vector)")
-def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[no-untyped-def]
-    """gaps_n = <grad_n, z_n> - min_k grad_nk; returns the sums of <z, (AZ)> and of <h, z>."""
+@compiled("UniTuple(f8, 2)(i8, i8, csr, vector, matrix, matrix, vector, vector, vector)")
+def certify(low, high, starts, where, values, b, AZ, Z, gaps, inverse, residuals):  # type: ignore[no-untyped-def]
+    """gaps_n = <grad_n, z_n> - min_k grad_nk; returns the sums of <z, (AZ)> and of <h, z>.
+
+    Where ``residuals`` is not empty: residuals_n = max_k min(z_nk, (grad_nk - min_j grad_nj) inverse_n).
+    """
     size, one = np.uint64(Z.shape[1]), np.uint64(1)
     gradient = np.empty(size)
     quadratic, linear = 0.0, 0.0
@@ -136,22 +139,27 @@ def certify(low, high, starts, where, values, b, AZ, Z, gaps):  # type: ignore[n
         for k in range(size):
             gap += (gradient[k] - least) * Z[n, k]
         gaps[n] = gap
+        if residuals.shape[0] > 0:
+            most = 0.0
+            for k in range(size):
+                most = max(most, min(Z[n, k], (gradient[k] - least) * inverse[n]))
+            residuals[n] = most
     return quadratic, linear
 
 
-@compiled("i8(integers, csr, vector, csr, f8, i8, matrix, matrix)")
-def relax(todo, pointers, columns, weights, a, starts, where, values, least, budget, Z, AZ):  # type: ignore[no-untyped-def]
+@compiled("i8(integers, csr, vector, csr, f8, f8, i8, matrix, matrix)")
+def relax(todo, pointers, columns, weights, a, starts, where, values, least, close, budget, Z, AZ):  # type: ignore[no-untyped-def]
     """Put rows at their best one after the other, and then the neighbours whose gradient moved.
 
     Row n becomes the projection of z_n + (h_n - (A Z)_n) / a_n, and A Z is kept up with it. A row
-    is taken up (again) once its gradient has moved by more than ``least``. Returns how many rows
-    were visited; more than ``budget`` are not.
+    is taken up (again) once its gradient has moved by more than ``least``, or by as much as
+    moves the row itself by ``close``. Returns how many rows were visited; more than ``budget`` are not.
     """
     size, rows = Z.shape[1], Z.shape[0]
     queue = np.empty(rows, np.int64)
     waiting = np.zeros(rows, np.bool_)
     moved = np.zeros(rows)
-    old, change = np.empty(size), np.empty(size)
+    old, change, place = np.empty(size), np.empty(size), np.empty(size, np.int64)
     head, length = 0, todo.shape[0]
     for i in range(length):
         queue[i] = todo[i]
@@ -170,20 +178,28 @@ def relax(todo, pointers, columns, weights, a, starts, where, values, least, bud
         for j in range(starts[n], starts[n + 1]):
             Z[n, where[j]] += values[j] / a[n]
         to_simplex(Z, n)
-        low, high = 0.0, 0.0
+        low, high, count = 0.0, 0.0, 0
         for k in range(size):
-            change[k] = Z[n, k] - old[k]
-            AZ[n, k] += a[n] * change[k]
-            low = min(low, change[k])
-            high = max(high, change[k])
-        if high == 0.0 and low == 0.0:
+            step = Z[n, k] - old[k]
+            if step != 0.0:  # few categories change where rows hold few
+                place[count] = k
+                change[count] = step
+                count += 1
+                AZ[n, k] += a[n] * step
+                low = min(low, step)
+                high = max(high, step)
+        if count == 0:
             continue
         for j in range(pointers[n], pointers[n + 1]):
             m, weight = columns[j], weights[j]
-            for k in range(size):
-                AZ[m, k] -= weight * change[k]
+            if count == size:
+                for k in range(size):
+                    AZ[m, k] -= weight * change[k]
+            else:
+                for i in range(count):
+                    AZ[m, place[i]] -= weight * change[i]
             moved[m] += weight * (high - low)
-            if moved[m] > least and not waiting[m]:
+            if moved[m] > min(least, close * a[m]) and not waiting[m]:
                 waiting[m] = True
                 queue[(head + length) % rows] = m
                 length += 1

@@ -288,7 +288,8 @@ class Problem:
         gaps = np.empty(self.N)
         b = np.zeros(self.K) if shift is None else shift
         G = (self.G.indptr.astype(np.int64), self.G.indices, self.G.data)
-        quadratic, linear = over_rows(kernels().certify, self.N, Z.size, *G, b, AZ, Z, gaps)
+        none = np.empty(0)
+        quadratic, linear = over_rows(kernels().certify, self.N, Z.size, *G, b, AZ, Z, gaps, none, none)
         gap = float(gaps[self.free].sum())
         if self.category_totals is not None:
             gap += float(b @ (Z[self.free].sum(axis=0) - self.category_totals))

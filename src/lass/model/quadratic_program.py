@@ -100,6 +100,8 @@ class Certificate:
     gap: float
     objective: float
     rows: Array  # the gap, row by row
+    #: about how far each row is from its best given the others; empty unless asked for
+    residuals: Array = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass
@@ -187,10 +189,15 @@ class QuadraticProgram:
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.H.indptr))
         V[rows, self.H.indices] += weights[rows] * self.H.data
 
-    def certify(self, Z: Array, AZ: Array) -> Certificate:
-        """The certificate at Z, given A Z. With category totals, the shift is their multipliers."""
-        gaps = np.empty(len(Z))
-        quadratic, linear = self.rows("certify", *self.linear, self.shift, AZ, Z, gaps)
+    def certify(self, Z: Array, AZ: Array, *, residuals: bool = False) -> Certificate:
+        """The certificate at Z, given A Z. With category totals, the shift is their multipliers.
+
+        The gap is one number for all rows, of which one may be far off. On request, each gets its natural
+        residual ``max_k min(z_nk, M_nk / a_n)``, ``M = grad - min_k grad``, which is zero at optima alone.
+        """
+        gaps, rest = np.empty(len(Z)), np.empty(len(Z) if residuals else 0)
+        inverse = 1.0 / self.preconditioner if residuals else rest
+        quadratic, linear = self.rows("certify", *self.linear, self.shift, AZ, Z, gaps, inverse, rest)
         gap = float(gaps.sum())
         if self.shift.any():
             given = float(self.shift @ (np.ones(len(Z)) @ Z))
@@ -198,7 +205,11 @@ class QuadraticProgram:
                 linear += given
             else:
                 gap += given - float(self.shift @ self.category_totals)
-        return Certificate(gap, 0.5 * quadratic - linear, gaps)
+        return Certificate(gap, 0.5 * quadratic - linear, gaps, rest)
+
+    def residuals(self, Z: Array, AZ: Array) -> Array:
+        """Those of :meth:`certify` alone."""
+        return self.certify(Z, AZ, residuals=True).residuals
 
     def vertex(self, out: Array | None = None) -> Array:
         """Each row at its largest affinity (ties shared); rows without affinities at the centre."""

@@ -1,6 +1,6 @@
 """The canonical optimum: whatever a solve came from, of many optima it ends in the centred one.
 
-See :mod:`lass.model.optimal_face` for which that is. Every backend's answer passes through here, in either form.
+See :mod:`lass.model.optimal_face` for which that is. The answer of every backend passes through here.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ class Component:
 def canonical(problem: Problem, Z: AnyAssignments, warm: WarmState) -> AnyAssignments:
     """The centred optimum among those that Z is one of; Z itself where there is no other, or none is known.
 
-    Slides (:func:`~lass.model.optimal_face.centred_slide`) keep the smoothness, so that what ``warm`` knows of
-    the product with the graph holds, and never raise the gap. Components with a fixed row, and
-    everything under a ridge, have one optimum. With a category graph, categories it joins slide together.
-    Left alone are problems with a prior (unique where the graph is connected), with negative weights
-    or with a Laplacian of row sums < 0. O(N K), and less where no category is in all rows.
+    Slides (:func:`~lass.model.optimal_face.centred_slide`) keep the smoothness, so that what ``warm`` knows
+    of the product with the graph holds, and never raise the gap. Dense Z move in place. O(N K), and less
+    where no category is in all rows.
+
+    Components with a fixed row, and everything under a ridge, have one optimum. With a category graph,
+    categories that it joins slide together. Left alone are problems with a prior (one optimum where the
+    graph is connected), with negative weights or with a Laplacian of row sums < 0.
     """
-    if not _slides(problem):
+    if not _can_slide(problem):
         return Z
-    sparse = isinstance(Z, SparseAssignments)
+    if isinstance(Z, SparseAssignments):
+        for part in _components(problem):
+            p = _sparse_slide(Z, part)
+            Z = Z if p is None else _slid(Z, part.rows, p)
+        return Z
     group = None
     if problem.C is not None:
         group = components(sp.csr_array(-problem.C * (problem.C < 0)))[1].astype(np.intp)
-    moved = Z
     for part in _components(problem):
-        found = _sparse_slide(moved, part) if sparse else _dense_slide(moved, part, group)
-        if found is None:
-            continue
-        if sparse:
-            moved = _slid(moved, part.rows, found)
-        else:
-            _slide(moved, part.rows, found)
-            if warm.admm is not None:
-                _slide(warm.admm.Y, part.rows, found)
-    return moved
+        p = _dense_slide(Z, part, group)
+        if p is not None:
+            for moved in (Z,) if warm.admm is None else (Z, warm.admm.Y):
+                _slide(moved, part.rows, p)
+    return Z
 
 
-def _slides(problem: Problem) -> bool:
+def _can_slide(problem: Problem) -> bool:
     if problem.K == 1 or problem.lam == 0 or math.isinf(problem.lam):
         return False
     return problem.convex and problem.category_totals is None and problem.ridge == 0 and problem.dominant
@@ -90,7 +90,7 @@ def _components(problem: Problem) -> list[Component]:
 
 def _component(G: sp.csr_array, rows: NDArray[np.intp] | slice) -> Component:
     part = G if isinstance(rows, slice) else G[rows]
-    gains = np.bincount(part.indices, part.data, minlength=G.shape[1])
+    gains = np.bincount(part.indices, part.data, minlength=G.shape[1]).astype(float)
     return Component(rows, gains, float(np.abs(part.data).sum()))
 
 

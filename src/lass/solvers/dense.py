@@ -16,6 +16,7 @@ from lass.solvers.base import Result, Solver
 from lass.solvers.capabilities import Capabilities
 from lass.solvers.methods import pick
 from lass.solvers.monitor import Monitor
+from lass.solvers.settling import close_enough
 from lass.solvers.start import Start
 from lass.solvers.warm_state import ADMMVariables, WarmState
 
@@ -51,7 +52,8 @@ class Dense:
                 solver, why = (self.solver, "") if self.solver else pick(qp, start is not None)
                 notes.append(f"{solver.name} ({why})" if why else solver.name)
                 elsewhere = scale * sum(gaps[:i] + gaps[i + 1 :])
-                monitor.begin(scale, max(tol * qp.stake, qp.rounding), elsewhere)
+                close = close_enough(qp, tol, solver.name)
+                monitor.begin(scale, max(tol * qp.stake, qp.rounding), elsewhere, close)
                 warm = former.of_piece(piece.rows, everything)
                 if not problem.free.all():
                     warm.product = None  # it is that of all rows, the fixed ones included

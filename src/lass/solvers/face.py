@@ -14,6 +14,7 @@ from lass.solvers.capabilities import Capabilities
 from lass.solvers.coarse_space import CoarseSpace, best_slide
 from lass.solvers.gradient import accelerate
 from lass.solvers.monitor import Monitor
+from lass.solvers.settling import settled
 from lass.solvers.warm_state import WarmState
 
 #: share of the movement that may lie outside the simplices before a face is given up
@@ -56,7 +57,7 @@ class Face:
         state = qp.certify(Z, warm.take_product(qp, Z, Q))
         warm.product = Q
         steps, stalled, patience = self.steps, 0, 8
-        while not monitor.report(state.gap):
+        while not (monitor.report(state.gap) and settled(qp, Z, Q, state.gap, monitor)):
             best, before = state, Z
             Z, T, state = _on_face(qp, Z, X, R, P, Q, T, state, monitor, patience)
             if state.gap <= monitor.target or monitor.stopping:
@@ -108,7 +109,8 @@ def _on_face(
         if done >= check or stop or (spread <= 2.0 * monitor.target and done >= soonest):
             trial = _trial(qp, 1.0, X, Z, T, Q)
             stop = monitor.count() or stop
-            if trial.gap <= monitor.target or stop or trial.gap > min(spread, FALL * last):
+            good = trial.gap <= monitor.target and settled(qp, T, Q, trial.gap, monitor)
+            if good or stop or trial.gap > min(spread, FALL * last):
                 break
             monitor.report(trial.gap)
             last = trial.gap

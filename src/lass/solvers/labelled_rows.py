@@ -43,7 +43,7 @@ def solve_labelled_rows(
     Z and A Z in place, or leaves them; returns the certificate.
     """
     labelled = labelled_rows(qp)
-    if labelled is None or state.gap <= monitor.target or monitor.max_iter is not None:
+    if labelled is None or monitor.max_iter is not None or _settled(qp, Z, AZ, state, monitor):
         return state
     basis = _basis(cache, operator, labelled, monitor, qp.shape[1])
     if basis is None:
@@ -51,6 +51,7 @@ def solve_labelled_rows(
     rows = basis.rows
     small = QuadraticProgram(GraphOperator(*basis.graph()), qp.H[rows], harmonic=qp.harmonic[rows])
     inner = monitor.within(KEPT * monitor.target)
+    inner.close = KEPT * monitor.close
     moved = basis.extend(Face().run(small, Z[rows], inner, WarmState()))
     qp.rows("project", moved)
     product = qp.apply(moved, np.empty_like(AZ))
@@ -60,6 +61,11 @@ def solve_labelled_rows(
         return state
     Z[:], AZ[:] = moved, product
     return found
+
+
+def _settled(qp: QuadraticProgram, Z: Array, AZ: Array, state: Certificate, monitor: Monitor) -> bool:
+    """Whether nothing is left to do; asked only where the gap does not tell."""
+    return state.gap <= monitor.target and bool(qp.residuals(Z, AZ).max() <= monitor.close)
 
 
 def _basis(

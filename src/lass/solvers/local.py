@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -18,6 +19,10 @@ from lass.solvers.monitor import Monitor
 from lass.solvers.single_row import update_single_row
 from lass.solvers.warm_state import WarmState
 
+#: share of the residual a row may have in the end that it may have got since it was last visited
+NEAR = 0.5
+#: how often rows that are left are looked for, and visited with what they affect
+TURNS = 50
 #: with few labelled rows, a gap so many times too large is not that of some rows
 FAR = 10.0
 
@@ -43,24 +48,31 @@ class Local:
         if qp.C is not None or not qp.convex or not isinstance(operator, GraphOperator):
             return self.otherwise.run(qp, Z, monitor, warm)
         AZ = warm.take_product(qp, Z, np.empty_like(Z))
-        budget = int(self.sweeps * len(Z))
+        budget, near = int(self.sweeps * len(Z)), NEAR * monitor.close
         state = update_single_row(qp, operator, Z, AZ, monitor)
         state = solve_labelled_rows(qp, operator, Z, AZ, state, monitor, warm.responses)
         everywhere = labelled_rows(qp) is not None and state.gap > FAR * monitor.target
-        while not monitor.report(state.gap):
-            todo = _without_the_least(state.rows, 0.8 * monitor.target)
-            if everywhere or len(todo) > self.share * len(Z) or budget <= 0:
+        for turn in itertools.count():
+            if monitor.report(state.gap):
+                known = len(state.residuals) or not np.isfinite(monitor.close)
+                far = (state.residuals if known else qp.residuals(Z, AZ)) > monitor.close
+                if monitor.stopping or not far.any():
+                    break
+                todo = np.flatnonzero(far)
+            else:
+                todo = _without_the_least(state.rows, 0.8 * monitor.target)
+            if everywhere or len(todo) > self.share * len(Z) or budget <= 0 or turn >= TURNS:
                 warm.product, before = AZ, monitor.iterations
                 Z = self.otherwise.run(qp, Z, monitor, warm)
                 warm.responses.steps_without += (monitor.iterations - before) * qp.shape[1]
                 return Z
             least = 0.1 * monitor.target / (len(todo) + 100)
-            visits = kernels().relax(todo, *operator.graph, *qp.linear, least, budget, Z, AZ)
+            visits = kernels().relax(todo, *operator.graph, *qp.linear, least, near, budget, Z, AZ)
             budget -= visits
             monitor.count()
             if visits >= len(Z):
                 qp.apply(Z, AZ)  # as dear as the visits were, and free of their rounding
-            state = qp.certify(Z, AZ)
+            state = qp.certify(Z, AZ, residuals=bool(np.isfinite(monitor.close)))
         warm.product = AZ
         return Z
 

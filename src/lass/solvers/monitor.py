@@ -43,6 +43,8 @@ class Monitor:
     began: float = field(default_factory=time.perf_counter)
     scale: float = 1.0  # from gaps of the quadratic program to gaps of the model
     target: float = 0.0  # gap of the quadratic program that is good enough
+    asked: float = 0.0  # what the target was at first; residuals may take a smaller gap
+    close: float = float("inf")  # residual of a row that is good enough, see QuadraticProgram.residuals
     elsewhere: float = 0.0  # gap of all other pieces, in units of the model
     iterations: int = 0
     gap: float = float("inf")  # the last one reported for the piece, in units of the quadratic program
@@ -59,9 +61,10 @@ class Monitor:
             raise ValueError(f"max_iter must be a whole number >= 0 or None; found {max_iter!r}")
         return cls(callback=callback, max_iter=max_iter, began=began)
 
-    def begin(self, scale: float, target: float, elsewhere: float = 0.0) -> None:
+    def begin(self, scale: float, target: float, elsewhere: float = 0.0, close: float = float("inf")) -> None:
         """Turn to the next piece."""
-        self.scale, self.target, self.elsewhere = scale, target, elsewhere
+        self.scale, self.target, self.elsewhere, self.close = scale, target, elsewhere, close
+        self.asked = target
         self.best, self.found = float("inf"), self.iterations
 
     def within(self, target: float, *, max_iter: int | None = None) -> Monitor:

@@ -15,6 +15,7 @@ from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.solvers.capabilities import Capabilities
 from lass.solvers.face import Face
 from lass.solvers.monitor import Monitor
+from lass.solvers.settling import settled
 from lass.solvers.warm_state import WarmState
 
 #: more labelled rows than this, and the Schur complement is applied instead of formed
@@ -64,7 +65,9 @@ class Reduced:
             as_sparse(operator.W[rows][:, labelled], "W") if len(labelled) else sp.csr_array((len(rows), 0))
             for rows in (unlabelled, labelled)
         )
-        if monitor.report(qp.certify(Z, warm.take_product(qp, Z, np.empty_like(Z))).gap):
+        AZ = warm.take_product(qp, Z, np.empty_like(Z))
+        gap = qp.certify(Z, AZ).gap
+        if monitor.report(gap) and settled(qp, Z, AZ, gap, monitor):
             return Z
         formed = len(labelled) <= EXPLICIT
         close = CLOSE * monitor.target / (qp.stake or 1.0) if formed else 0.0
@@ -85,7 +88,8 @@ class Reduced:
             qp.rows("project", Z)
             monitor.count()
             warm.product = qp.apply(Z, np.empty_like(Z))
-            return monitor.report(qp.certify(Z, warm.product).gap)
+            gap = qp.certify(Z, warm.product).gap
+            return monitor.report(gap) and settled(qp, Z, warm.product, gap, monitor)
 
         if extend() or not len(
             labelled
@@ -105,7 +109,9 @@ class Reduced:
                 return Z
             left = _formed(inner, eliminated, qp.slides is not None)
         small = QuadraticProgram(left, as_sparse(H, "G"))
+        target = monitor.target
         Z[labelled] = Face().run(small, np.ascontiguousarray(Z[labelled]), monitor, WarmState())
+        monitor.target = target  # what the residuals of the small program took
         return Z if extend() else Face().run(qp, Z, monitor, warm)  # rounding in the elimination
 
     @staticmethod

@@ -116,9 +116,9 @@ class HostArrays:
     def certify(self) -> Sums:
         """One more product, and three sums."""
         self._apply("Z", 0, self.own)
-        Z, gaps = self.arrays["Z"], np.empty(self.own)
+        Z, gaps, none = self.arrays["Z"], np.empty(self.own), np.empty(0)
         quadratic, linear = _over(
-            kernels().certify, 0, self.own, Z.shape[1], *self.linear, self.product, Z, gaps
+            kernels().certify, 0, self.own, Z.shape[1], *self.linear, self.product, Z, gaps, none, none
         )
         return Sums(float(gaps.sum()), quadratic, linear)
 

@@ -79,9 +79,9 @@ def solve_many(
         )  # fmt: skip
     solutions = [
         Solution(
-            problem=problem, Z=canonical(problem, reduction.Z, WarmState()), tol=tol, method="; ".join(reduction.notes),
-            n_iter=monitor.iterations, seconds=time.perf_counter() - began, history=monitor.history,
-            solver=Device(str(place)),
+            problem=problem, Z=canonical(problem, reduction.Z, WarmState()), tol=tol,
+            method="; ".join(reduction.notes), n_iter=monitor.iterations,
+            seconds=time.perf_counter() - began, history=monitor.history, solver=Device(str(place)),
         )
         for problem, reduction, monitor in zip(problems, reductions, monitors, strict=True)
     ]  # fmt: skip

@@ -14,10 +14,14 @@ from lass.model.problem import Problem
 from lass.solvers.base import Result
 from lass.solvers.capabilities import Capabilities
 from lass.solvers.monitor import Monitor
+from lass.solvers.settling import FINE
 from lass.solvers.sparse.mapping import largest
 from lass.solvers.sparse.storage import SparseAssignments
 from lass.solvers.sparse.sweeps import sweeps
 from lass.solvers.start import Start
+
+#: share of the gap asked for that sweeps go on to: their errors are smooth, and a gap hardly sees them
+SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,11 @@ class Sparse:
         if problem.lam == 0:
             note = "lam = 0: every item takes its largest affinity, in sparse form"
             return Result(_vertex(problem), [note])
-        Z = _vertex(problem) if start is None else _with_isolated(start.sparse(), problem)
+        Z = _vertex(problem) if start is None else _with_known(start.sparse(), problem)
         scale = 2.0 * problem.lam
         rounding = 1e-16 * (float(problem.operator.majorizer.sum()) + problem.stake / scale)
-        monitor.begin(scale, max(tol * problem.stake / scale, rounding))
+        share = SHARE if tol <= FINE else 1.0
+        monitor.begin(scale, max(share * tol * problem.stake / scale, rounding))
         with monitor.interruptible():
             Z = sweeps(problem, Z, monitor)
         return Result(Z, [f"sweeps in sparse form ({Z.stored / len(Z):.1f} entries a row)"])
@@ -47,10 +52,17 @@ def _vertex(problem: Problem) -> SparseAssignments:
     return _replaced(largest(problem.G), problem.fixed_rows, SparseAssignments.of(problem.fixed_Z))
 
 
-def _with_isolated(start: SparseAssignments, problem: Problem) -> SparseAssignments:
-    """The start with isolated items where they belong: no sweep would move them."""
-    alone = np.flatnonzero(problem.diagonal == 0)
-    return _replaced(start, alone, _vertex(problem).taken(alone)) if len(alone) else start
+def _with_known(start: SparseAssignments, problem: Problem) -> SparseAssignments:
+    """The start with isolated items where they belong, and components without labels even.
+
+    No sweep would move the former, nor make the latter forget where they came from.
+    """
+    count, labels = problem.operator.components
+    known = np.ones(count, bool)
+    known[labels[np.flatnonzero(problem.free)[problem.ranges > 0]]] = False
+    known[labels[problem.fixed_rows]] = False
+    rows = np.flatnonzero((known[labels] | (problem.diagonal == 0)) & problem.free)
+    return _replaced(start, rows, _vertex(problem).taken(rows)) if len(rows) else start
 
 
 def _replaced(Z: SparseAssignments, rows: Any, others: SparseAssignments) -> SparseAssignments:

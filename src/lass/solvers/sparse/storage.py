@@ -162,7 +162,7 @@ class SparseAssignments:
         return least
 
     def shifted(self, p: Array, common: float, explicit: NDArray[np.intp]) -> SparseAssignments:
-        """Rows with p added, which is ``common`` but for the categories ``explicit``; those are stored then."""
+        """Rows with p added, which is ``common`` except in the categories ``explicit``: these get stored."""
         pattern = sp.csr_array((np.ones(self.stored), self._columns, self.pointers), shape=self.shape)
         rows, places = np.nonzero(pattern[:, explicit].toarray() == 0.0)
         added = np.maximum(self.background[rows] + p[explicit[places]], 0.0)
