@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 import lass
 from lass import Collection
-from lass.tagging import LiveModel, Progress
+from lass.collection import Item
+from lass.tagging import LiveModel, Progress, load_model
 
 
 @pytest.fixture
@@ -127,3 +128,85 @@ def test_many_annotations_at_once_equal_a_solve_from_nothing(collection):
     assert solution.relative_gap < 1e-3
     assert solution.objective - fresh.objective <= solution.gap + 1e-9 * solution.problem.stake
     assert sp.issparse(solution.problem.G)
+
+
+def test_a_model_says_whether_it_was_retrained_and_an_undo_takes_it_back(collection):
+    live = LiveModel(collection)
+    assert live.retrained
+    assert live.solved
+    assert live.training_seconds > 0
+    model, _ = live.state
+    item = collection.ids()[untagged(live)]
+    collection.add_tag("nobody::uses it")
+    live.update(collection.annotation_matrix())
+    assert live.retrained, "a tag without annotations changes nothing"
+    collection.annotate(item, {live.annotations.names[3]: 1})
+    live.update(collection.annotation_matrix())
+    assert not live.retrained
+    live.save()
+    assert not load_model(collection)[0].retrained
+    collection.undo()
+    live.update(collection.annotation_matrix())
+    assert live.retrained
+    count = model.scores.values.shape[1]
+    np.testing.assert_allclose(live.model.solution.Z[:, :count], model.solution.Z, atol=1e-6)
+    np.testing.assert_allclose(live.model.scores.values[:, :count], model.scores.values, atol=1e-6)
+    live.save()
+    assert load_model(collection)[0].retrained
+
+
+def test_retraining_gives_what_a_fit_gives_and_can_be_ended(collection):
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    live = LiveModel(collection)
+    collection.annotate(collection.ids()[untagged(live)], {"mood::sunny": 1, "a": -1}, new=True)
+    live.update(collection.annotation_matrix())
+    state, stages = live.state, []
+
+    def report(progress: Progress):
+        stages.append(progress.stage)
+        if stages.count("scores") == 4:
+            raise Enough
+
+    with pytest.raises(Enough):
+        live.retrain(report)
+    assert live.state is state
+    assert not live.retrained
+    assert {"lam", "solve", "scores"} == set(stages)
+    live.retrain()
+    assert live.retrained
+    assert live.rescored == collection.revision()
+    kept = live.model
+    collection.fit()
+    fitted, _ = load_model(collection)
+    assert kept.lam == fitted.lam
+    np.testing.assert_allclose(kept.solution.Z, fitted.solution.Z, atol=1e-6)
+    np.testing.assert_allclose(kept.scores.values, fitted.scores.values, atol=0.001)
+    # and it goes on from there
+    row = untagged(live)
+    collection.annotate(collection.ids()[row], {live.annotations.names[0]: 1})
+    assert row in live.update(collection.annotation_matrix()).rows
+
+
+def test_items_that_were_added_come_in_when_it_is_retrained(collection):
+    live = LiveModel(collection)
+    text = collection.get_items()[0].text
+    collection.add_items([Item("aaa", "", text)], [("aaa", live.annotations.names[0], 1)])
+    live.update(collection.annotation_matrix())
+    assert len(live.model.solution.Z) == 500
+    live.retrain()
+    assert len(live.model.solution.Z) == 501
+    assert live.model.solution.Z[500, 0] > 0.2
+
+
+def test_without_any_annotation_there_is_no_model(tmp_path):
+    texts = ["one text", "one more"]
+    with lass.create(tmp_path / "c", texts, tags=[("0", "a")], n_neighbors=1) as collection:
+        collection.fit()
+        live = LiveModel(collection)
+        collection.annotate("0", {"a": 0})
+        with pytest.raises(ValueError, match="no annotations left"):
+            live.update(collection.annotation_matrix())
+        with pytest.raises(ValueError, match="has no annotations yet"):
+            LiveModel(collection)

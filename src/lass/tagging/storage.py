@@ -207,7 +207,7 @@ def load_model(collection: CollectionStore) -> tuple[TagModel, AnnotationMatrix]
     saved, graph = collection.saved_array("assignments"), collection.saved_array("graph")
     state = None if saved is None else SavedModel.from_arrays(saved.extras)
     annotations = collection.annotation_matrix()
-    if saved is None or state is None or graph is None:
+    if saved is None or state is None or graph is None or not annotations.G[: saved.stamp.items].nnz:
         raise ValueError(_nothing_yet(collection, annotations))
     W, Z = graph.matrix, saved.matrix
     if saved.stamp.items != W.shape[0] or saved.stamp.items > len(annotations.ids):

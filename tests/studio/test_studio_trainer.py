@@ -1,0 +1,136 @@
+"""The background thread: what it shows once it is quiet is what ``lass fit`` computes."""
+
+import shutil
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from lass.collection import CollectionStore, Item, Settings
+from lass.studio import trainer as trainer_module
+from lass.studio.events import Events
+from lass.studio.session import Session
+from lass.studio.trainer import Trainer
+from lass.tagging import fit, load_model, scores
+
+WORDS = ("mail inbox imap smtp letter spam", "game chess dice player board", "editor cursor buffer indent")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """60 short texts on three topics, none of them tagged; the later ids come first."""
+    rng = np.random.default_rng(0)
+    items = [
+        Item(f"{59 - n:02d}", "", " ".join(rng.permutation(WORDS[n % 3].split())[:3])) for n in range(60)
+    ]
+    settings = Settings(features={"kind": "text"}, n_neighbors=6)
+    CollectionStore.create(tmp_path / "texts", items, settings=settings).close()
+    return tmp_path / "texts"
+
+
+@contextmanager
+def running(folder):
+    """A session, and its trainer until the end."""
+    holder = []
+    session = Session(folder, lambda *_: holder[0].notify() if holder else None)
+    trainer = Trainer(session, Events())
+    holder.append(trainer)
+    trainer.start()
+    try:
+        yield session, trainer
+    finally:
+        trainer.stop()
+        trainer.join(60)
+        session.close()
+
+
+def wait(condition, seconds=90.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)
+
+
+def is_retrained(session, trainer):
+    model = trainer.model
+    assert model.phase != "failed", model.error
+    current = model.phase == "ready" and model.revision == session.revision
+    return current and model.retrained and session.live is not None
+
+
+def test_after_a_pause_it_shows_what_a_fit_computes(folder, tmp_path):
+    with running(folder) as (session, trainer):
+        wait(lambda: trainer.model.phase == "untagged")
+        assert session.snapshot is None
+        for row, name in [(0, "game"), (1, "mail"), (5, "mail"), (9, "game"), (2, "text")]:
+            if name not in session.names:
+                session.add_tag(name, "ann")
+            session.annotate([(row, session.names.index(name), 1)], "ann")
+        session.undo("ann")
+        session.redo("ann")
+        session.add_tag("never used", "ann")
+        wait(lambda: is_retrained(session, trainer))
+        model, annotations = session.live.state
+        other = shutil.copytree(folder, tmp_path / "other", ignore=shutil.ignore_patterns("arrays"))
+    with CollectionStore.open(other) as collection:
+        fit(collection)
+        fitted, same = load_model(collection)
+    assert same.names == annotations.names
+    np.testing.assert_allclose(model.solution.Z, fitted.solution.Z, atol=1e-4)
+    np.testing.assert_allclose(scores(model), scores(fitted), atol=0.005)
+
+
+def test_a_retraining_that_was_asked_for_is_saved_and_a_change_interrupts_it(folder, monkeypatch):
+    started, go_on = threading.Event(), threading.Event()
+    retrain = trainer_module.LiveModel.retrain
+
+    def slow(live, report):
+        started.set()
+        go_on.wait(30)
+        return retrain(live, report)
+
+    with CollectionStore.open(folder) as collection:
+        collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
+        fit(collection)
+    with running(folder) as (session, trainer):
+        wait(lambda: is_retrained(session, trainer))
+        monkeypatch.setattr(trainer_module.LiveModel, "retrain", slow)
+        assert trainer.fit()
+        assert started.wait(30)
+        assert trainer.model.phase == "fitting"
+        assert not trainer.fit()
+        session.annotate([(7, 0, 1)], "ann")
+        go_on.set()
+        wait(lambda: is_retrained(session, trainer))
+        assert session.live.annotations.number == session.revision
+        with CollectionStore.open(folder) as collection:
+            wait(lambda: load_model(collection)[0].retrained)
+
+
+def test_without_annotations_again_there_is_no_model_again(folder):
+    with running(folder) as (session, trainer):
+        wait(lambda: trainer.model.phase == "untagged")
+        session.add_tag("mail", "ann")
+        session.annotate([(0, 0, 1)], "ann")
+        wait(lambda: is_retrained(session, trainer))
+        session.undo("ann")
+        wait(lambda: trainer.model.phase == "untagged")
+        assert session.snapshot is None
+
+
+def test_a_long_training_waits_and_a_short_one_does_not(folder, monkeypatch):
+    with CollectionStore.open(folder) as collection:
+        collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
+        fit(collection)
+    monkeypatch.setattr(trainer_module, "QUICK", 0.0)
+    monkeypatch.setattr(trainer_module.LiveModel, "training_seconds", property(lambda live: 1000.0))
+    with running(folder) as (session, trainer):
+        wait(lambda: is_retrained(session, trainer))
+        session.annotate([(7, 0, 1)], "ann")
+        wait(lambda: trainer.model.phase == "ready" and trainer.model.revision == session.revision)
+        time.sleep(2.5)
+        assert not trainer.model.retrained
+        assert trainer.fit()
+        wait(lambda: is_retrained(session, trainer))
