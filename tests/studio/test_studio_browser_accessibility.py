@@ -165,7 +165,8 @@ def test_help_names_every_key(page):
 
 def test_a_collection_without_tags_shows_what_to_do(open_page, tmp_path):
     folder = tmp_path / "untagged"
-    texts = [f"number {place} is about mail and letters and parcels {place % 3}" for place in range(30)]
+    about = ("mail with letters and parcels", "chess with kings and pawns", "rain with clouds and storms")
+    texts = [f"number {place} is about {about[place % 3]}" for place in range(30)]
     items = [Item(id=f"i{place}", title=f"Item {place}", text=text) for place, text in enumerate(texts)]
     with Collection.create(folder, items, [], []):
         pass

@@ -19,8 +19,9 @@ from lass.tagging.preparation import graph_of
 from lass.tagging.progress import ProgressCallback, ignore_progress
 from lass.tagging.storage import SavedFeatures, SavedMap
 
-#: resolution of the communities: twice that of plain modularity, since a tag is narrower than a subject
-RESOLUTION = 2.0
+#: resolutions of the communities, tried in turn until half of the items are in groups: twice that of plain
+#: modularity, since a tag is narrower than a subject; less where items have most others as neighbours
+RESOLUTIONS = (2.0, 1.4, 1.0)
 #: items that a group has at least, where there are many; with few items, a tenth of them
 LEAST = 5
 #: terms that name a group, and how many are compared to find different ones
@@ -119,10 +120,14 @@ def find_groups(collection: CollectionStore, W: sp.csr_array) -> Grouping:
     items = collection.get_items()[: W.shape[0]]
     order = np.array(sorted(range(len(items)), key=lambda row: items[row].id), dtype=np.intp)
     W = sp.csr_array(W)
-    part = np.empty(len(items), np.intp)
-    part[order] = find_communities(sp.csr_array(W[order][:, order]), resolution=RESOLUTION)
+    ordered = sp.csr_array(W[order][:, order])
     least = min(LEAST, max(2, len(items) // 10))
-    sizes = np.bincount(part, minlength=1)
+    part = np.empty(len(items), np.intp)
+    for resolution in RESOLUTIONS:
+        part[order] = find_communities(ordered, resolution=resolution)
+        sizes = np.bincount(part, minlength=1)
+        if 2 * sizes[sizes >= least].sum() >= len(items):
+            break
     part[sizes[part] < least] = -1
     known = terms_of(collection, items)
     count = int(np.count_nonzero(sizes >= least))
