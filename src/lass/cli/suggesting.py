@@ -49,8 +49,11 @@ def suggest(
     if limit is None and not whole:
         limit = SHOWN
     with opened(folder) as collection:
-        for name, why in collection.stale().items():
+        retrained, stale = collection.is_retrained(), collection.stale()
+        for name, why in stale.items():
             output.note(f"note: {name} out of date ({why}); lass fit {folder} brings them up to date")
+        if not stale and not retrained:
+            output.note(f"note: scores rest on earlier annotations; lass fit {folder} trains them again")
         if limits := collection.score_limits():
             output.note(f"note: {limits}")
         chosen: dict[str, Any] = {"tag": tag, "items": items or None}
@@ -121,16 +124,20 @@ def _line(output: Output, *parts: tuple[str, str]) -> None:
 @command("lass next packages/ --top 5", name="next")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Items, at most.")
 def next_items(output: Output, folder: Path, top: int) -> None:
-    """List the untagged items of FOLDER whose tags would help most with the others."""
+    """List the untagged items of FOLDER whose tags would help most with the others, each with a reason.
+
+    The first are typical items that together cover the collection, and need neither tags nor a fit; with more
+    items tagged come those whose tags would change most of the others.
+    """
     with opened(folder) as collection:
         found = collection.next_items(top)
         items = collection.get_items([row.item for row in found])
     rows = [
-        {"item": row.item, "title": caption(item), "score": row.score}
+        {"item": row.item, "title": caption(item), "score": row.score, "reason": row.reason}
         for row, item in zip(found, items, strict=True)
     ]
     if output.as_json:
         output.json(rows)
     else:
-        lines = [f"{row['item']}\t{row['title']}" for row in rows]
+        lines = [f"{row['item']}\t{row['title']}\t{row['reason']}" for row in rows]
         click.echo("\n".join(lines) or "Every item has an annotation already.")

@@ -105,7 +105,7 @@ class Trainer(threading.Thread):
             return False
         if not any(session.annotations):
             return self._prepare_untagged()
-        session.reasons = {} if self._prepared >= 0 else session.reasons  # they said that nothing is tagged
+        session.reasons = {} if self._prepared >= 0 else session.reasons  # those of no tags
         self._prepared = -1
         if (session.live is None and not self._open()) or self._must_fit(session.live):
             self._fit_requested = False

@@ -202,6 +202,13 @@ class Collection(CollectionStore):
             neighbours=neighbours,
         ))  # fmt: skip
 
+    def is_retrained(self) -> bool:
+        """Whether scores come from a training with the present annotations, not with earlier ones.
+
+        The Studio follows annotations at once, and trains again after a pause; :meth:`fit` always does.
+        """
+        return self._suggester().model.retrained
+
     def score_limits(self) -> str:
         """What limits the scores, in one sentence; empty if nothing does."""
         return self._suggester().model.note
@@ -223,7 +230,7 @@ class Collection(CollectionStore):
         return self._cached[1]
 
     def next_items(self, top: int = 10) -> list[NextItem]:
-        """Untagged items whose tags would change most of the other assignments."""
+        """Untagged items to tag next, each with a reason; needs neither tags nor a fit."""
         from lass.tagging.suggestions import next_items
 
         _expect(top=(top, int))

@@ -1,0 +1,47 @@
+"""The command line before the first tag, and after changes that it did not fit itself."""
+
+import json
+
+import pytest
+
+from command_line import ITEMS, run
+from lass import Collection
+from lass.tagging import LiveModel
+
+
+@pytest.fixture
+def untagged(tmp_path):
+    (tmp_path / "items.csv").write_text(ITEMS)
+    run("init", tmp_path / "c", "--items", tmp_path / "items.csv", "--id", "package", "--quiet")
+    return tmp_path / "c"
+
+
+def test_a_fit_without_tags_makes_a_graph_and_says_what_to_do_next(untagged):
+    told = run("fit", untagged).stdout
+    assert "No annotations yet" in told
+    assert f"lass next {untagged}" in told
+    assert f"lass tag {untagged} ITEM +tag --new" in told
+    assert "Graph: " in told
+    data = json.loads(run("fit", untagged, "--json").stdout)
+    assert (data["items"], data["tags"], data["recomputed"]) == (8, 0, {})
+    assert "lam" not in data
+    assert "has no annotations yet" in run("suggest", untagged, code=2).stderr
+    run("tag", untagged, "mutt", "+mail", "--new")
+    run("tag", untagged, "nethack", "+game", "--new")
+    assert "lam = " in run("fit", untagged).stdout
+    assert run("suggest", untagged).stdout.startswith("item,tag,score")
+
+
+def test_suggestions_note_that_scores_rest_on_earlier_annotations(untagged):
+    run("tag", untagged, "mutt", "+mail", "--new")
+    run("tag", untagged, "nethack", "+game", "--new")
+    run("fit", untagged)
+    assert run("suggest", untagged).stderr == ""
+    with Collection.open(untagged) as collection:  # as the Studio does, before it has trained again
+        live = LiveModel(collection)
+        collection.tag("tin", "mail")
+        live.update(collection.annotation_matrix())
+        live.save()
+    assert "scores rest on earlier annotations" in run("suggest", untagged).stderr
+    run("fit", untagged)
+    assert run("suggest", untagged).stderr == ""
