@@ -198,6 +198,26 @@ def test_two_annotations_one_after_the_other_or_at_once(tmp_path):
             assert found[f"{n:02d}", own][0] > found[f"{n:02d}", other][0]
 
 
+def test_scores_of_items_added_in_parts_are_those_of_items_given_at_once(program_collection, tmp_path):
+    lived = program_collection
+    late, stated = lived.get_items()[::-1][:25], list(annotation_rows(lived))
+    names = {one.id for one in late}
+    early = [one for one in lived.get_items() if one.id not in names]
+    first = [tuple(row.values()) for row in stated if row["item"] not in names]
+    rest = [tuple(row.values()) for row in stated if row["item"] in names]
+    with made(tmp_path / "parts", early, first, ["aaa", "game", "editor", "mail"]) as parts:
+        fit(parts)
+        parts.add_items(late[:20], [row for row in rest if row[0] in {one.id for one in late[:20]}])
+        fit(parts)
+        parts.add_items(late[20:])
+        parts.annotate_all([row for row in rest if row[0] in {one.id for one in late[20:]}])
+        fit(parts)
+        with made(tmp_path / "once", late + early, rest + first) as once:
+            result = fit(once)
+            assert result.model.scores is not None
+            same(by_name(parts), by_name(once))
+
+
 def test_a_tag_that_nobody_uses_changes_nothing(program_collection):
     collection = program_collection
     fit(collection)
