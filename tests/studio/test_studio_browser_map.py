@@ -112,6 +112,35 @@ def test_hover_describes_and_a_click_chooses(page, plot, places, served):
     assert float(first.get_attribute("cx")) == pytest.approx(places[0][0] - plot.bounding_box()["x"], abs=1)
 
 
+def test_a_lasso_proposes_a_name_and_tags_in_one_action(page, plot, places, served):
+    group = served.get("/api/groups")[0]
+    own = places[group["rows"]]
+    low, high = np.quantile(own, 0.1, axis=0).tolist(), np.quantile(own, 0.9, axis=0).tolist()
+    inside = np.flatnonzero(((places > low) & (places < high)).all(axis=1)).tolist()
+    page.get_by_role("button", name="Lasso").click()
+    draw(page, [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])])
+    expect(page.get_by_test_id("lasso-bar").get_by_role("status").first).to_have_text(f"{len(inside)} items")
+    page.get_by_role("button", name="Name and tag…").click()
+    dialog = page.get_by_test_id("tag-many")
+    proposed = served.post("/api/proposed-name", rows=inside)
+    assert proposed["name"]
+    expect(dialog.get_by_label("Tag", exact=True)).to_have_value(proposed["name"])
+    expect(dialog).to_contain_text(", ".join(proposed["terms"]))
+    dialog.get_by_role("list", name="Items to tag").get_by_role("checkbox").first.uncheck()
+    dialog.get_by_label("Tag", exact=True).fill("drawn::around")
+    with stored(page, "/api/tag-items"):
+        dialog.get_by_role("button", name=f"Tag {len(inside) - 1} items").click()
+    with Collection.open(served.folder) as collection:
+        ids = collection.ids()
+        having = {row for row in inside if collection.annotations_of(ids[row]).get("drawn::around") == 1}
+        assert having == set(inside) - {inside[0]}
+    with stored(page, "/api/undo"):
+        page.get_by_test_id("toasts").get_by_role("button", name="Undo").click()
+    with Collection.open(served.folder) as collection:
+        assert not any("drawn::around" in collection.annotations_of(ids[row]) for row in inside)
+        assert "drawn::around" not in collection.tags
+
+
 @pytest.mark.parametrize("by", ["tool", "shift"])
 def test_a_lasso_annotates_many_items_at_once(page, plot, places, served, by):
     low, high = np.quantile(places, 0.35, axis=0).tolist(), np.quantile(places, 0.65, axis=0).tolist()
