@@ -28,7 +28,7 @@ PER_TAG, ENOUGH = (1, 2, 3), 10
 #: untagged items that are judged, at most
 JUDGED = 1000
 #: code that decides what a set is
-RECIPES = tuple(ROOT / "src" / "lass" / name for name in ("graph", "collection"))
+RECIPES = tuple(ROOT / "src" / "lass" / name for name in ("graph", "collection/features"))
 
 
 class TagSet(NamedTuple):

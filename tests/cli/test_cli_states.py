@@ -32,6 +32,19 @@ def test_a_fit_without_tags_makes_a_graph_and_says_what_to_do_next(untagged):
     assert run("suggest", untagged).stdout.startswith("item,tag,score")
 
 
+def test_next_items_need_neither_tags_nor_a_fit(untagged):
+    rows = json.loads(run("next", untagged, "--top", 3, "--json").stdout)
+    assert [sorted(row) for row in rows] == [["item", "reason", "score", "title"]] * 3
+    assert rows[0]["reason"] == f"typical of {rows[0]['reason'].split()[2]} similar items, none tagged"
+    lines = run("next", untagged, "--top", 3).stdout.splitlines()
+    assert [line.split("\t") for line in lines] == [
+        [row["item"], row["title"], row["reason"]] for row in rows
+    ]
+    for item in [row["item"] for row in json.loads(run("next", untagged, "--top", 99, "--json").stdout)]:
+        run("tag", untagged, item, "+thing", "--new")
+    assert run("next", untagged).stdout == "Every item has an annotation already.\n"
+
+
 def test_suggestions_note_that_scores_rest_on_earlier_annotations(untagged):
     run("tag", untagged, "mutt", "+mail", "--new")
     run("tag", untagged, "nethack", "+game", "--new")

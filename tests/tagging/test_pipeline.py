@@ -7,6 +7,7 @@ import pytest
 
 import lass
 from lass.collection import CollectionStore, Item, Settings, arrays
+from lass.learning.coverage import propose
 from lass.tagging import count_tags, fit, load_model, next_items
 from lass.tagging.storage import SavedModel, saved_model
 
@@ -87,13 +88,19 @@ def test_tags_and_annotations_are_counted(program_collection):
     assert "1 of 4 tags have one or two items only: new" in str(counts)
 
 
-def test_next_items_are_untagged_and_ranked_by_what_they_change(program_collection):
+def test_next_items_are_untagged_and_say_why(program_collection):
     collection = program_collection
+    before = next_items(collection, 4)  # needs no fit
     fit(collection)
     asked = next_items(collection, 4)
     model, annotations = load_model(collection)
-    expected = lass.learning.active.rank(model.solution, by="change", top=4)
-    assert [one.item for one in asked] == [annotations.ids[row] for row in expected.items]
+    labelled = np.flatnonzero(np.diff(annotations.G.indptr))
+    expected = propose(model.solution.problem.W, labelled, model.solution, 4)
+    assert [one.item for one in asked] == [annotations.ids[one.row] for one in expected]
+    typical = [one for one in asked if one.reason.startswith("typical of ")]
+    assert 0 < len(typical) < 4  # with many tagged items the others come for what they change
+    assert typical == before[: len(typical)]
+    assert all(one.reason.startswith("its tags ") for one in asked if one not in typical)
     assert not any(collection.annotations_of(one.item) for one in asked)
     collection.annotate_all(
         [(item.id, "mail", 1) for item in collection.get_items() if not collection.annotations_of(item.id)]

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import lass
 from command_line import ITEMS, TAGS, run
 from lass.collection import CollectionStore, Item, Settings
+from lass.learning.coverage import propose
 from lass.solvers.assignments import extended
 from lass.solvers.sparse import SparseAssignments
 from lass.tagging import LiveModel, TagSuggester, complete, fit, load_model, next_items, scores
@@ -110,9 +111,9 @@ def test_the_same_suggestions_and_doubtful_tags_as_from_dense_assignments(collec
     above = [row.score - sparse.scores.background[int(row.item[1:])] for row in doubtful]
     assert above[0] == 0  # the background value is the lowest score
     assert above == sorted(above)
-    assert [one.item for one in next_items(collection, 5)] == [
-        annotations.ids[n] for n in lass.learning.active.rank(model.solution, by="change", top=5).items
-    ]
+    problem, labelled = model.solution.problem, np.flatnonzero(np.diff(annotations.G.indptr))
+    expected = propose(problem.W, labelled, model.solution, 5)
+    assert [one.item for one in next_items(collection, 5)] == [annotations.ids[one.row] for one in expected]
 
 
 @pytest.mark.parametrize("budget", ["0", "8"])

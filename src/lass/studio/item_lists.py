@@ -50,7 +50,8 @@ def _filtered(session: Session, snapshot: Snapshot | None, kind: Filter) -> list
         )  # fmt: skip
     if kind == "next":
         if session.queue is None and snapshot is not None:
-            session.queue = snapshot.next_rows()
+            session.reasons = snapshot.next_rows()
+            session.queue = list(session.reasons)
         return [row for row in session.queue or [] if not session.annotations[row]]
     return list(everything)
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix
-from lass.learning.active import rank
 from lass.model.quadratic_program import Array
 from lass.tagging import LiveModel, TagModel, TagSuggester, scores
+from lass.tagging.suggestions import next_rows
 
 #: a tag is predicted from this score on
 LIKELY = 0.5
@@ -100,9 +100,10 @@ class Snapshot:
             (rows[doubt.item], columns[doubt.tag]) for doubt in self.suggester.doubtful_tags(limit=DOUBTS)
         ]
 
-    def next_rows(self) -> list[int]:
-        """Unlabelled items whose labels would change most of the others; takes long with many items."""
-        return [int(row) for row in rank(self.model.solution, by="change", top=NEXT_ITEMS).items]
+    def next_rows(self) -> dict[int, str]:
+        """Items without annotations to label next, the first first, and why; takes long with many items."""
+        solution, ids = self.model.solution, self.annotations.ids[: len(self)]
+        return next_rows(solution.problem.W, solution.problem.G, ids, solution, NEXT_ITEMS)
 
     def is_doubtful(self, row: int, tag: int) -> bool:
         """Whether the score of a tag is less than half of its mean."""

@@ -7,9 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import scipy.sparse as sp
+
 from lass.studio.events import Events
 from lass.studio.messages import ModelState, PredictionsEvent, ReloadEvent
 from lass.studio.session import Session
+from lass.studio.snapshot import NEXT_ITEMS
 from lass.tagging import (
     STAGES,
     Collection,
@@ -18,11 +21,11 @@ from lass.tagging import (
     Progress,
     ProgressCallback,
     graph_of,
-    item_groups,
     map_of,
 )
 from lass.tagging.preparation import outdated
 from lass.tagging.storage import SavedModel
+from lass.tagging.suggestions import next_rows
 
 #: seconds between looks at what other programs changed
 POLL = 0.5
@@ -154,7 +157,8 @@ class Trainer(threading.Thread):
         if live.annotations.number != self._ranked and time.monotonic() - self._last_change > self._wait:
             snapshot = self._session.snapshot
             assert snapshot is not None
-            self._session.queue, self._ranked = snapshot.next_rows(), live.annotations.number
+            self._session.reasons, self._ranked = snapshot.next_rows(), live.annotations.number
+            self._session.queue = list(self._session.reasons)
             return True
         if live.annotations.number != self._saved and time.monotonic() - self._last_change > SAVE_AFTER:
             live.save()
@@ -176,18 +180,17 @@ class Trainer(threading.Thread):
             self._report(progress)
 
         try:
-            map_of(self._collection, graph_of(self._collection, report), report)
+            W = graph_of(self._collection, report)
+            map_of(self._collection, W, report)
         except Interrupted:
             return True
         except ValueError as error:  # nothing to compare items by
             self._set(phase="unfitted", stage="", error=f"{error}")
             self._failed_at = session.revision
             return True
-        groups = item_groups(self._collection)
-        session.queue = [group.medoid for group in groups]
-        session.reasons = {
-            group.medoid: f"typical of {len(group):,} similar items, none tagged" for group in groups
-        }
+        ids = [item.id for item in session.items[: W.shape[0]]]
+        session.reasons = next_rows(W, sp.csr_array((W.shape[0], 1)), ids, None, NEXT_ITEMS)
+        session.queue = list(session.reasons)
         self._prepared = items
         self._set(phase="untagged", stage="", revision=session.revision)
         self._events.send("reload", ReloadEvent())

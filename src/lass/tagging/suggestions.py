@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.records import did_you_mean
-from lass.learning.active import rank
+from lass.learning.coverage import Proposal, propose
 from lass.learning.predictors import PREDICTORS
 from lass.model.quadratic_program import Array
 from lass.solvers.assignments import AnyAssignments, background
+from lass.solvers.solution import Solution
 from lass.tagging.completion import TagModel, scores
+from lass.tagging.preparation import graph_of
 from lass.tagging.storage import load_model
 
 #: bytes that a block of rows over all tags takes at most, and edges processed together
@@ -58,10 +60,15 @@ class DoubtfulTag(NamedTuple):
 
 
 class NextItem(NamedTuple):
-    """An item to annotate, and its score; only the order of scores has a meaning."""
+    """An item to annotate, and why.
+
+    The score is about how many other items it stands for: what it adds to the items covered, or what its tags
+    would change. The two are not on one scale; the order of the list is what counts.
+    """
 
     item: str
     score: float
+    reason: str
 
 
 class TagSuggester:
@@ -209,17 +216,63 @@ class TagSuggester:
 
 
 def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
-    """Untagged items whose tags would change most of the other assignments, as one batch.
+    """Items without annotations to annotate next, as one batch.
 
-    By :func:`lass.learning.active.rank` with ``by="change"``; its other measure, the margin between two
-    tags, means little where items have several.
+    The first are typical items that together cover the collection; the more items are annotated, the more
+    of the proposals are those whose tags would change most of the other assignments, see
+    :func:`lass.learning.coverage.propose`. A collection that was never fitted needs no annotation.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import lass
+    >>> from lass.tagging import next_items
+    >>> texts = ["reads mail", "mail and news", "news reader", "a chess game", "a card game", "chess cards"]
+    >>> with TemporaryDirectory() as folder:
+    ...     with lass.create(f"{folder}/programs", texts, n_neighbors=2) as programs:
+    ...         for item, _, reason in next_items(programs, 2):
+    ...             print(programs.get_items([item])[0].text, "-", reason)
+    mail and news - typical of 4 similar items, none tagged
+    a chess game - typical of 2 similar items, none tagged
     """
     if top < 1:
         raise ValueError(f"top must be a whole number >= 1; found {top}")
-    model, annotations = load_model(collection)
-    found = rank(model.solution, by="change", top=top)
-    pairs = zip(found.items.tolist(), found.scores.tolist(), strict=True)
-    return [NextItem(annotations.ids[row], score) for row, score in pairs]
+    fitted, graph = collection.saved_stamp("assignments"), collection.saved_array("graph")
+    # a graph of more items than the assignments have would make them useless
+    W = graph_of(collection) if fitted is None or graph is None else graph.matrix
+    annotations = collection.annotation_matrix()
+    G, ids = annotations.G[: W.shape[0]], annotations.ids[: W.shape[0]]
+    solution = None
+    if G.nnz and fitted is not None and fitted.items == W.shape[0]:
+        solution = load_model(collection)[0].solution
+    found = _proposals(W, G, ids, solution, top)
+    return [NextItem(ids[one.row], one.score, reason_for(one)) for one in found]
+
+
+def next_rows(
+    W: sp.csr_array, G: sp.csr_array, ids: list[str], solution: Solution | None, top: int
+) -> dict[int, str]:
+    """Rows of the items to annotate next, the first first, and the reason of each."""
+    return {one.row: reason_for(one) for one in _proposals(W, G, ids, solution, top)}
+
+
+def _proposals(
+    W: sp.csr_array, G: sp.csr_array, ids: list[str], solution: Solution | None, top: int
+) -> list[Proposal]:
+    # of equal items the first by name: the order in which items came does not count
+    places = np.argsort(np.argsort(np.array(ids)))
+    return propose(W, np.flatnonzero(np.diff(G.indptr)), solution, top, ties=places)
+
+
+def reason_for(proposal: Proposal) -> str:
+    """Why an item should be annotated next, in a short sentence without a stop."""
+    if not proposal.typical:
+        others = round(proposal.score)
+        return f"its tags would change about {others:,} others" if others > 1 else "its tags are uncertain"
+    if not proposal.similar:
+        return "unlike all other items"
+    items = "1 similar item" if proposal.similar == 1 else f"{proposal.similar:,} similar items"
+    return f"typical of {items}, {proposal.labelled or 'none':{',' if proposal.labelled else ''}} tagged"
 
 
 def supporting_neighbours(

@@ -1,0 +1,232 @@
+"""Which items to label first: typical ones that together cover the collection.
+
+How well item n covers item m is how often a short random walk from m comes by n,
+``S = c P + c^2 P^2`` with ``P = D^-1 sqrt(W)``, rows summing to one. The square root lets many similar items
+count for more than a few that are nearly equal. A set A covers ``sum_m max_{n in A} S_mn`` (facility
+location). Items are taken one by one, each the one that adds most to what the labelled ones and those before
+it cover: an outlier adds next to nothing, and so does the neighbour of an item that is taken. The set is
+at least 63 % as good as the best one of its size (Nemhauser, Wolsey and Fisher 1978).
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from lass.graph.laplacians import as_weights
+from lass.learning.active import Ranking, rank
+from lass.model.quadratic_program import Array
+from lass.solvers.solution import Solution
+
+#: share of a walk that goes on at every step
+ON = 0.5
+#: items whose additions are computed together
+BATCH = 64
+#: additions that differ by less than this share are the same
+STEP = 1e-9
+#: with so many labelled items half of the proposals come from :func:`lass.learning.active.rank`
+LABELLED = 100
+
+
+class Cover(NamedTuple):
+    """Items in the order they were taken, and what each added to the items covered."""
+
+    items: NDArray[np.intp]
+    added: Array
+
+
+class Proposal(NamedTuple):
+    """An item to label, and why."""
+
+    row: int
+    #: items it adds to those covered, or that its label would change: the measure of its kind
+    score: float
+    #: how many items are similar to it, and how many of these are labelled
+    similar: int
+    labelled: int
+    #: whether it was taken for what it covers; else its label would change most of the others
+    typical: bool
+
+
+def cover(
+    W: ArrayLike | sp.sparray, labelled: ArrayLike = (), top: int = 10, ties: ArrayLike | None = None
+) -> Cover:
+    """Take the items that cover most of those that labelled items do not cover.
+
+    Parameters
+    ----------
+    W : array or sparse matrix of shape (N, N)
+        Similarity of items.
+    labelled : item numbers
+        Are not taken, and cover what is similar to them.
+    top : int
+        Items to take, at most.
+    ties : array of N numbers, optional
+        Of items that add the same the one with the smallest number is taken; by default the first. With
+        numbers that belong to the items, such as places in the order of their names, the answer
+        does not depend on the order of the rows.
+
+    Examples
+    --------
+    Two stars of three and of two, and an item by itself; the middle of each star is typical.
+
+    >>> import numpy as np
+    >>> from lass.learning.coverage import cover
+    >>> W = np.zeros((8, 8))
+    >>> W[0, [1, 2, 3]] = W[[1, 2, 3], 0] = W[4, [5, 6]] = W[[5, 6], 4] = 1
+    >>> cover(W, top=2).items
+    array([0, 4])
+    >>> cover(W, labelled=[2], top=1).items
+    array([4])
+    """
+    weights = as_weights(W)
+    N = weights.shape[0]
+    if not (isinstance(top, Integral) and top >= 1):
+        raise ValueError(f"top must be a whole number >= 1; found {top!r}")
+    known = _item_numbers(labelled, N)
+    order = np.arange(N) if ties is None else np.asarray(ties)
+    if order.shape != (N,):
+        raise ValueError(f"ties must hold {N} numbers, one an item; found shape {order.shape}")
+    walks = _Walks(weights)
+    covered = np.zeros(N)
+    for low in range(0, len(known), BATCH):
+        walks.columns(known[low : low + BATCH]).raise_to(covered)
+    #: at most what each item adds: additions only shrink as more is covered
+    bounds = walks.totals()
+    bounds[known] = -np.inf
+    items, added = [], []
+    for _ in range(min(int(top), N - len(known))):
+        item = _largest(walks, bounds, covered, order)
+        items.append(item)
+        added.append(float(bounds[item]))
+        bounds[item] = -np.inf
+        walks.columns(np.array([item])).raise_to(covered)
+    return Cover(np.array(items, np.intp), np.array(added))
+
+
+def propose(
+    W: sp.csr_array, labelled: ArrayLike, solution: Solution | None = None, top: int = 10,
+    ties: ArrayLike | None = None,
+) -> list[Proposal]:  # fmt: skip
+    """Items to label next: those that cover the collection, and later those that would change most.
+
+    With n labelled items a share ``100 / (100 + n)`` of the proposals is by :func:`cover`, the others are by
+    :func:`lass.learning.active.rank` with ``by="change"``, taken in turns. Without a solution all are by
+    coverage.
+
+    Parameters
+    ----------
+    W, labelled, top, ties
+        As in :func:`cover`.
+    solution : Solution, optional
+        Of the labelled items, if there is one. Items that it has labels for are labelled too.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from lass.learning.coverage import propose
+    >>> W = sp.csr_array([[0, 1, 1, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0.0]])
+    >>> [(one.row, one.similar, one.labelled) for one in propose(W, labelled=[1], top=2)]
+    [(0, 2, 1), (2, 1, 0)]
+    """
+    weights = as_weights(W)
+    known = np.zeros(weights.shape[0], bool)
+    known[_item_numbers(labelled, len(known))] = True
+    share = LABELLED / (LABELLED + np.count_nonzero(known))
+    found = cover(weights, np.flatnonzero(known), top, ties)
+    changing = None
+    if solution is not None and 0 < solution.problem.lam < np.inf and not _places(share, top).all():
+        changing = rank(solution, by="change", top=top, among=np.flatnonzero(~known))
+    taken = _in_turns(found, changing, share, top)
+    near = weights[np.array([row for row, *_ in taken], np.intp)]
+    of_them = (near != 0).astype(float) @ known.astype(float)
+    return [
+        Proposal(row, score, int(count), int(some), typical)
+        for (row, score, typical), count, some in zip(taken, np.diff(near.indptr), of_them, strict=True)
+    ]
+
+
+def _places(share: float, top: int) -> NDArray[np.bool_]:
+    """Which of the places, spread evenly, belong to a share of them."""
+    return np.diff(np.floor(share * np.arange(top + 1) + 0.5)) > 0
+
+
+def _in_turns(
+    found: Cover, changing: Ranking | None, share: float, top: int
+) -> list[tuple[int, float, bool]]:
+    """Rows, scores and whether they are typical, each row once."""
+    queues = {True: iter(zip(*found, strict=True)), False: iter(zip(*(changing or ()), strict=True))}
+    taken: dict[int, tuple[int, float, bool]] = {}
+    for typical in _places(share, top).tolist():
+        for kind in (typical, not typical):
+            fresh = ((int(row), float(score)) for row, score in queues[kind] if int(row) not in taken)
+            if (one := next(fresh, None)) is not None:
+                taken[one[0]] = (*one, kind)
+                break
+    return list(taken.values())
+
+
+def _item_numbers(labelled: ArrayLike, N: int) -> NDArray[np.intp]:
+    numbers = np.asarray(labelled)
+    if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= N):
+        raise ValueError(f"labelled must hold item numbers from 0 to {N - 1}; found {labelled!r}")
+    return np.unique(numbers.astype(np.intp))
+
+
+class _Columns(NamedTuple):
+    """Some columns of S: for each stored entry its value, its row and its place among the columns."""
+
+    values: Array
+    rows: NDArray[np.intp]
+    place: NDArray[np.intp]
+    size: int
+
+    def raise_to(self, covered: Array) -> None:
+        """What these items cover is covered from now on."""
+        np.maximum.at(covered, self.rows, self.values)
+
+    def additions(self, covered: Array) -> Array:
+        """What each would add."""
+        more = np.maximum(self.values - covered[self.rows], 0.0)
+        return np.asarray(np.bincount(self.place, more, minlength=self.size), float)
+
+
+class _Walks:
+    """Columns of S, computed when they are asked for: S has N x (neighbours)^2 entries."""
+
+    def __init__(self, W: sp.csr_array) -> None:
+        root = sp.csr_array(W.sqrt())
+        self.P = sp.csr_array(sp.diags_array(1.0 / np.maximum(root.sum(axis=1), 1e-300)) @ root)
+        self.by_column = sp.csc_array(self.P)
+
+    def totals(self) -> Array:
+        """The sum of each column."""
+        once = ON * self.P.sum(axis=0)
+        return np.asarray(once + ON * (self.P.T @ once), float)
+
+    def columns(self, items: NDArray[np.intp]) -> _Columns:
+        """The columns of some items."""
+        step = ON * self.by_column[:, items]
+        S = sp.csc_array(step + ON * (self.P @ step))
+        place = np.repeat(np.arange(len(items)), np.diff(S.indptr))
+        return _Columns(S.data, S.indices.astype(np.intp), place, len(items))
+
+
+def _largest(walks: _Walks, bounds: Array, covered: Array, order: NDArray[np.intp]) -> int:
+    """The item that adds most, its addition being its bound then; few bounds need to be computed again."""
+    fresh = np.zeros(len(bounds), bool)
+    while True:
+        best = bounds[fresh].max(initial=-np.inf)
+        least = best - STEP * abs(best)
+        stale = np.flatnonzero(~fresh & (bounds >= least) & np.isfinite(bounds))
+        if not len(stale):
+            found = np.flatnonzero(fresh & (bounds >= least))
+            return int(found[order[found].argmin()])
+        if len(stale) > BATCH:
+            stale = stale[np.argpartition(-bounds[stale], BATCH)[:BATCH]]
+        bounds[stale] = walks.columns(stale).additions(covered)
+        fresh[stale] = True
