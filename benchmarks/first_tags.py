@@ -12,6 +12,10 @@ items with at least one. Larger sets are fixed samples of 4,000 items. Features 
 of the collection, and the same for all methods; ``lass fit`` is called with its defaults. Parameters of the
 baselines are the best in hindsight, cell by cell. Ties are broken at random, the same way for all methods.
 Results are kept set by set: ``--resume`` goes on.
+
+Further parts: "first", what is known after 5, 10 and 20 items chosen as by ``lass next`` and at random;
+"example", the same two annotations in two orders; "update", one update of the model at the bundled packages.
+With an older checkout on PYTHONPATH and ``--name "LASS, before"`` its figures stand beside those of now.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from benchmarks.common.measuring import timed
 from benchmarks.common.options import parser, run
 from benchmarks.common.results import add, measured, read, write
 from benchmarks.first_tags_baselines import Baselines
+from benchmarks.first_tags_parts import first_items, one_update, two_annotations
 from benchmarks.first_tags_report import OURS, report
 from benchmarks.first_tags_sets import COUNTS, SETS, Case, TagSet, cases, cells, fingerprint, load_set
 from lass.tagging import complete, with_scores
@@ -58,24 +63,29 @@ def ours(given: TagSet, case: Case) -> TagModel:
     return with_scores(model, features=given.reduced, groups=given.groups, **options)
 
 
+def our_scores(given: TagSet, case: Case, rows: NDArray[np.intp]) -> NDArray[Any]:
+    """The scores of some items."""
+    return np.asarray(scores(ours(given, case))[rows])
+
+
 def figures(case: Case, values: NDArray[Any]) -> dict[str, float]:
     """Mean average precision and precision of the first suggestion."""
-    place = ranks(case, values)
+    place = ranks(case, case.rows, values)
     first = np.take_along_axis(case.truth, place.argmin(axis=1)[:, None], 1)
     return {"map": average_precision(case.truth, place), "precision": float(first.mean())}
 
 
-def ranks(case: Case, values: NDArray[Any]) -> NDArray[np.intp]:
-    """Ranks of the tags of each judged item; equal scores in an order that is the same for all methods."""
+def ranks(case: Case, rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[np.intp]:
+    """Ranks of the tags of some items; equal scores in an order that is the same for all methods."""
     if np.isnan(values).any():
         raise ValueError("scores must be numbers; found NaN")
     generator = np.random.default_rng([3, case.draw])
-    return rank_tags(np.array(values, float), case.annotations[case.rows], generator)
+    return rank_tags(np.array(values, float), case.annotations[rows], generator)
 
 
 def calibration(case: Case, values: NDArray[Any]) -> float:
     """Expected calibration error over the five first suggestions of each item, in ten bins by score."""
-    shown = ranks(case, values) < SHOWN
+    shown = ranks(case, case.rows, values) < SHOWN
     claimed, right = values[shown].astype(float), case.truth[shown]
     which = np.clip((BINS * claimed).astype(int), 0, BINS - 1)
     return float(np.abs(np.bincount(which, claimed - right, BINS)).sum() / len(claimed))
@@ -155,8 +165,21 @@ def main() -> None:
     asked = options.parse_args()
     path = asked.out / "first_tags.json"
     if not asked.redraw:
-        for name in asked.sets if "suggestions" in asked.parts else ():
-            measure_set(load_set(name, asked.data), asked, path)
+        for name in asked.sets:
+            given = load_set(name, asked.data)
+            if "suggestions" in asked.parts:
+                measure_set(given, asked, path)
+            if "first" in asked.parts and not asked.baselines_only:
+                found = first_items(given, our_scores, ranks)
+                shown = "  ".join(f"{key}: {found[key]}" for key in ("all", "seen"))
+                print(f"{name:10} tagged first  {shown}", flush=True)
+                add(path, {"first_items": {name: found}}, levels=2, depth=5)
+        others = {"example": ("two_annotations", two_annotations), "update": ("one_update", one_update)}
+        for part, (key, measure) in others.items():
+            if part in asked.parts and not asked.baselines_only:
+                found = measure()
+                print(part, found, flush=True)
+                add(path, {key: {asked.name: found}}, levels=2, depth=5)
     if not asked.baselines_only:
         report(measured(path), path)
 

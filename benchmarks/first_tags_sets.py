@@ -119,7 +119,7 @@ def _mulan(name: str) -> Callable[[Path], dict[str, Any]]:
 
 
 def _wiki(data: Path) -> dict[str, Any]:
-    """Articles by their words alone; the class is the tag."""
+    """Articles by their terms, not their links; the class is the tag."""
     with np.load(files.needed(data, "wiki/wiki.npz"), allow_pickle=False) as file:
         X, labels = files.load_matrix(file, "X").astype(float), file["labels"]
     Y = sp.csr_array((np.ones(len(labels)), (np.arange(len(labels)), labels)))

@@ -62,7 +62,7 @@ def test_the_order_of_the_rows_does_not_matter(seed, equal):
         W = (W > 0).astype(float)
     order = np.random.default_rng(seed).permutation(30)
     names = np.arange(30)
-    there = cover(W[np.ix_(order, order)], np.flatnonzero(order < 2), top=8, ties=names[order]).items
+    there = cover(W[np.ix_(order, order)], np.flatnonzero(order < 2), top=8, order=names[order]).items
     assert order[there].tolist() == cover(W, [0, 1], top=8).items.tolist()
 
 
@@ -108,7 +108,7 @@ def test_odd_cases(W, labelled, expected):
         ({"top": 1.5}, "top must be a whole number >= 1; found 1.5"),
         ({"labelled": [7]}, "labelled must hold item numbers from 0 to 2; found"),
         ({"labelled": [0.5]}, "labelled must hold item numbers from 0 to 2; found"),
-        ({"ties": [1, 2]}, "ties must hold 3 numbers, one an item; found shape"),
+        ({"order": [1, 2]}, "order must hold 3 numbers, one an item; found shape"),
     ],
 )
 def test_bad_arguments(arguments, message):

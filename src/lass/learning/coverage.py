@@ -53,7 +53,7 @@ class Proposal(NamedTuple):
 
 
 def cover(
-    W: ArrayLike | sp.sparray, labelled: ArrayLike = (), top: int = 10, ties: ArrayLike | None = None
+    W: ArrayLike | sp.sparray, labelled: ArrayLike = (), top: int = 10, order: ArrayLike | None = None
 ) -> Cover:
     """Take the items that cover most of those that labelled items do not cover.
 
@@ -65,7 +65,7 @@ def cover(
         Are not taken, and cover what is similar to them.
     top : int
         Items to take, at most.
-    ties : array of N numbers, optional
+    order : array of N numbers, optional
         Of items that add the same the one with the smallest number is taken; by default the first. With
         numbers that belong to the items, such as places in the order of their names, the answer
         does not depend on the order of the rows.
@@ -80,7 +80,7 @@ def cover(
     >>> W[0, [1, 2, 3]] = W[[1, 2, 3], 0] = W[4, [5, 6]] = W[[5, 6], 4] = 1
     >>> cover(W, top=2).items
     array([0, 4])
-    >>> cover(W, labelled=[2], top=1).items
+    >>> cover(W, labelled=[0], top=1).items
     array([4])
     """
     weights = as_weights(W)
@@ -88,9 +88,9 @@ def cover(
     if not (isinstance(top, Integral) and top >= 1):
         raise ValueError(f"top must be a whole number >= 1; found {top!r}")
     known = _item_numbers(labelled, N)
-    order = np.arange(N) if ties is None else np.asarray(ties)
-    if order.shape != (N,):
-        raise ValueError(f"ties must hold {N} numbers, one an item; found shape {order.shape}")
+    numbers = np.arange(N) if order is None else np.asarray(order)
+    if numbers.shape != (N,):
+        raise ValueError(f"order must hold {N} numbers, one an item; found shape {numbers.shape}")
     walks = _Walks(weights)
     covered = np.zeros(N)
     for low in range(0, len(known), BATCH):
@@ -100,7 +100,7 @@ def cover(
     bounds[known] = -np.inf
     items, added = [], []
     for _ in range(min(int(top), N - len(known))):
-        item = _largest(walks, bounds, covered, order)
+        item = _largest(walks, bounds, covered, numbers)
         items.append(item)
         added.append(float(bounds[item]))
         bounds[item] = -np.inf
@@ -110,7 +110,7 @@ def cover(
 
 def propose(
     W: sp.csr_array, labelled: ArrayLike, solution: Solution | None = None, top: int = 10,
-    ties: ArrayLike | None = None,
+    order: ArrayLike | None = None,
 ) -> list[Proposal]:  # fmt: skip
     """Items to label next: those that cover the collection, and later those that would change most.
 
@@ -120,7 +120,7 @@ def propose(
 
     Parameters
     ----------
-    W, labelled, top, ties
+    W, labelled, top, order
         As in :func:`cover`.
     solution : Solution, optional
         Of the labelled items, if there is one. Items that it has labels for are labelled too.
@@ -137,7 +137,7 @@ def propose(
     known = np.zeros(weights.shape[0], bool)
     known[_item_numbers(labelled, len(known))] = True
     share = LABELLED / (LABELLED + np.count_nonzero(known))
-    found = cover(weights, np.flatnonzero(known), top, ties)
+    found = cover(weights, np.flatnonzero(known), top, order)
     changing = None
     if solution is not None and 0 < solution.problem.lam < np.inf and not _places(share, top).all():
         changing = rank(solution, by="change", top=top, among=np.flatnonzero(~known))

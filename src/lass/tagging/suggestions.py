@@ -261,7 +261,7 @@ def _proposals(
 ) -> list[Proposal]:
     # of equal items the first by name: the order in which items came does not count
     places = np.argsort(np.argsort(np.array(ids)))
-    return propose(W, np.flatnonzero(np.diff(G.indptr)), solution, top, ties=places)
+    return propose(W, np.flatnonzero(np.diff(G.indptr)), solution, top, order=places)
 
 
 def reason_for(proposal: Proposal) -> str:
