@@ -4,7 +4,8 @@ In a connected component all solutions are ``Z* + 1 p'`` with ``p'1 = 0``,
 ``p'(G'1) = 0`` and ``Z* + 1 p' >= 0``. With ``m_k = min_n z_nk`` and ``q = p + m``
 this is ``q >= 0, sum(q) = sum(m), c'q = c'm``: a linear function of q is largest
 where at most two entries of q are positive, so every question is answered by
-looking at pairs. No linear program is run.
+looking at pairs. No linear program is run. Which of these solutions a solve takes:
+:mod:`lass.model.optimal_face`.
 """
 
 from __future__ import annotations

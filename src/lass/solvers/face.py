@@ -60,7 +60,8 @@ class Face:
         while not (monitor.report(state.gap) and settled(qp, Z, Q, state.gap, monitor)):
             best, before = state, Z
             Z, T, state = _on_face(qp, Z, X, R, P, Q, T, state, monitor, patience)
-            if state.gap <= monitor.target or monitor.stopping:
+            good = state.gap <= monitor.target and settled(qp, Z, Q, state.gap, monitor)
+            if good or monitor.stopping:
                 monitor.report(state.gap)
                 warm.product = Q if Z is not before else None  # what did not help is in Q otherwise
                 break

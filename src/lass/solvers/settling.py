@@ -18,17 +18,20 @@ SETTLING = ("face", "local", "reduced")
 FINE = 1e-4
 #: residual that is good enough, as a share of the relative gap that is, and what rounding allows
 SHARE, ROUNDING = 0.5, 1e-9
+#: numbers of assignments up to which much smaller ones cost next to nothing
+SMALL, SHARE_OF_SMALL = 20_000, 5e-4
 #: the least and the largest share of its target that the gap must fall to before the next look
 LEAST, MOST = 0.05, 0.5
 #: the share of the gap that was asked for below which residuals are believed to be rounding
-FURTHEST = 1e-4
+FURTHEST = 1e-8
 
 
 def close_enough(qp: QuadraticProgram, tol: float, solver: str) -> float:
     """The residual to end with; infinite where nothing is asked for."""
     if solver not in SETTLING or tol > FINE or not qp.convex or qp.category_totals is not None:
         return float("inf")
-    return max(SHARE * tol, ROUNDING)
+    share = SHARE if qp.shape[0] * qp.shape[1] > SMALL else SHARE_OF_SMALL
+    return max(share * tol, ROUNDING)
 
 
 def settled(qp: QuadraticProgram, Z: Array, AZ: Array, gap: float, monitor: Monitor) -> bool:

@@ -205,7 +205,8 @@ class Solution:
     def uniqueness(self) -> Uniqueness:
         """Is this the only solution? If not: how far each category can slide, and who could flip.
 
-        Exact where Z is (solve to a small ``tol`` first): entries below 1e-9 count as zero.
+        Exact where Z is (solve to a small ``tol`` first): entries below 1e-9 count as zero. Of many
+        solutions, a solve takes the centred one, see :func:`lass.solve`; slack is counted from there.
         """
         self._need_dense("uniqueness()")
         problem = self.problem
@@ -237,6 +238,8 @@ class Solution:
 
     def update(self, *, G: Any = None, lam: float | None = None, fixed: Any = None, **how: Any) -> Solution:
         """Solve again from here after a change; the graph is not looked at anew.
+
+        The answer is that of a solve from nothing, within about 1e-4 at the default tolerance.
 
         Parameters
         ----------

@@ -33,6 +33,11 @@ def solve(
 ) -> Solution:
     """Find the assignments, with a proof of how close they are to the optimum.
 
+    Where optima are many (:meth:`Solution.uniqueness` tells), the centred one is taken: of all
+    ``Z + 1 p'`` in a connected component the one with the least ``sum_n |z_n + p - 1/K|^2``. So neither
+    ``start`` nor what was solved before decides between them. Not covered: several components
+    under a prior, ``laplacian="normalized"`` and negative weights, where the optimum that is found is kept.
+
     Parameters
     ----------
     W : array, sparse matrix, torch tensor or Problem
@@ -46,7 +51,9 @@ def solve(
         ``"auto"``, one of :data:`lass.solvers.METHODS` such as ``"face"``, or a
         solver with its own settings such as ``lass.solvers.ADMM(rho=0.1)``.
     tol : float
-        Relative gap to stop at.
+        Relative gap to stop at. Up to 1e-4, ``"auto"``, ``"face"``, ``"local"`` and ``"reduced"`` go on until
+        no row is far from its best either: at the default, entries are then within about 1e-4 of
+        the optimum from any start, often much closer. Other methods, devices and engines stop at the gap.
     max_iter : int, optional
         Iterations at most; running out gives the best answer so far, a warning and ``converged=False``.
     start : Solution or array of shape (N, K), optional

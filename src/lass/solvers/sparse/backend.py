@@ -14,14 +14,14 @@ from lass.model.problem import Problem
 from lass.solvers.base import Result
 from lass.solvers.capabilities import Capabilities
 from lass.solvers.monitor import Monitor
-from lass.solvers.settling import FINE
+from lass.solvers.settling import FINE, SMALL
 from lass.solvers.sparse.mapping import largest
 from lass.solvers.sparse.storage import SparseAssignments
 from lass.solvers.sparse.sweeps import sweeps
 from lass.solvers.start import Start
 
 #: share of the gap asked for that sweeps go on to: their errors are smooth, and a gap hardly sees them
-SHARE = 0.01
+SHARE, SHARE_OF_SMALL = 1e-2, 1e-6
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Sparse:
         Z = _vertex(problem) if start is None else _with_known(start.sparse(), problem)
         scale = 2.0 * problem.lam
         rounding = 1e-16 * (float(problem.operator.majorizer.sum()) + problem.stake / scale)
-        share = SHARE if tol <= FINE else 1.0
+        share = 1.0 if tol > FINE else SHARE if problem.N * problem.K > SMALL else SHARE_OF_SMALL
         monitor.begin(scale, max(share * tol * problem.stake / scale, rounding))
         with monitor.interruptible():
             Z = sweeps(problem, Z, monitor)
