@@ -145,7 +145,10 @@ def choose_for_tags(
     for lam in lams:
         pause()
         # at a small lam unlabelled items hardly count in the gap: it must be as much smaller
-        solution = solve(W, visible, float(lam), tol=1e-3 * min(1.0, 2.0 * lam * degree or 1.0), start=last)
+        solution = solve(
+            W, visible, float(lam), tol=1e-3 * min(1.0, 2.0 * lam * degree or 1.0), start=last,
+            callback=lambda _: bool(pause()) and False,
+        )  # fmt: skip
         last = solution.Z
         crowd = solution.crowd()[rows]
         crowd[visible[rows].nonzero()] = -np.inf

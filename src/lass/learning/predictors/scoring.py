@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.learning.predictors.affinities import Affinities
 from lass.learning.predictors.features import COLUMNS, PREDICTORS, PredictorFeatures
+from lass.learning.predictors.few_tags import FewTags, members
 from lass.learning.predictors.linear import LinearPredictor
-from lass.learning.predictors.training import train
+from lass.learning.predictors.prior import Prior, default_prior
+from lass.learning.predictors.training import enough_to_train, train
 from lass.learning.predictors.weights import Weights, probability
+from lass.model.quadratic_program import Array
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 
 #: rows scored together
 BLOCK = 2048
+#: tagged items, with tags that others have too, at which trained weights count as much as the mixture
+HALF = 30.0
+#: odds of one more tag on an item that has some, against those on an untagged one
+MORE = 0.5
 
 
 @dataclass(frozen=True)
@@ -38,11 +46,51 @@ class ScoredTags(NamedTuple):
 
     weights: Weights
     scores: Scores
-    predictors: PredictorFeatures
+    predictors: Predictors
+
+
+@dataclass
+class Predictors:
+    """The predictors at a solution: those whose weights are trained, and the mixture of few tags.
+
+    Either is None where it has no weight: the first below ten tagged groups, the other with many tagged items.
+    """
+
+    trained: PredictorFeatures | None
+    few: FewTags | None
+    affinities: Affinities | None
+    groups: NDArray[np.intp]
+    prior: Prior
+
+    def update(self, G: sp.csr_array, Z: Array, rows: NDArray[np.intp]) -> None:
+        """Take over annotations that changed in a few rows; see :meth:`PredictorFeatures.update`."""
+        if self.trained is not None:
+            self.trained.update(G, Z, rows)
+        if self.few is not None and self.affinities is not None:
+            self.few = FewTags(self.affinities, G, self.groups) if FewTags.possible(G) else None
+
+
+def share_of_few(G: sp.csr_array) -> float:
+    """The weight of the mixture of few tags in the evidence; the rest is that of the trained weights.
+
+    One as long as nothing can be held out, a half where :data:`HALF` tagged items have tags that others have
+    too, and close to zero with some hundreds.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from lass.learning.predictors.scoring import share_of_few
+    >>> [round(share_of_few(sp.csr_array(np.ones((n, 1)))), 2) for n in (1, 31, 301)]
+    [1.0, 0.5, 0.01]
+    """
+    T = sp.csr_array(G > 0)
+    counts = np.asarray(T.sum(axis=0)).ravel()
+    known = min(int(np.count_nonzero(np.diff(T.indptr))), int(np.maximum(counts - 1, 0).sum()))
+    return float(1.0 / (1.0 + (known / HALF) ** 2))
 
 
 def score(
-    features: PredictorFeatures, G: sp.csr_array, weights: Weights, count: int = 10,
+    predictors: Predictors, G: sp.csr_array, weights: Weights, count: int = 10,
     rows: NDArray[np.intp] | None = None, pause: Callable[[], object] = int,
 ) -> Scores:  # fmt: skip
     """Scores of all tags of all items, or of those in ``rows``, and contributions to the top ones.
@@ -54,22 +102,71 @@ def score(
     count = min(count, K)
     values = np.empty((N, K), np.float32)
     top = np.empty((N, count), np.int32)
-    contributions = np.empty((N, count, len(PREDICTORS)), np.float32)
-    member = np.array([[predictor == name for name in PREDICTORS] for predictor in COLUMNS.values()], float)
-    mean = np.array(weights.mean)
+    contributions = np.zeros((N, count, len(PREDICTORS)), np.float32)
+    few, trained = predictors.few, predictors.trained if weights.is_trained else None
+    share = 0.0 if few is None else share_of_few(G) if trained is not None else 1.0
     for low in range(0, N, BLOCK):
         at, some = slice(low, low + BLOCK), wanted[low : low + BLOCK]
         pause()
-        X = features.compute(some)
-        tagged = (features.tag_counts[some] > 0)[:, None]
-        slope = np.where(tagged, np.array(weights.tagged), np.array(weights.untagged))
-        evidence = np.einsum("nkf,nf->nk", X, slope[:, :-1].astype(np.float32)) + slope[:, -1:]
-        values[at] = probability(evidence)
+        parts: list[tuple[float, Array, Callable[[NDArray[np.intp]], Array]]] = []
+        if few is not None:
+            parts.append((share, *_few_evidence(few, some, weights, predictors.prior, G, pause)))
+        if trained is not None and share < 1.0:
+            parts.append((1.0 - share, *_trained_evidence(trained, some, weights)))
+        evidence: Array = sum((weight * found for weight, found, _ in parts), np.zeros((len(some), K)))
+        values[at] = probability(evidence) if parts else 0.0
         evidence[G[some].tocoo().coords] = -np.inf
         top[at] = np.argsort(-evidence, axis=1, kind="stable")[:, :count]
-        difference = np.take_along_axis(X, top[at][:, :, None], axis=1) - mean
-        contributions[at] = (difference * slope[:, None, :-1]) @ member
+        for weight, _, contribution in parts:
+            contributions[at] += weight * contribution(top[at])
     return Scores(values, top, contributions)
+
+
+def _trained_evidence(
+    features: PredictorFeatures, rows: NDArray[np.intp], weights: Weights
+) -> tuple[Array, Callable[[NDArray[np.intp]], Array]]:
+    """Evidence by the trained weights, and what each predictor adds to that of some tags of each row."""
+    X = features.compute(rows)
+    tagged = (features.tag_counts[rows] > 0)[:, None]
+    slope = np.where(tagged, np.array(weights.tagged), np.array(weights.untagged))
+    evidence = np.einsum("nkf,nf->nk", X, slope[:, :-1].astype(np.float32)) + slope[:, -1:]
+    member = np.array([[predictor == name for name in PREDICTORS] for predictor in COLUMNS.values()], float)
+
+    def contribution(tags: NDArray[np.intp]) -> Array:
+        difference = np.take_along_axis(X, tags[:, :, None], axis=1) - np.array(weights.mean)
+        return np.asarray((difference * slope[:, None, :-1]) @ member)
+
+    return evidence, contribution
+
+
+def _few_evidence(
+    few: FewTags, rows: NDArray[np.intp], weights: Weights, prior: Prior, G: sp.csr_array,
+    pause: Callable[[], object],
+) -> tuple[Array, Callable[[NDArray[np.intp]], Array]]:  # fmt: skip
+    """The same by the mixture of few tags.
+
+    What the logarithm of the mixture differs from that of the tag's frequency is shared out among predictors
+    by how far each of them differs from it.
+    """
+    odds, parts = few.evidence(rows, weights.mixture, prior, pause)
+    odds[np.diff(G.indptr)[rows] > 0] += np.log(MORE)
+    frequency = few.T.mean(axis=0) / max(few.T.mean(axis=0).sum(), 1e-300)
+    mixture = np.array([weights.mixture.get(name, 0.0) for name in few.names])
+    member = members(few.names, PREDICTORS)
+    slope = prior.coefficients["share"]
+
+    def contribution(tags: NDArray[np.intp]) -> Array:
+        chosen = np.take_along_axis(parts, tags[:, :, None], axis=1)
+        usual = frequency[tags]
+        change = (chosen - usual[:, :, None] * mixture) @ member
+        total = change.sum(axis=2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rise = slope * (np.log(chosen.sum(axis=2)) - np.log(usual))
+            found = change * (rise / np.where(np.abs(total) > 1e-6, total, np.inf))[:, :, None]
+            found[:, :, list(PREDICTORS).index("frequency")] += slope * np.log(usual * len(frequency))
+        return np.nan_to_num(found, posinf=0.0, neginf=0.0)
+
+    return odds + np.log1p(0.5 * np.exp(np.minimum(odds, 30.0))), contribution
 
 
 def score_tags(
@@ -78,9 +175,11 @@ def score_tags(
     features: Any = None,
     groups: NDArray[np.intp] | None = None,
     weights: Weights | None = None,
+    former: Predictors | None = None,
+    prior: Prior | None = None,
     pause: Callable[[], object] = int,
 ) -> ScoredTags | None:
-    """Scores of all tags at a solution, and the weights behind them; None where there is too little data.
+    """Scores of all tags at a solution, and the weights behind them; None where no item has a tag.
 
     Parameters
     ----------
@@ -90,21 +189,42 @@ def score_tags(
         Items with the same number may be near copies, and are held out together.
     weights : Weights, optional
         Those of an earlier call; by default they are trained.
+    former : Predictors, optional
+        Of an earlier call with the same graph and features: what depends on these alone is used again.
+    prior : Prior, optional
+        What other collections teach; by default that of the package.
     pause : callable
         Called now and then; an error it raises ends the work.
     """
-    problem = solution.problem
-    codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups
-    linear = None if features is None else LinearPredictor(features, codes, problem.W)
-
-    def compute(visible: sp.csr_array) -> PredictorFeatures:
-        pause()
-        solved = solve(problem.changed(G=visible), tol=solution.tol)
-        return PredictorFeatures(problem.W, visible, solved.Z, linear, pause)
-
-    pause()
-    current = PredictorFeatures(problem.W, problem.G, solution.Z, linear, pause)
-    weights = train(compute, current, problem.G, codes) if weights is None else weights
-    if weights is None:
+    problem, G = solution.problem, solution.problem.G
+    if not (G.data > 0).any():
         return None
-    return ScoredTags(weights, score(current, problem.G, weights, pause=pause), current)
+    codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups
+    prior = default_prior() if prior is None else prior
+    few, affinities = None, None
+    if FewTags.possible(G):
+        pause()
+        affinities = None if former is None else former.affinities
+        if affinities is None or not affinities.fits(problem.W, features):
+            affinities = Affinities(problem.W, features)
+        few = FewTags(affinities, G, codes)
+    trained = None
+    known = weights.is_trained if weights is not None else enough_to_train(G, codes)
+    if known:
+        linear = None if features is None else LinearPredictor(features, codes, problem.W)
+        pause()
+        trained = PredictorFeatures(problem.W, G, solution.Z, linear, pause)
+    if weights is None:
+        mixture = {} if few is None else few.train()
+        weights = Weights([], [], [], 1.0, mixture)
+        if trained is not None:
+
+            def compute(visible: sp.csr_array) -> PredictorFeatures:
+                pause()
+                solved = solve(problem.changed(G=visible), tol=solution.tol)
+                return PredictorFeatures(problem.W, visible, solved.Z, linear, pause)
+
+            found = train(compute, trained, G, codes)
+            weights = weights if found is None else replace(found, mixture=mixture)
+    predictors = Predictors(trained, few, affinities, codes, prior)
+    return ScoredTags(weights, score(predictors, G, weights, pause=pause), predictors)
