@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.learning.lam_selection import Choice, choose_for_tags
-from lass.learning.predictors import PredictorFeatures, Scores, Weights, score_tags
+from lass.learning.predictors import Predictors, Prior, Scores, Weights, score_tags
 from lass.model.problem import Problem
 from lass.solvers import Callback
 from lass.solvers.assignments import AnyAssignments, is_sparse
@@ -25,6 +25,8 @@ from lass.solvers.sparse import certify
 MANY, SAMPLE, LEAST = 10_000, 4000, 100
 #: share of the edges, the heaviest, that a sample follows
 STRONG = 0.1
+#: tagged items from which scores are shown as percentages
+ENOUGH_ITEMS = 12
 #: a solve from a start ends below this share of its gap there, so that every annotation has an effect and
 #: the gap falls from update to update, down to the least relative gap
 GAP_SHARE, MIN_GAP = 0.98, 1e-6
@@ -43,7 +45,7 @@ class TagModel:
     weights: Weights | None = None
     scores: Scores | None = None
     #: the predictors at this solution, by which rows are scored again; not saved
-    predictors: PredictorFeatures | None = field(default=None, compare=False, repr=False)
+    predictors: Predictors | None = field(default=None, compare=False, repr=False)
     #: whether lam was chosen, and weights were trained, with the very annotations of the solution
     retrained: bool = True
 
@@ -51,6 +53,20 @@ class TagModel:
     def is_sparse(self) -> bool:
         """Whether assignments are :class:`lass.solvers.sparse.SparseAssignments`."""
         return is_sparse(self.solution.Z)
+
+    @property
+    def items_until_percentages(self) -> int:
+        """About how many more tagged items it takes until scores are shown as percentages; 0: they are.
+
+        From :data:`ENOUGH_ITEMS` tagged items on, if some tag has two of them: before, nothing in the
+        collection says how often suggestions are right.
+        """
+        if self.is_sparse:
+            return 0
+        T = sp.csr_array(self.solution.problem.G > 0)
+        tagged = int(np.count_nonzero(np.diff(T.indptr)))
+        again = bool((np.asarray(T.sum(axis=0)).ravel() > 1).any())
+        return max(ENOUGH_ITEMS - tagged, 0 if again else 1)
 
     @property
     def note(self) -> str:
@@ -217,13 +233,16 @@ def with_scores(
     features: Any = None,
     groups: NDArray[np.intp] | None = None,
     weights: Weights | None = None,
+    prior: Prior | None = None,
     pause: Callable[[], object] = int,
 ) -> TagModel:
     """Add calibrated scores of all tags, combined from all predictors.
 
     The predictors are the crowd of the assignments, propagation of tags through the graph, tags of direct
     neighbours, a linear model of the features, co-occurrence with an item's other tags, and frequency: see
-    :data:`lass.learning.predictors.PREDICTORS`. Their weights are trained on held-out tags.
+    :data:`lass.learning.predictors.PREDICTORS`. Their weights are trained on held-out tags. While few items
+    are tagged, scores are those of a mixture of votes, see :mod:`lass.learning.predictors.few_tags`; it
+    passes to the trained weights as more are.
 
     Parameters
     ----------
@@ -234,18 +253,23 @@ def with_scores(
         Items with the same number may be near copies, and are held out together.
     weights : Weights, optional
         Those of an earlier call; nothing is trained then.
+    prior : Prior, optional
+        What other collections teach about scores from few tags; by default that of the package.
     pause : callable
         Called now and then; an error it raises ends the work.
 
     Returns
     -------
     TagModel
-        With scores; without them where fewer than ten groups of items have tags, or where assignments
-        are sparse: predictors need all numbers of items x tags.
+        With scores; without them where no item has a tag, or where assignments are sparse: predictors
+        need all numbers of items x tags.
     """
     if model.is_sparse:
         return model
-    found = score_tags(model.solution, features=features, groups=groups, weights=weights, pause=pause)
+    found = score_tags(
+        model.solution, features=features, groups=groups, weights=weights, former=model.predictors,
+        prior=prior, pause=pause,
+    )  # fmt: skip
     if found is None:
         return model
     return replace(model, weights=found.weights, scores=found.scores, predictors=found.predictors)

@@ -2,11 +2,12 @@
 
 from lass.learning.predictors.features import COLUMNS, FEATURES, PREDICTORS, Feature, PredictorFeatures
 from lass.learning.predictors.linear import LinearPredictor
-from lass.learning.predictors.scoring import Scores, score, score_tags
+from lass.learning.predictors.prior import Prior
+from lass.learning.predictors.scoring import Predictors, Scores, score, score_tags
 from lass.learning.predictors.training import train
 from lass.learning.predictors.weights import Weights
 
 __all__ = [
-    "COLUMNS", "FEATURES", "PREDICTORS", "Feature", "LinearPredictor", "PredictorFeatures", "Scores",
-    "Weights", "score", "score_tags", "train",
+    "COLUMNS", "FEATURES", "PREDICTORS", "Feature", "LinearPredictor", "PredictorFeatures", "Predictors",
+    "Prior", "Scores", "Weights", "score", "score_tags", "train",
 ]  # fmt: skip

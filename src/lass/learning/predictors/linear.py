@@ -37,8 +37,8 @@ class LinearPredictor:
         self, features: Any, groups: NDArray[np.intp], W: sp.csr_array, seed: int = 0,
         penalties: tuple[float, float] = PENALTIES,
     ) -> None:  # fmt: skip
-        own = _unit_rows(reduced(features, seed))
-        views, one = (own, _unit_rows(_near(W, own))), np.ones((len(own), 1))
+        own = unit_rows(reduced(features, seed))
+        views, one = (own, unit_rows(_near(W, own))), np.ones((len(own), 1))
         self.views = [np.hstack([view, one]).astype(np.float32) for view in views]
         self.penalties = penalties
         self.fold = np.random.default_rng(seed).integers(FOLDS, size=groups.max() + 1)[groups]
@@ -72,7 +72,8 @@ class LinearPredictor:
         return np.asarray(result)
 
 
-def _unit_rows(rows: Array) -> Array:
+def unit_rows(rows: Array) -> Array:
+    """Rows divided by their lengths; zeros stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
 

@@ -53,7 +53,7 @@ class ScoredTags(NamedTuple):
 class Predictors:
     """The predictors at a solution: those whose weights are trained, and the mixture of few tags.
 
-    Either is None where it has no weight: the first below ten tagged groups, the other with many tagged items.
+    Either is None where it has no weight: the first below ten tagged groups, the other with many of them.
     """
 
     trained: PredictorFeatures | None
@@ -108,7 +108,7 @@ def score(
     for low in range(0, N, BLOCK):
         at, some = slice(low, low + BLOCK), wanted[low : low + BLOCK]
         pause()
-        parts: list[tuple[float, Array, Callable[[NDArray[np.intp]], Array]]] = []
+        parts: list[tuple[float, Array, Callable[[NDArray[Any]], Array]]] = []
         if few is not None:
             parts.append((share, *_few_evidence(few, some, weights, predictors.prior, G, pause)))
         if trained is not None and share < 1.0:
@@ -124,7 +124,7 @@ def score(
 
 def _trained_evidence(
     features: PredictorFeatures, rows: NDArray[np.intp], weights: Weights
-) -> tuple[Array, Callable[[NDArray[np.intp]], Array]]:
+) -> tuple[Array, Callable[[NDArray[Any]], Array]]:
     """Evidence by the trained weights, and what each predictor adds to that of some tags of each row."""
     X = features.compute(rows)
     tagged = (features.tag_counts[rows] > 0)[:, None]
@@ -132,7 +132,7 @@ def _trained_evidence(
     evidence = np.einsum("nkf,nf->nk", X, slope[:, :-1].astype(np.float32)) + slope[:, -1:]
     member = np.array([[predictor == name for name in PREDICTORS] for predictor in COLUMNS.values()], float)
 
-    def contribution(tags: NDArray[np.intp]) -> Array:
+    def contribution(tags: NDArray[Any]) -> Array:
         difference = np.take_along_axis(X, tags[:, :, None], axis=1) - np.array(weights.mean)
         return np.asarray((difference * slope[:, None, :-1]) @ member)
 
@@ -142,7 +142,7 @@ def _trained_evidence(
 def _few_evidence(
     few: FewTags, rows: NDArray[np.intp], weights: Weights, prior: Prior, G: sp.csr_array,
     pause: Callable[[], object],
-) -> tuple[Array, Callable[[NDArray[np.intp]], Array]]:  # fmt: skip
+) -> tuple[Array, Callable[[NDArray[Any]], Array]]:  # fmt: skip
     """The same by the mixture of few tags.
 
     What the logarithm of the mixture differs from that of the tag's frequency is shared out among predictors
@@ -155,7 +155,7 @@ def _few_evidence(
     member = members(few.names, PREDICTORS)
     slope = prior.coefficients["share"]
 
-    def contribution(tags: NDArray[np.intp]) -> Array:
+    def contribution(tags: NDArray[Any]) -> Array:
         chosen = np.take_along_axis(parts, tags[:, :, None], axis=1)
         usual = frequency[tags]
         change = (chosen - usual[:, :, None] * mixture) @ member

@@ -49,8 +49,7 @@ def train(
     mind (see ``completeness.py``). ``current`` are the features at all of G. None where there is too
     little data.
     """
-    rows, _ = (G > 0).nonzero()
-    if len(np.unique(groups[rows])) < MIN_GROUPS:
+    if not enough_to_train(G, groups):
         return None
     pairs: dict[bool, list[tuple[HoldoutPairs, int]]] = {True: [], False: []}
     generator = np.random.default_rng(seed)
@@ -81,6 +80,11 @@ def train(
     _rescale(with_tags, stated, limit, current, G, generator)
     mean = np.concatenate([one.X for found in pairs.values() for one, _ in found]).mean(axis=0)
     return Weights(with_tags.tolist(), slopes.get(False, either).tolist(), mean.tolist(), completeness)
+
+
+def enough_to_train(G: sp.csr_array, groups: NDArray[np.intp]) -> bool:
+    """Whether so many groups have tags that some can be held out."""
+    return len(np.unique(groups[(G > 0).nonzero()[0]])) >= MIN_GROUPS
 
 
 def _rescale(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,7 +31,7 @@ Real = TypeVar("Real", np.float32, np.float64)
 class Weights:
     """Evidence for a tag is a weighted sum over the columns of the features, and a constant."""
 
-    #: one weight for each of ``COLUMNS``, then the constant; for items with tags
+    #: one weight for each of ``COLUMNS``, then the constant; for items with tags; empty while untrained
     tagged: list[float]
     #: the same for items without
     untagged: list[float]
@@ -39,13 +39,21 @@ class Weights:
     mean: list[float]
     #: share of the tags of a tagged item that seem to be stated, one where none are missing
     completeness: float
+    #: weights of the mixture of few tags, by the names of its predictors; empty with many tagged items
+    mixture: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether there are weights of the features."""
+        return bool(self.tagged)
 
     def to_json(self) -> str:
         """As text, for files; weights are by the names of their columns."""
         names = [*COLUMNS, CONSTANT]
         vectors = {"tagged": self.tagged, "untagged": self.untagged, "mean": self.mean}
         named = {name: dict(zip(names, values, strict=False)) for name, values in vectors.items()}
-        return json.dumps({"version": VERSION, **named, "completeness": self.completeness})
+        values = {**named, "completeness": self.completeness, "mixture": self.mixture}
+        return json.dumps({"version": VERSION, **values})
 
     @staticmethod
     def from_json(text: str) -> Weights:
@@ -63,8 +71,12 @@ class Weights:
                     f"the weights of the predictors are of another version of lass (number {version}, "
                     f"{VERSION} expected); run lass fit again"
                 )
+            mixture = {str(name): float(weight) for name, weight in saved.get("mixture", {}).items()}
+            completeness = float(saved["completeness"])
+            if mixture and not saved["tagged"]:
+                return Weights([], [], [], completeness, mixture)
             tagged, untagged = (_in_order(saved[key], [CONSTANT]) for key in ("tagged", "untagged"))
-            return Weights(tagged, untagged, _in_order(saved["mean"], []), float(saved["completeness"]))
+            return Weights(tagged, untagged, _in_order(saved["mean"], []), completeness, mixture)
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"these are not weights ({error!r})") from None
 

@@ -1,0 +1,258 @@
+"""Tags of items when few are tagged: a mixture of votes of the tagged items.
+
+Each predictor gives every item a distribution over the tags. Nearly all are votes: each tagged item votes
+for its tags, with a weight that depends on its affinity to the item. Their mixture starts from equal weights
+and moves to the collection's own: the weights of largest posterior probability of the tagged items' tags,
+each item seen from the others (a Dirichlet prior, by expectation maximisation). Scores are calibrated by a
+curve learnt once over many collections, see :mod:`lass.learning.predictors.prior`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.learning.predictors.affinities import Affinities
+from lass.learning.predictors.prior import Prior
+from lass.model.quadratic_program import Array
+
+Rows = NDArray[np.intp]
+
+#: tagged items up to which the mixture is computed, and items x tagged items
+MAX_TAGGED, MAX_SIZE = 300, 20_000_000
+#: nearest tagged items that count in a vote of the nearest
+NEAREST = 5
+#: penalties of ridge regressions on the tagged items
+PENALTIES = (0.1, 1.0)
+#: share of the tags' frequencies in every distribution
+FLOOR = 0.02
+#: groups of tagged items that each are seen from the others, at most
+FOLDS = 12
+#: weight of the prior on the mixture, in tagged items
+PRIOR_ITEMS = 5.0
+#: steps of expectation maximisation
+STEPS = 40
+#: items of a sample for means and scales
+SAMPLE = 2000
+#: smallest affinity inside a logarithm, as a multiple of the mean
+SMALLEST = 0.03
+#: largest potential inside an exponential, as a multiple of the standard deviation
+LARGEST = 8.0
+#: numbers of a block of rows x tags x predictors
+BLOCK = 4_000_000
+
+#: predictors of the mixture: (name, kind of affinity, kind of vote, predictor that is shown)
+VOTES = (
+    ("near_vote", "near", "plain", "features"),
+    ("near_nearest", "near", "nearest", "features"),
+    ("own_vote", "own", "plain", "features"),
+    ("own_ridge_weak", "own", "ridge 0", "features"),
+    ("own_ridge", "own", "ridge 1", "features"),
+    ("near_ridge_weak", "near", "ridge 0", "features"),
+    ("near_ridge", "near", "ridge 1", "features"),
+    ("walk_vote", "walk", "plain", "propagation"),
+    ("walk_nearest", "walk", "nearest", "neighbours"),
+    ("far_walk_squared", "far_walk", "squared", "propagation"),
+    ("class_mass", "potential", "class mass", "propagation"),
+    ("poisson", "potential", "poisson", "propagation"),
+)
+#: kinds of affinity whose largest value says how near an item is to the tagged ones
+CLOSENESS = ("walk", "own", "near")
+
+
+class Distributions(NamedTuple):
+    """Distributions over the tags, (rows, tags, predictors), and how near each row is to a tagged item."""
+
+    shares: Array
+    closeness: Array
+
+
+class FewTags:
+    """Scores of all tags from few tagged items.
+
+    Parameters
+    ----------
+    affinities : Affinities
+    G : csr_array of shape (N, K)
+        Annotations. Items with none but negative ones vote for no tag.
+    groups : array of N numbers
+        An item is never scored by tagged items of its own group if it is tagged itself.
+    """
+
+    def __init__(self, affinities: Affinities, G: sp.csr_array, groups: Rows) -> None:
+        self.affinities, self.groups = affinities, groups
+        #: annotated items, which vote
+        self.items: Rows = np.flatnonzero(np.diff(G.indptr))
+        self.T: Array = (G[self.items] > 0).toarray().astype(float)
+        # an item that only has tags that it is not: it votes for none of them
+        self._none: Array = (self.T.sum(axis=1) == 0).astype(float)
+        self.columns = affinities.columns(self.items)
+        N = G.shape[0]
+        own = (self.items, np.arange(len(self.items)))
+        self._mean = {
+            name: np.maximum((np.maximum(A, 0).sum(axis=0) - np.maximum(A[own], 0)) / max(N - 1, 1), 1e-30)
+            for name, A in self.columns.items()
+        }
+        self._sample = np.unique(np.linspace(0, N - 1, min(N, SAMPLE)).astype(np.intp))
+        self._sample = self._sample[~np.isin(self._sample, self.items)]
+        self.names = [name for name, kind, _, _ in VOTES if kind in self.columns]
+
+    @staticmethod
+    def possible(G: sp.csr_array) -> bool:
+        """Whether there are annotated items, and few enough."""
+        count = int(np.count_nonzero(np.diff(G.indptr)))
+        return (
+            G.nnz > 0 and bool((G.data > 0).any()) and count <= MAX_TAGGED and count * G.shape[0] <= MAX_SIZE
+        )
+
+    def folds(self) -> Iterator[NDArray[np.bool_]]:
+        """Masks of the annotated items that are seen from the others: whole groups, twelve times at most."""
+        codes = np.unique(self.groups[self.items], return_inverse=True)[1]
+        count = codes.max(initial=-1) + 1
+        if count < 2:
+            return
+        for fold in range(min(count, FOLDS)):
+            yield codes % min(count, FOLDS) == fold
+
+    def distributions(self, rows: Rows, kept: NDArray[np.bool_] | None = None) -> Distributions:
+        """Distributions over the tags by each predictor, from the annotated items in ``kept``."""
+        at = np.flatnonzero(np.ones(len(self.items), bool) if kept is None else kept)
+        T = np.column_stack([self.T[at], self._none[at]])
+        f = T.mean(axis=0)
+        shares, close = [], []
+        for name, kind, vote, _ in VOTES:
+            if name in self.names:
+                given = self._votes(kind, vote, rows, at, T)
+                total = given.sum(axis=1, keepdims=True)
+                given = np.where(total > 0, given / np.maximum(total, 1e-300), f / f.sum())
+                shares.append((1.0 - FLOOR) * given + FLOOR * f / f.sum())
+        for kind in CLOSENESS:
+            if kind in self.columns:
+                relative = self._relative(kind, rows, at)
+                close.append(np.log(relative.max(axis=1) + SMALLEST))
+        return Distributions(np.stack(shares, axis=-1)[:, :-1], np.mean(close, axis=0))
+
+    def _relative(self, kind: str, rows: Rows, at: Rows) -> Array:
+        """Affinities as multiples of each annotated item's mean affinity, so that none is near to all."""
+        return np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) / self._mean[kind][at]
+
+    def _votes(self, kind: str, vote: str, rows: Rows, at: Rows, T: Array) -> Array:
+        """Votes of the annotated items ``at`` for their tags, (rows, tags)."""
+        match vote.split():
+            case ["plain"]:
+                return np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) @ T
+            case ["nearest"]:
+                relative = self._relative(kind, rows, at)
+                if relative.shape[1] > NEAREST:
+                    least = -np.partition(-relative, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
+                    relative = np.where(relative >= least, relative, 0.0)
+                return relative @ T
+            case ["squared"]:
+                return self._relative(kind, rows, at) ** 2 @ T
+            case ["ridge", number]:
+                return self._ridge(kind, rows, at, T, PENALTIES[int(number)])
+            case ["class", "mass"]:
+                return self._class_mass(rows, at, T)
+            case _:
+                return self._poisson(rows, at, T)
+
+    def _ridge(self, kind: str, rows: Rows, at: Rows, T: Array, penalty: float) -> Array:
+        """Kernel ridge regression of the tags with a constant; negative predictions are zero."""
+        A = self.columns[kind].astype(float)
+        gram, cross = A[np.ix_(self.items[at], at)], A[np.ix_(rows, at)]
+        centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
+        slope = np.linalg.solve(centred + penalty * np.eye(len(at)), T - T.mean(axis=0))
+        return np.maximum((cross - cross.mean(axis=1, keepdims=True)) @ slope + T.mean(axis=0), 0.0)
+
+    def _class_mass(self, rows: Rows, at: Rows, T: Array) -> Array:
+        """Harmonic functions, each scaled to the frequency of its tag (class-mass normalisation)."""
+        A = self.columns["potential"].astype(float)
+        gram = A[np.ix_(self.items[at], at)]
+        inverse = np.linalg.inv(gram + 1e-9 * np.trace(gram) / len(at) * np.eye(len(at)))
+
+        def harmonic(rows: Rows) -> Array:
+            weights = np.maximum(A[np.ix_(rows, at)] @ inverse, 0.0)
+            total = weights.sum(axis=1, keepdims=True)
+            return np.asarray(np.divide(weights, total, out=np.zeros_like(weights), where=total > 0) @ T)
+
+        mass = harmonic(self._sample).mean(axis=0) if len(self._sample) else T.mean(axis=0)
+        return np.asarray(harmonic(rows) * T.mean(axis=0) / (mass + 0.01 * T.mean(axis=0) + 1e-12))
+
+    def _poisson(self, rows: Rows, at: Rows, T: Array) -> Array:
+        """Exponentials of the Poisson potentials with the tags as sources, centred on each component."""
+        A = self.columns["potential"].astype(float)
+        sources = T - T.mean(axis=0)
+        joined = A[np.ix_(self.items[at], at)] > 0
+        first = joined.argmax(axis=1)  # the first annotated item of the same component
+        for part in np.unique(first):
+            some = first == part
+            sources[some] = T[some] - T[some].mean(axis=0)
+        potential = A[np.ix_(rows, at)] @ sources
+        scale = float((A[np.ix_(self._sample, at)] @ sources).std()) if len(self._sample) else 0.0
+        if scale <= 1e-12:
+            return np.zeros((len(rows), T.shape[1]))
+        potential = np.clip(potential / scale, -LARGEST, LARGEST)
+        return np.asarray(np.exp(potential - potential.max(axis=1, keepdims=True)))
+
+    def train(self) -> dict[str, float]:
+        """Weights of the mixture, by name, of largest posterior probability."""
+        equal = np.full(len(self.names), 1.0 / len(self.names))
+        found, counts = [], []
+        for out in self.folds():
+            T = self.T[out]
+            shares = self.distributions(self.items[out], ~out).shares
+            item, tag = np.nonzero((T > 0) & (self.T[~out].sum(axis=0) > 0))
+            found.append(shares[item, tag])
+            counts.append(1.0 / np.bincount(item, minlength=len(T))[item])
+        weights = equal
+        if found and sum(map(len, found)):
+            shares, each = np.concatenate(found), np.concatenate(counts)
+            for _ in range(STEPS):
+                parts = shares * weights
+                parts *= (each / parts.sum(axis=1))[:, None]
+                weights = PRIOR_ITEMS * equal + parts.sum(axis=0)
+                weights /= weights.sum()
+        return dict(zip(self.names, weights.tolist(), strict=True))
+
+    def evidence(
+        self, rows: Rows, mixture: dict[str, float], prior: Prior, pause: Callable[[], object] = int
+    ) -> tuple[Array, Array]:
+        """Log-odds of all tags of some rows, (rows, K), and the part of each predictor, (rows, K, names).
+
+        Parts are shares of the mixture. Annotated rows are seen from the annotated items of other folds.
+        """
+        weights = np.array([mixture.get(name, 0.0) for name in self.names])
+        if not weights.sum() > 0:
+            weights = np.ones(len(self.names))
+        weights /= weights.sum()
+        K = self.T.shape[1]
+        odds, parts = np.empty((len(rows), K)), np.empty((len(rows), K, len(self.names)))
+        place = np.full(len(self.affinities.degree), -1, np.intp)
+        place[self.items] = np.arange(len(self.items))
+        own = place[rows]
+        blocks: list[tuple[Rows, NDArray[np.bool_] | None]] = [(np.flatnonzero(own < 0), None)]
+        out_of: list[NDArray[np.bool_]] = list(self.folds())
+        if out_of:
+            blocks += [(np.flatnonzero((own >= 0) & out[own]), ~out) for out in out_of]
+        else:  # all of one group: nothing else is known
+            blocks.append((np.flatnonzero(own >= 0), None))
+        step = max(1, BLOCK // (K * len(self.names) + 1))
+        for some, kept in blocks:
+            for low in range(0, len(some), step):
+                pause()
+                at = some[low : low + step]
+                shares, close = self.distributions(rows[at], kept)
+                parts[at] = shares * weights
+                T = self.T if kept is None else self.T[kept]
+                odds[at] = prior.log_odds(parts[at].sum(axis=2), close, T)
+        return odds, parts
+
+
+def members(names: list[str], predictors: Any) -> Array:
+    """Which predictor of those shown to people each of the mixture belongs to, (names, predictors)."""
+    shown = {name: predictor for name, _, _, predictor in VOTES}
+    return np.array([[shown[name] == predictor for predictor in predictors] for name in names], float)
