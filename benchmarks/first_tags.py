@@ -34,11 +34,12 @@ from numpy.typing import NDArray
 from benchmarks.common.data import CACHE
 from benchmarks.common.measuring import timed
 from benchmarks.common.options import parser, run
-from benchmarks.common.results import add, measured, read, write
+from benchmarks.common.results import RESULTS, add, measured, read, write
 from benchmarks.first_tags_baselines import Baselines
 from benchmarks.first_tags_parts import first_items, one_update, two_annotations
 from benchmarks.first_tags_report import OURS, report
-from benchmarks.first_tags_sets import COUNTS, SETS, Case, TagSet, cases, cells, fingerprint, load_set
+from benchmarks.first_tags_sets import COUNTS, JUDGED, SETS, Case, TagSet, cases, cells, fingerprint, load_set
+from lass.learning.predictors import Prior
 from lass.tagging import complete, with_scores
 from lass.tagging.completion import TagModel, scores
 from lass.tagging.evaluation.metrics import average_precision, rank_tags
@@ -50,17 +51,19 @@ PARTS = ("suggestions", "first", "example", "update")
 Results = dict[str, dict[str, dict[str, dict[str, float]]]]
 
 
-def prior_for(name: str) -> Any:
-    """Weights learnt over the other collections, for :func:`with_scores`; None for those of the package."""
-    return None
+def prior_for(name: str) -> Prior:
+    """What the other collections teach about scores from few tags, for :func:`with_scores`."""
+    without = read(RESULTS / "prior_weights.json").get("without", {})
+    if name not in without:
+        raise SystemExit("error: run python -m benchmarks.prior_weights first")
+    return Prior(without[name])
 
 
 def ours(given: TagSet, case: Case) -> TagModel:
     """What ``lass fit`` makes of the annotations, by its defaults."""
-    prior = prior_for(given.name)
-    options = {} if prior is None else {"prior": prior}
     model = complete(given.W, case.annotations)
-    return with_scores(model, features=given.reduced, groups=given.groups, **options)
+    prior = prior_for(given.name)
+    return with_scores(model, features=given.reduced, groups=given.groups, prior=prior)
 
 
 def our_scores(given: TagSet, case: Case, rows: NDArray[np.intp]) -> NDArray[Any]:
@@ -83,10 +86,10 @@ def ranks(case: Case, rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[n
     return rank_tags(np.array(values, float), case.annotations[rows], generator)
 
 
-def calibration(case: Case, values: NDArray[Any]) -> float:
+def calibration(case: Case, rows: NDArray[np.intp], truth: NDArray[Any], values: NDArray[Any]) -> float:
     """Expected calibration error over the five first suggestions of each item, in ten bins by score."""
-    shown = ranks(case, case.rows, values) < SHOWN
-    claimed, right = values[shown].astype(float), case.truth[shown]
+    shown = ranks(case, rows, values) < SHOWN
+    claimed, right = values[shown].astype(float), truth[shown]
     which = np.clip((BINS * claimed).astype(int), 0, BINS - 1)
     return float(np.abs(np.bincount(which, claimed - right, BINS)).sum() / len(claimed))
 
@@ -94,11 +97,21 @@ def calibration(case: Case, values: NDArray[Any]) -> float:
 def measure_ours(given: TagSet, case: Case) -> dict[str, float]:
     """All figures of ours in one case."""
     model, seconds, _ = timed(lambda: ours(given, case))
-    values = np.asarray(scores(model)[case.rows])
+    values = np.asarray(scores(model))
+    rows = untagged_items(given, case)
+    truth = given.truth[rows][:, np.unique(given.truth[case.tagged].indices)].toarray()
+    judged = values[case.rows]
     return {
-        **figures(case, values), "calibration": calibration(case, values), "seconds": seconds,
-        "percentages": float(getattr(model, "items_until_percentages", 0) == 0),
+        **figures(case, judged), "calibration": calibration(case, rows, truth, values[rows]),
+        "calibration_judged": calibration(case, case.rows, case.truth, judged), "seconds": seconds,
+        "percentages": float(model.items_until_percentages == 0),
     }  # fmt: skip
+
+
+def untagged_items(given: TagSet, case: Case) -> NDArray[np.intp]:
+    """A fixed sample of all untagged items, also of those that have none of the tags seen."""
+    fixed = np.random.default_rng(4).permutation(given.truth.shape[0])
+    return np.sort(fixed[~np.isin(fixed, case.tagged)][:JUDGED])
 
 
 def measure_baselines(given: TagSet, names: list[str], draws: int) -> Results:

@@ -221,7 +221,9 @@ def score_tags(
 
             def compute(visible: sp.csr_array) -> PredictorFeatures:
                 pause()
-                solved = solve(problem.changed(G=visible), tol=solution.tol)
+                solved = solve(
+                    problem.changed(G=visible), tol=solution.tol, callback=lambda _: bool(pause()) and False
+                )
                 return PredictorFeatures(problem.W, visible, solved.Z, linear, pause)
 
             found = train(compute, trained, G, codes)
