@@ -73,6 +73,7 @@ bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks.estimator
 	$(BIN)/python -m benchmarks.active
 	$(BIN)/python -m benchmarks.suggestions --resume
+	$(BIN)/python -m benchmarks.first_tags --resume
 	$(BIN)/python -m benchmarks.sparse_assignments
 	$(BIN)/python -m benchmarks.clustering
 	$(BIN)/python -m benchmarks.segmentation
