@@ -39,9 +39,11 @@ def suggest(
     """Suggest tags to add to the items of FOLDER, and stated tags to check.
 
     The score of a tag is its probability: of suggestions at 0.8, four out of five are right, measured on
-    hidden tags. With it come the parts of the predictors (the crowd of similar items, propagation through
-    the graph, direct neighbours, the item's features, co-occurrence with its other tags, frequency) and the
-    supporting neighbours with their shares. A table on a terminal; all of it as CSV in a pipe.
+    hidden tags. With about a dozen tagged items or fewer too little is known for that: there is no score
+    then, and strength orders the tags. With it come the parts of the predictors (the crowd of similar items,
+    propagation through the graph, direct neighbours, the item's features, co-occurrence with its other tags,
+    frequency) and the supporting neighbours with their shares. A table on a terminal; all of it as CSV in a
+    pipe.
     """
     if out is not None:
         check_ending(out)
@@ -56,6 +58,8 @@ def suggest(
             output.note(f"note: scores rest on earlier annotations; lass fit {folder} trains them again")
         if limits := collection.score_limits():
             output.note(f"note: {limits}")
+        if more := collection.items_until_percentages():
+            output.note(f"note: too little known for percentages: about {count(more, 'more tagged item')}")
         chosen: dict[str, Any] = {"tag": tag, "items": items or None}
         suggestions: list[Suggestion] = []
         doubtful: list[DoubtfulTag] = []
@@ -67,19 +71,19 @@ def suggest(
             doubtful = collection.doubtful_tags(limit=limit if doubts else 5, **chosen)
         if whole:
             columns = DOUBTFUL_TAG_COLUMNS if doubts else SUGGESTION_COLUMNS
-            _write(output, doubtful if doubts else suggestions, columns, out)
+            _write(output, doubtful if doubts else suggestions, columns, out, more)
         else:
             named = collection.get_items({row.item for row in suggestions})
             print_suggestions(output, suggestions, doubtful, {item.id: caption(item) for item in named})
 
 
-def _write(output: Output, found: Any, columns: tuple[str, ...], out: Path | None) -> None:
+def _write(output: Output, found: Any, columns: tuple[str, ...], out: Path | None, more: int) -> None:
     if out is not None:
         write_rows(out, columns, suggestion_rows(found))
         items = count(len({row.item for row in found}), "item")
         output.result(f"{out}: {count(len(found), 'row')} on {items}", out=str(out), rows=len(found))
     elif output.as_json:
-        output.json(list(suggestion_rows(found)))
+        output.json([{**row, "items_until_percentages": more} for row in suggestion_rows(found)])
     else:
         write_delimited(None, columns, suggestion_rows(found))
 

@@ -199,5 +199,6 @@ def _item(facts: Facts, name: str) -> Markup:
 
 def _line(row: Suggestion) -> Markup:
     who = ", ".join(f"{one.item} {one.share:.0%}" for one in row.neighbours if one.share >= 0.01)
-    bar = tag("u", tag("i", style=f"width:{100 * row.score:.1f}%"))
-    return tag("li", tag("span", row.tag), tag("em", f"{row.score:.2f}"), bar, tag("small", who))
+    bar = tag("u", tag("i", style=f"width:{100 * row.strength:.1f}%"))
+    number = "" if row.score is None else f"{row.score:.2f}"
+    return tag("li", tag("span", row.tag), tag("em", number), bar, tag("small", who))

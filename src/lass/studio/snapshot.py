@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lass.collection import AnnotationMatrix
 from lass.model.quadratic_program import Array
 from lass.tagging import LiveModel, TagModel, TagSuggester, scores
-from lass.tagging.suggestions import next_rows
+from lass.tagging.suggestions import ROUNDING, next_rows
 
 #: a tag is predicted from this score on
 LIKELY = 0.5
@@ -40,7 +40,7 @@ class Snapshot:
     @property
     def items_until_percentages(self) -> int:
         """About how many more tagged items are needed until scores can be believed; 0: they can."""
-        return int(getattr(self.model, "items_until_percentages", 0 if self.model.scores is not None else 12))
+        return self.model.items_until_percentages
 
     @property
     def tags(self) -> int:
@@ -48,11 +48,14 @@ class Snapshot:
         return int(self.Z.shape[1])
 
     def best(self, row: int) -> list[int]:
-        """The tags with the highest scores of an item, the highest first."""
-        if self.model.scores is not None:
-            return [int(tag) for tag in self.model.scores.top_tags[row]]
+        """The tags with the highest scores of an item, if above their means, the highest first."""
         values = self.scores[row]
-        return [int(tag) for tag in np.argsort(-values, kind="stable")[:10] if values[tag] > 0]
+        if self.model.scores is not None:
+            top = self.model.scores.top_tags[row].tolist()
+        else:
+            top = np.argsort(-values, kind="stable")[:10].tolist()
+        least = self.mean_scores * (1.0 + ROUNDING)
+        return [tag for tag in top if values[tag] > least[tag]]
 
     @cached_property
     def mean_scores(self) -> Array:

@@ -213,6 +213,10 @@ class Collection(CollectionStore):
         """What limits the scores, in one sentence; empty if nothing does."""
         return self._suggester().model.note
 
+    def items_until_percentages(self) -> int:
+        """About how many more tagged items it takes until suggestions have scores; 0: they have."""
+        return self._suggester().model.items_until_percentages
+
     def doubtful_tags(
         self, *, items: Iterable[str] | None = None, tag: str | None = None, limit: int | None = None
     ) -> list[DoubtfulTag]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.learning.predictors import Scores, score
+from lass.learning.predictors.few_tags import FewTags
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.solvers.solution import Solution
@@ -75,6 +77,9 @@ class LiveModel:
         #: the edges, and the same model in canonical order, with which everything is computed
         self._edges = self._order.graph(self._problem.W)
         self._canonical = self._loaded(model)
+        #: reduced features as they were given and in canonical order, and groups, kept between updates
+        self._permuted: tuple[Any, Any] = None, None
+        self._groups: NDArray[np.intp] | None = None
         #: the last that was trained, and its fingerprint
         self._trained: tuple[str, TagModel] | None = None
         if model.retrained and self._canonical.scores is not None:
@@ -130,7 +135,9 @@ class LiveModel:
             solution = self._solve(order, G, same, report)
             model = replace(before, solution=solution, retrained=False)
             rows = self._changed_rows(G, solution.Z) if same else None
-            if rows is None or before.scores is None or before.predictors is None:
+            if FewTags.possible(G):  # one annotation of few changes all scores
+                model, rows = self._scored(model, order), None
+            elif rows is None or before.scores is None or before.predictors is None:
                 model = replace(model, scores=None, predictors=None)
             else:
                 model, rows = _near_scored(model, before.scores, rows)
@@ -151,14 +158,21 @@ class LiveModel:
         pause = partial(report, Progress("scores"))
         pause()
         if model.weights is not None:
-            features, _ = reduced_features(self._collection, self._record)
-            if features is not None:
-                features = permuted(features[: len(order.rows)], order.rows)
-            groups = order.groups(groups_of(self._collection)[1])
-            model = with_scores(model, features=features, groups=groups, weights=model.weights, pause=pause)
-            self._set(order, model, annotations)
+            self._set(order, self._scored(model, order, pause), annotations)
         self.rescored = annotations.number
         return LiveUpdate(None, time.perf_counter() - began)
+
+    def _scored(self, model: TagModel, order: CanonicalOrder, pause: Callable[[], object] = int) -> TagModel:
+        """The model with scores of all rows, by the weights it has."""
+        features, _ = reduced_features(self._collection, self._record)
+        if features is not None and self._permuted[0] is not features:
+            self._permuted = features, permuted(features[: len(order.rows)], order.rows)
+        if self._groups is None:
+            self._groups = groups_of(self._collection)[1]
+        return with_scores(
+            model, features=None if features is None else self._permuted[1],
+            groups=order.groups(self._groups), weights=model.weights, pause=pause,
+        )  # fmt: skip
 
     def retrain(self, report: ProgressCallback = ignore_progress) -> LiveUpdate:
         """Choose lam, solve, train and score anew, as :func:`lass.tagging.fit` does; nothing is saved.

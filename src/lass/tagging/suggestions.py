@@ -23,6 +23,8 @@ from lass.tagging.storage import load_model
 
 #: bytes that a block of rows over all tags takes at most, and edges processed together
 BLOCK, EDGES = 2**24, 2_000_000
+#: relative difference of a score from a mean that may be rounding
+ROUNDING = 1e-5
 
 
 class SupportingNeighbour(NamedTuple):
@@ -35,13 +37,17 @@ class SupportingNeighbour(NamedTuple):
 class Suggestion(NamedTuple):
     """A tag that an item may be missing: its score and rank, the reasons, and supporting neighbours.
 
+    ``score`` is None while too little is known for a probability, see
+    :attr:`lass.tagging.TagModel.items_until_percentages`; ``strength`` orders suggestions all the same.
+
     ``because`` holds what each predictor (:data:`lass.learning.predictors.PREDICTORS`) adds to the log-odds,
     compared with an average pair of item and tag; empty where there are no scores of predictors.
     """
 
     item: str
     tag: str
-    score: float
+    score: float | None
+    strength: float
     rank: int
     neighbours: list[SupportingNeighbour]
     because: dict[str, float]
@@ -93,6 +99,8 @@ class TagSuggester:
         self.scores: AnyAssignments = scores(model)
         #: score of the tags without evidence, item by item; no such tag is suggested
         self._floor = background(self.scores)
+        #: mean score of each tag: one is suggested only where an item's own is higher
+        self.mean_scores: Array = np.asarray(self.scores.mean(axis=0), float)
         #: tags with annotations; all others score zero, which says nothing about an item
         self._used = np.unique(self.problem.G.indices)
         #: tags in use
@@ -112,8 +120,8 @@ class TagSuggester:
     ) -> list[Suggestion]:  # fmt: skip
         """For each item the tags with the highest scores among those without an annotation.
 
-        Parameters as in :meth:`lass.Collection.suggest`. There are no suggestions for items whose tags all
-        have the same score.
+        Parameters as in :meth:`lass.Collection.suggest`. A tag is suggested only where its score is higher
+        than its mean over all items: not for its frequency alone.
         """
         if top < 1 or neighbours < 0 or (limit is not None and limit < 1):
             raise ValueError(
@@ -130,9 +138,13 @@ class TagSuggester:
         n, k, _ = found
         ids, names, values = self.annotations.ids, self.annotations.names, self.scores[n, k].tolist()
         support = supporting_neighbours(self.problem.W, self.model.solution.Z, n, k, ids, neighbours)
+        known = not self.model.items_until_percentages
+        found_scores = values if not self.model.items_until_percentages else [None] * len(values)
         return [
-            Suggestion(ids[row], names[tag_column], score, rank, near, self.because(row, tag_column))
-            for (row, tag_column, rank), score, near in zip(found.T.tolist(), values, support, strict=True)
+            Suggestion(ids[row], names[at], score, value, rank, near, self.because(row, at))
+            for (row, at, rank), score, value, near in zip(
+                found.T.tolist(), found_scores, values, support, strict=True
+            )
         ]
 
     def because(self, row: int, column: int) -> dict[str, float]:
@@ -146,9 +158,11 @@ class TagSuggester:
     def doubtful_tags(
         self, *, tag: str | None = None, items: Iterable[str] | None = None, limit: int | None = None
     ) -> list[DoubtfulTag]:
-        """Stated tags with a score below the mean of the tag, lowest first."""
+        """Stated tags with a score below the mean of the tag, lowest first; none while little is known."""
         column = None if tag is None else self._place(tag, self.columns, "tag")
-        mean = self.scores.mean(axis=0)
+        if self.model.items_until_percentages:
+            return []
+        mean = self.mean_scores
         G = self.problem.G
         n = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
         k, own = G.indices.astype(np.intp), self.scores[n, G.indices]
@@ -194,7 +208,7 @@ class TagSuggester:
         found = [np.zeros((3, 0), np.intp)]
         for some in blocks(rows, self.scores.shape[1]):
             values = self.scores[some]
-            values[~_differ(values[:, self._used])] = -np.inf  # no evidence
+            values[values <= self.mean_scores * (1.0 + ROUNDING)] = -np.inf  # no evidence
             values[:, list(self.annotations.retired)] = -np.inf
             values[self.problem.G[some].tocoo().coords] = -np.inf
             best = np.argpartition(-values, count - 1, axis=1)[:, :count]
