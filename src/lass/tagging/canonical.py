@@ -29,7 +29,7 @@ from lass.tagging.completion import TagModel
 Numbers = NDArray[np.intp]
 
 #: entries of sparse assignments that tags without annotations may add, for each one that is stored
-MORE = 20
+MORE = 3
 
 
 def by_id(ids: list[str]) -> Numbers:
