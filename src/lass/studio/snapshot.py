@@ -52,6 +52,8 @@ class Snapshot:
         values = self.scores[row]
         if self.model.scores is not None:
             top = self.model.scores.top_tags[row].tolist()
+        elif np.ptp(values) < 1e-9:  # even shares of the crowd are no evidence
+            return []
         else:
             top = np.argsort(-values, kind="stable")[:10].tolist()
         least = self.mean_scores * (1.0 + ROUNDING)

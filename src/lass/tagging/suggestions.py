@@ -100,7 +100,9 @@ class TagSuggester:
         #: score of the tags without evidence, item by item; no such tag is suggested
         self._floor = background(self.scores)
         #: mean score of each tag: one is suggested only where an item's own is higher
-        self.mean_scores: Array = np.asarray(self.scores.mean(axis=0), float)
+        # in double precision: where all are equal, none may be above it
+        double = {} if model.is_sparse else {"dtype": float}
+        self.mean_scores: Array = np.asarray(self.scores.mean(axis=0, **double))
         #: tags with annotations; all others score zero, which says nothing about an item
         self._used = np.unique(self.problem.G.indices)
         #: tags in use
@@ -138,7 +140,6 @@ class TagSuggester:
         n, k, _ = found
         ids, names, values = self.annotations.ids, self.annotations.names, self.scores[n, k].tolist()
         support = supporting_neighbours(self.problem.W, self.model.solution.Z, n, k, ids, neighbours)
-        known = not self.model.items_until_percentages
         found_scores = values if not self.model.items_until_percentages else [None] * len(values)
         return [
             Suggestion(ids[row], names[at], score, value, rank, near, self.because(row, at))
@@ -208,7 +209,9 @@ class TagSuggester:
         found = [np.zeros((3, 0), np.intp)]
         for some in blocks(rows, self.scores.shape[1]):
             values = self.scores[some]
-            values[values <= self.mean_scores * (1.0 + ROUNDING)] = -np.inf  # no evidence
+            if self.model.scores is None:  # even shares of the crowd are no evidence
+                values[~_differ(values[:, self._used])] = -np.inf
+            values[values <= self.mean_scores * (1.0 + ROUNDING)] = -np.inf
             values[:, list(self.annotations.retired)] = -np.inf
             values[self.problem.G[some].tocoo().coords] = -np.inf
             best = np.argpartition(-values, count - 1, axis=1)[:, :count]

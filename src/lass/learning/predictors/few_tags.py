@@ -121,6 +121,10 @@ class FewTags:
     def distributions(self, rows: Rows, kept: NDArray[np.bool_] | None = None) -> Distributions:
         """Distributions over the tags by each predictor, from the annotated items in ``kept``."""
         at = np.flatnonzero(np.ones(len(self.items), bool) if kept is None else kept)
+        if not len(at):  # nothing is known but the tags themselves
+            f = self.T.sum(axis=0) / max(self.T.sum() + self._none.sum(), 1.0)
+            even = np.broadcast_to(f[:, None], (len(rows), len(f), len(self.names)))
+            return Distributions(even, np.full(len(rows), np.log(SMALLEST)))
         T = np.column_stack([self.T[at], self._none[at]])
         f = T.mean(axis=0)
         shares, close = [], []
@@ -238,8 +242,8 @@ class FewTags:
         out_of: list[NDArray[np.bool_]] = list(self.folds())
         if out_of:
             blocks += [(np.flatnonzero((own >= 0) & out[own]), ~out) for out in out_of]
-        else:  # all of one group: nothing else is known
-            blocks.append((np.flatnonzero(own >= 0), None))
+        else:  # all of one group: none is seen from another
+            blocks.append((np.flatnonzero(own >= 0), np.zeros(len(self.items), bool)))
         step = max(1, BLOCK // (K * len(self.names) + 1))
         for some, kept in blocks:
             for low in range(0, len(some), step):
@@ -247,7 +251,7 @@ class FewTags:
                 at = some[low : low + step]
                 shares, close = self.distributions(rows[at], kept)
                 parts[at] = shares * weights
-                T = self.T if kept is None else self.T[kept]
+                T = self.T if kept is None or not kept.any() else self.T[kept]
                 odds[at] = prior.log_odds(parts[at].sum(axis=2), close, T)
         return odds, parts
 
