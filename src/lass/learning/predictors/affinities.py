@@ -46,7 +46,12 @@ class Affinities:
         self.views: dict[str, NDArray[np.float32]] = {}
         if features is not None:
             rows = reduced(features)
-            own = unit_rows(rows - rows.mean(axis=0))
+            known = np.abs(rows).sum(axis=1, keepdims=True) > 0  # others have no features to compare
+            own = (
+                unit_rows(np.where(known, rows - rows[known[:, 0]].mean(axis=0), 0.0))
+                if known.any()
+                else rows
+            )
             P, near = transitions(W), own
             for _ in range(AVERAGES):
                 near = (1.0 - SMOOTHING) * near + SMOOTHING * (P @ near)

@@ -38,8 +38,10 @@ PRIOR_ITEMS = 5.0
 STEPS = 40
 #: items of a sample for means and scales
 SAMPLE = 2000
-#: smallest affinity inside a logarithm, as a multiple of the mean
-SMALLEST = 0.03
+#: smallest affinity inside a logarithm, and largest, as multiples of the mean
+SMALLEST, HIGHEST = 0.03, 1e6
+#: what the log-odds of all tags lose on an item that nothing connects to a tagged one
+UNCONNECTED = 5.0
 #: largest potential inside an exponential, as a multiple of the standard deviation
 LARGEST = 8.0
 #: numbers of a block of rows x tags x predictors
@@ -142,7 +144,8 @@ class FewTags:
 
     def _relative(self, kind: str, rows: Rows, at: Rows) -> Array:
         """Affinities as multiples of each annotated item's mean affinity, so that none is near to all."""
-        return np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) / self._mean[kind][at]
+        relative = np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) / self._mean[kind][at]
+        return np.minimum(relative, HIGHEST)
 
     def _votes(self, kind: str, vote: str, rows: Rows, at: Rows, T: Array) -> Array:
         """Votes of the annotated items ``at`` for their tags, (rows, tags)."""
@@ -253,6 +256,7 @@ class FewTags:
                 parts[at] = shares * weights
                 T = self.T if kept is None or not kept.any() else self.T[kept]
                 odds[at] = prior.log_odds(parts[at].sum(axis=2), close, T)
+                odds[at[close <= np.log(SMALLEST) + 1e-6]] -= UNCONNECTED
         return odds, parts
 
 
