@@ -40,7 +40,10 @@ def test_from_a_table_to_suggestions(folder, files):
     assert "rows on" in result.stdout
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["item", "tag", "score", "rank", "because", "neighbours"]
+    assert list(rows[0]) == ["item", "tag", "score", "rank", "because", "neighbours", "strength"]
+    assert {row["score"] for row in rows} == {""}  # of four tagged items nothing can be known
+    assert "too little known for percentages: about 8 more tagged items" in result.stderr
+    assert all(0 < float(row["strength"]) < 1 for row in rows)
     best = {row["item"]: row["tag"] for row in rows if row["rank"] == "1"}
     assert best["angband"] == "game::dungeon"
     assert best["gnugo"] == "game::board"
@@ -68,7 +71,8 @@ def test_every_format_of_suggestions_holds_the_same(folder, files):
     read = list(csv.DictReader(plain.splitlines()))
     data = json.loads(run("suggest", folder, "--min-score", 0.05, "--json").stdout)
     assert [(row["item"], row["tag"]) for row in read] == [(row["item"], row["tag"]) for row in data]
-    assert all(row["score"] >= 0.05 for row in data)
+    assert all(row["score"] is None and row["strength"] >= 0.05 for row in data)
+    assert {row.pop("items_until_percentages") for row in data} == {8}
     for ending in ("csv", "tsv", "jsonl", "json", "parquet"):
         out = files / f"s.{ending}"
         run("suggest", folder, "--min-score", 0.05, "--out", out, "--quiet")

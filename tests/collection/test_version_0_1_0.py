@@ -9,6 +9,7 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lass
@@ -47,10 +48,17 @@ def test_the_same_log(folder):
 def test_the_same_suggestions_without_a_fit(folder):
     expected = rows((FIXTURE / "expected-suggestions.csv").read_text())
     found = rows(run("suggest", folder).stdout)
-    assert [(row["item"], row["tag"], row["rank"]) for row in found] == [
-        (row["item"], row["tag"], row["rank"]) for row in expected
-    ]
-    for one, other in zip(found, expected, strict=True):
+    # now only tags above their mean score: what is left is in the same order, and others come after it
+    with np.load(folder / "arrays" / "assignments.npz") as arrays:
+        saved = arrays["beside_scores"].astype(float)
+    with lass.open(folder, read_only=True) as collection:
+        mean = dict(zip(collection.names(), saved.mean(axis=0), strict=True))
+    above = [row for row in expected if float(row["score"]) > mean[row["tag"]] * (1 + 1e-4)]
+    pairs = {(row["item"], row["tag"]) for row in expected}
+    kept = [row for row in found if (row["item"], row["tag"]) in pairs]
+    assert [(row["item"], row["tag"]) for row in kept] == [(row["item"], row["tag"]) for row in above]
+    assert len(above) > len(expected) / 2
+    for one, other in zip(kept, above, strict=True):
         assert float(one["score"]) == pytest.approx(float(other["score"]), abs=0.01)
         assert one["neighbours"] == other["neighbours"]
         names = re.sub(r"\b(\w+)=", lambda name: RENAMED.get(name[1], name[1]) + "=", other["because"])

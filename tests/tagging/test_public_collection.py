@@ -117,7 +117,7 @@ def test_from_fit_to_suggestions(programs):
     assert {row.item for row in programs.suggest(items=["gnugo"])} == {"gnugo"}
     assert programs.suggest(items=[]) == []
     frame = found.to_pandas()
-    assert list(frame.columns) == ["item", "tag", "score", "rank", "because", "neighbours"]
+    assert list(frame.columns) == ["item", "tag", "score", "rank", "because", "neighbours", "strength"]
     assert frame.item.tolist() == [row.item for row in found]
     lines = repr(found).splitlines()
     assert len(lines) == len(found)
@@ -144,7 +144,9 @@ def test_suggestions_follow_annotations_and_fits(programs):
         assert programs.suggest(items=["tin"], top=1)[0].tag == first.tag
         other.tag("tin", "use::news")
         other.fit()
-    assert programs.suggest(items=["tin"])[0].tag != "use::news"
+        fresh = other.suggest()
+    assert programs.suggest() == fresh != []
+    assert "use::news" not in {row.tag for row in fresh if row.item == "tin"}
     assert programs.stale() == {}
 
 

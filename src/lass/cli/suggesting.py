@@ -28,7 +28,7 @@ SHOWN = 15
 @click.option("--untagged", is_flag=True, help="Only items without any tag.")
 @click.option("--tag", help="Only this tag, where it is among the top of an item.")
 @click.option("--item", "items", multiple=True, help="Only this item; may be given several times.")
-@click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave lower scores out.")
+@click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave lower scores (or strengths) out.")
 @click.option("--limit", type=click.IntRange(1), help="Items, at most: those with the highest scores.")
 @click.option("--doubts", is_flag=True, help="Stated tags to check, instead of tags to add.")
 @table_option
@@ -58,8 +58,6 @@ def suggest(
             output.note(f"note: scores rest on earlier annotations; lass fit {folder} trains them again")
         if limits := collection.score_limits():
             output.note(f"note: {limits}")
-        if more := collection.items_until_percentages():
-            output.note(f"note: too little known for percentages: about {count(more, 'more tagged item')}")
         chosen: dict[str, Any] = {"tag": tag, "items": items or None}
         suggestions: list[Suggestion] = []
         doubtful: list[DoubtfulTag] = []
@@ -69,6 +67,8 @@ def suggest(
             )
         if doubts or not (whole or untagged):
             doubtful = collection.doubtful_tags(limit=limit if doubts else 5, **chosen)
+        if more := collection.items_until_percentages():
+            output.note(f"note: too little known for percentages: about {count(more, 'more tagged item')}")
         if whole:
             columns = DOUBTFUL_TAG_COLUMNS if doubts else SUGGESTION_COLUMNS
             _write(output, doubtful if doubts else suggestions, columns, out, more)

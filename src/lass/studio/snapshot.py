@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lass.collection import AnnotationMatrix
 from lass.model.quadratic_program import Array
 from lass.tagging import LiveModel, TagModel, TagSuggester, scores
-from lass.tagging.suggestions import ROUNDING, next_rows
+from lass.tagging.suggestions import next_rows
 
 #: a tag is predicted from this score on
 LIKELY = 0.5
@@ -56,7 +56,7 @@ class Snapshot:
             return []
         else:
             top = np.argsort(-values, kind="stable")[:10].tolist()
-        least = self.mean_scores * (1.0 + ROUNDING)
+        least = self.suggester.least_scores
         return [tag for tag in top if values[tag] > least[tag]]
 
     @cached_property

@@ -27,7 +27,7 @@ READING = {"layout", "value", "separator", "encoding"}
 
 
 class Suggestions(list["Suggestion"]):
-    """A list of :class:`Suggestion` rows: item, tag, score, rank, because, neighbours."""
+    """A list of :class:`Suggestion` rows: item, tag, score, rank, because, neighbours, strength."""
 
     def to_pandas(self) -> Any:
         """A pandas data frame with one row a suggestion."""
@@ -191,8 +191,8 @@ class Collection(CollectionStore):
         Returns
         -------
         Suggestions
-            A list of rows (item, tag, score, rank, because, neighbours) with ``to_pandas``; the score is None
-            where too little is known to give one.
+            A list of rows (item, tag, score, rank, because, neighbours, strength) with ``to_pandas``; the
+            score is None where too little is known to give one, and strength orders the tags all the same.
         """
         items = _texts(items, "items")
         _expect(top=(top, int), limit=(limit, int), neighbours=(neighbours, int), tag=(tag, str))

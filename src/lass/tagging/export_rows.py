@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 ANNOTATION_COLUMNS = ("item", "tag", "value")
 ASSIGNMENT_COLUMNS = ("item", "tag", "share")
-SUGGESTION_COLUMNS = ("item", "tag", "score", "strength", "rank", "because", "neighbours")
+SUGGESTION_COLUMNS = ("item", "tag", "score", "rank", "because", "neighbours", "strength")
 DOUBTFUL_TAG_COLUMNS = ("item", "tag", "score", "mean_score", "rank")
 
 

@@ -47,10 +47,10 @@ class Suggestion(NamedTuple):
     item: str
     tag: str
     score: float | None
-    strength: float
     rank: int
     neighbours: list[SupportingNeighbour]
     because: dict[str, float]
+    strength: float
 
 
 class DoubtfulTag(NamedTuple):
@@ -99,10 +99,14 @@ class TagSuggester:
         self.scores: AnyAssignments = scores(model)
         #: score of the tags without evidence, item by item; no such tag is suggested
         self._floor = background(self.scores)
-        #: mean score of each tag: one is suggested only where an item's own is higher
         # in double precision: where all are equal, none may be above it
         double = {} if model.is_sparse else {"dtype": float}
+        #: mean score of each tag over all items
         self.mean_scores: Array = np.asarray(self.scores.mean(axis=0, **double))
+        #: a tag is suggested only where its score is above this: its mean; nowhere if no item has it
+        self.least_scores: Array = self.mean_scores * (1.0 + ROUNDING)
+        self.least_scores[np.asarray((self.problem.G > 0).sum(axis=0)).ravel() == 0] = np.inf
+        self.least_scores[list(annotations.retired)] = np.inf
         #: tags with annotations; all others score zero, which says nothing about an item
         self._used = np.unique(self.problem.G.indices)
         #: tags in use
@@ -123,7 +127,7 @@ class TagSuggester:
         """For each item the tags with the highest scores among those without an annotation.
 
         Parameters as in :meth:`lass.Collection.suggest`. A tag is suggested only where its score is higher
-        than its mean over all items: not for its frequency alone.
+        than its mean over all items: not for its frequency alone. A tag that no item has is not suggested.
         """
         if top < 1 or neighbours < 0 or (limit is not None and limit < 1):
             raise ValueError(
@@ -142,7 +146,7 @@ class TagSuggester:
         support = supporting_neighbours(self.problem.W, self.model.solution.Z, n, k, ids, neighbours)
         found_scores = values if not self.model.items_until_percentages else [None] * len(values)
         return [
-            Suggestion(ids[row], names[at], score, value, rank, near, self.because(row, at))
+            Suggestion(ids[row], names[at], score, rank, near, self.because(row, at), value)
             for (row, at, rank), score, value, near in zip(
                 found.T.tolist(), found_scores, values, support, strict=True
             )
@@ -209,16 +213,17 @@ class TagSuggester:
         found = [np.zeros((3, 0), np.intp)]
         for some in blocks(rows, self.scores.shape[1]):
             values = self.scores[some]
-            if self.model.scores is None:  # even shares of the crowd are no evidence
-                values[~_differ(values[:, self._used])] = -np.inf
-            values[values <= self.mean_scores * (1.0 + ROUNDING)] = -np.inf
-            values[:, list(self.annotations.retired)] = -np.inf
+            floor = self._floor[some]
+            if isinstance(self.scores, np.ndarray) and self.model.scores is None:
+                # what all tags have of the crowd is no evidence for any
+                floor = values[:, self._used].min(axis=1, initial=np.inf) + ROUNDING**2
+            values[values <= self.least_scores] = -np.inf
             values[self.problem.G[some].tocoo().coords] = -np.inf
             best = np.argpartition(-values, count - 1, axis=1)[:, :count]
             order = np.argsort(-np.take_along_axis(values, best, 1), axis=1, kind="stable")
             best = np.take_along_axis(best, order, 1)
             value = np.take_along_axis(values, best, 1)
-            row, rank = np.nonzero((value > self._floor[some, None]) & (value >= least))
+            row, rank = np.nonzero((value > floor[:, None]) & (value >= least))
             found.append(np.stack([some[row], best[row, rank], rank + 1]))
         return np.concatenate(found, axis=1)
 

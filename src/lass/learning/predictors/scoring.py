@@ -179,7 +179,9 @@ def score_tags(
     prior: Prior | None = None,
     pause: Callable[[], object] = int,
 ) -> ScoredTags | None:
-    """Scores of all tags at a solution, and the weights behind them; None where no item has a tag.
+    """Scores of all tags at a solution, and the weights behind them.
+
+    None where no item has a tag, or where too many are tagged for a mixture and no weights can be trained.
 
     Parameters
     ----------
@@ -228,5 +230,7 @@ def score_tags(
 
             found = train(compute, trained, G, codes)
             weights = weights if found is None else replace(found, mixture=mixture)
+    if few is None and not weights.is_trained:
+        return None
     predictors = Predictors(trained, few, affinities, codes, prior)
     return ScoredTags(weights, score(predictors, G, weights, pause=pause), predictors)
