@@ -193,9 +193,27 @@ def test_two_annotations_one_after_the_other_or_at_once(tmp_path):
         with three_groups(tmp_path / f"{number}", [pairs[place] for place in order]) as both:
             fit(both)
             same(found, by_name(both))
+    with three_groups(tmp_path / "live", [("10", "game", 1)]) as lived:
+        fit(lived)
+        live = LiveModel(lived)
+        lived.annotate("25", {"other": 1}, new=True)
+        live.update(lived.annotation_matrix())
+        lived.undo()
+        lived.annotate("00", {"mail": 1}, new=True)
+        live.update(lived.annotation_matrix())
+        live.retrain()
+        live.save()
+        same(found, by_name(lived))
     for group, own, other in ((0, "mail", "game"), (1, "game", "mail")):
         for n in range(group * 10 + 1, group * 10 + 10):
-            assert found[f"{n:02d}", own][0] > found[f"{n:02d}", other][0]
+            (share, score), (share_of_other, score_of_other) = (
+                found[f"{n:02d}", own],
+                found[f"{n:02d}", other],
+            )
+            assert share > share_of_other
+            assert 0.9 > score > 3 * score_of_other
+            for third in range(20, 30):  # nobody said anything about them
+                assert found[f"{third}", own][1] < score / 3
 
 
 def test_scores_of_items_added_in_parts_are_those_of_items_given_at_once(program_collection, tmp_path):

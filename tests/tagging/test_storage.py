@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from lass.collection import CollectionStore
+from lass.collection import CollectionStore, Settings
 from lass.learning.predictors import PREDICTORS
 from lass.tagging import LiveModel, TagSuggester, features_of, fit, graph_of, load_model, map_of
 from lass.tagging.storage import SavedFeatures, SavedGraph, SavedMap, SavedModel, saved_model
@@ -148,3 +148,31 @@ def test_a_live_model_keeps_the_record_of_the_fit(old):
     live.save()
     assert saved_model(old).trained_on
     assert load_model(old)[0].retrained
+
+
+@pytest.mark.parametrize("count", [1, 3, 9, 14])
+def test_scores_from_few_tags_are_the_same_when_read_again(tmp_path, programs, count):
+    items, topics = programs(40)
+    annotations = [(f"p{n}", topics[n], 1) for n in range(count)] + [("p39", topics[39], 1)]
+    settings = Settings(features={"kind": "text"}, n_neighbors=5)
+    folder = tmp_path / "c"
+    with CollectionStore.create(folder, items, annotations=annotations, settings=settings) as made:
+        fitted = fit(made).model
+        before = TagSuggester(fitted, made.annotation_matrix()).suggestions(top=1)
+    with CollectionStore.open(folder) as read:
+        model = load_model(read)[0]
+        after = TagSuggester.from_collection(read).suggestions(top=1)
+        again = LiveModel(read)
+        again.rescore()
+    assert model.weights == fitted.weights
+    assert bool(model.weights.mixture)
+    assert model.weights.is_trained == (count >= 9)
+    assert model.items_until_percentages == max(0, 12 - count - 1)
+    np.testing.assert_allclose(
+        model.scores.values, fitted.scores.values, rtol=1e-3, atol=1e-6
+    )  # half precision
+    np.testing.assert_allclose(again.model.scores.values, fitted.scores.values, atol=1e-3)
+    assert [(row.item, row.score is None) for row in after] == [
+        (row.item, row.score is None) for row in before
+    ]
+    assert np.mean([one.tag == other.tag for one, other in zip(after, before, strict=True)]) > 0.9

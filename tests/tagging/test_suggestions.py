@@ -70,11 +70,9 @@ def test_suggestions_are_the_best_tags_without_an_annotation(asked):
     for n in range(50):  # the last, and perhaps others, have no labelled neighbours
         if np.ptp(values[n]) < 1e-9:
             continue
-        # no tag that an average item is as likely to have, and none at the share that all tags have of a crowd
+        # no tag that an average item is as likely to have, and none at the least share of a crowd
         least = values[n].min() + 1e-9 if crowd_only else 0.0
-        open_tags = [
-            k for k in range(7) if G[n, k] == 0 and values[n, k] > max(mean[k] * (1 + 1e-5), least)
-        ]
+        open_tags = [k for k in range(7) if G[n, k] == 0 and values[n, k] > max(mean[k] * (1 + 1e-5), least)]
         open_tags.sort(key=lambda k: -values[n, k])
         expected += [(f"i{n}", values[n, k], r + 1) for r, k in enumerate(open_tags[:3])]
     assert len(expected) < 49 * 3  # not all of them

@@ -28,7 +28,9 @@ SHOWN = 15
 @click.option("--untagged", is_flag=True, help="Only items without any tag.")
 @click.option("--tag", help="Only this tag, where it is among the top of an item.")
 @click.option("--item", "items", multiple=True, help="Only this item; may be given several times.")
-@click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave lower scores (or strengths) out.")
+@click.option(
+    "--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave lower scores (or strengths) out."
+)
 @click.option("--limit", type=click.IntRange(1), help="Items, at most: those with the highest scores.")
 @click.option("--doubts", is_flag=True, help="Stated tags to check, instead of tags to add.")
 @table_option

@@ -138,8 +138,8 @@ class FewTags:
                 shares.append((1.0 - FLOOR) * given + FLOOR * f / f.sum())
         for kind in CLOSENESS:
             if kind in self.columns:
-                relative = self._relative(kind, rows, at)
-                close.append(np.log(relative.max(axis=1) + SMALLEST))
+                relative = self._relative(kind, rows, at[self._none[at] == 0])
+                close.append(np.log(relative.max(axis=1, initial=0.0) + SMALLEST))
         return Distributions(np.stack(shares, axis=-1)[:, :-1], np.mean(close, axis=0))
 
     def _relative(self, kind: str, rows: Rows, at: Rows) -> Array:
@@ -198,6 +198,8 @@ class FewTags:
         for part in np.unique(first):
             some = first == part
             sources[some] = T[some] - T[some].mean(axis=0)
+        degree = self.affinities.degree[self.items[at]]
+        sources /= np.where(degree > 0, degree, np.inf)[:, None]  # visits are degrees times potentials
         potential = A[np.ix_(rows, at)] @ sources
         scale = float((A[np.ix_(self._sample, at)] @ sources).std()) if len(self._sample) else 0.0
         if scale <= 1e-12:
