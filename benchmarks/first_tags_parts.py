@@ -69,17 +69,17 @@ def first_items(given: TagSet, predict: Predict, ranks: Ranks) -> dict[str, Any]
     proposed = proposed_items(given)
     orders = [order_of_tagging(given, draw) for draw in range(RANDOM)]
     by_proposal = {stage: quality(given, proposed[:stage], predict, ranks) for stage in STAGES}
-    by_chance = {
+    by_draw = {
         stage: [quality(given, order[:stage], predict, ranks) for order in orders] for stage in STAGES
     }
-    result: dict[str, Any] = {"proposed": by_proposal, "random": by_chance}
+    result: dict[str, Any] = {"proposed": by_proposal, "random": by_draw}
     for figure in ("all", "seen"):
-        chance = np.mean([[one[figure] for one in by_chance[stage]] for stage in STAGES], axis=0)
+        drawn = np.mean([[one[figure] for one in by_draw[stage]] for stage in STAGES], axis=0)
         ours = float(np.mean([by_proposal[stage][figure] for stage in STAGES]))
-        error = standard_error(chance)
+        error = standard_error(drawn)
         result[figure] = {
-            "proposed": ours, "random": float(chance.mean()), "error": error,
-            "ahead": bool(ours > chance.mean() + error),
+            "proposed": ours, "random": float(drawn.mean()), "error": error,
+            "ahead": bool(ours > drawn.mean() + error),
         }  # fmt: skip
     return result
 
