@@ -56,7 +56,7 @@ def prior_for(name: str) -> Prior:
     without = read(RESULTS / "prior_weights.json").get("without", {})
     if name not in without:
         raise SystemExit("error: run python -m benchmarks.prior_weights first")
-    return Prior(without[name])
+    return Prior(**without[name])
 
 
 def ours(given: TagSet, case: Case) -> TagModel:

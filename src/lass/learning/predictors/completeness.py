@@ -165,11 +165,14 @@ def _minimise(
     return np.asarray(found.x)
 
 
-def estimate_completeness(samples: list[HoldoutPairs]) -> tuple[float, list[Array]]:
+def estimate_completeness(
+    samples: list[HoldoutPairs], pause: Callable[[], object] = int
+) -> tuple[float, list[Array]]:
     """The share of the tags that belong and are stated, and the weights of each sample at it.
 
     Values are tried from one downwards until the likelihood is negligible. Of the values within the
     confidence interval the largest is taken, so that no more is called missing than the data prove.
+    ``pause`` is called before each; an error it raises ends the work.
 
     Examples
     --------
@@ -189,6 +192,7 @@ def estimate_completeness(samples: list[HoldoutPairs]) -> tuple[float, list[Arra
     shares: list[float] = []
     likelihoods: list[float] = []
     for step in range(STEPS):
+        pause()
         shares.append(STEP**step)
         fits = [sample.fit(shares[-1], start) for sample, start in zip(samples, fits, strict=True)]
         likelihoods.append(

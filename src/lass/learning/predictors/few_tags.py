@@ -1,10 +1,10 @@
 """Tags of items when few are tagged: a mixture of votes of the tagged items.
 
 Each predictor gives every item a distribution over the tags. Nearly all are votes: each tagged item votes
-for its tags, with a weight that depends on its affinity to the item. Their mixture starts from equal weights
-and moves to the collection's own: the weights of largest posterior probability of the tagged items' tags,
-each item seen from the others (a Dirichlet prior, by expectation maximisation). Scores are calibrated by a
-curve learnt once over many collections, see :mod:`lass.learning.predictors.prior`.
+for its tags, with a weight that depends on its affinity to the item. Their mixture starts from weights that
+were learnt once over many collections (:mod:`lass.learning.predictors.prior`) and moves to the collection's
+own: the weights of largest posterior probability of the tagged items' tags, each item seen from the others
+(a Dirichlet prior, by expectation maximisation). Scores are calibrated by a curve from the same source.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FLOOR = 0.02
 #: groups of tagged items that each are seen from the others, at most
 FOLDS = 12
 #: weight of the prior on the mixture, in tagged items
-PRIOR_ITEMS = 5.0
+PRIOR_ITEMS = 2.0
 #: steps of expectation maximisation
 STEPS = 40
 #: items of a sample for means and scales
@@ -55,8 +55,6 @@ VOTES = (
     ("own_ridge_weak", "own", "ridge 0", "features"),
     ("own_ridge", "own", "ridge 1", "features"),
     ("near_ridge_weak", "near", "ridge 0", "features"),
-    ("near_ridge", "near", "ridge 1", "features"),
-    ("walk_vote", "walk", "plain", "propagation"),
     ("walk_nearest", "walk", "nearest", "neighbours"),
     ("far_walk_squared", "far_walk", "squared", "propagation"),
     ("class_mass", "potential", "class mass", "propagation"),
@@ -207,25 +205,25 @@ class FewTags:
         potential = np.clip(potential / scale, -LARGEST, LARGEST)
         return np.asarray(np.exp(potential - potential.max(axis=1, keepdims=True)))
 
-    def train(self) -> dict[str, float]:
+    def train(self, prior: Prior) -> dict[str, float]:
         """Weights of the mixture, by name, of largest posterior probability."""
-        equal = np.full(len(self.names), 1.0 / len(self.names))
-        found, counts = [], []
+        start = np.array([prior.mixture.get(name, 0.0) for name in self.names])
+        shares, each = self.seen_from_others()
+        return dict(zip(self.names, posterior_mode(start, shares, each).tolist(), strict=True))
+
+    def seen_from_others(self) -> tuple[Array, Array]:
+        """Shares of the tags that items have, (pairs, names), each item seen from the others, and weights.
+
+        The pairs of an item have weights that sum to one. Tags that no other item has are left out.
+        """
+        found, each = [np.zeros((0, len(self.names)))], [np.zeros(0)]
         for out in self.folds():
             T = self.T[out]
             shares = self.distributions(self.items[out], ~out).shares
             item, tag = np.nonzero((T > 0) & (self.T[~out].sum(axis=0) > 0))
             found.append(shares[item, tag])
-            counts.append(1.0 / np.bincount(item, minlength=len(T))[item])
-        weights = equal
-        if found and sum(map(len, found)):
-            shares, each = np.concatenate(found), np.concatenate(counts)
-            for _ in range(STEPS):
-                parts = shares * weights
-                parts *= (each / parts.sum(axis=1))[:, None]
-                weights = PRIOR_ITEMS * equal + parts.sum(axis=0)
-                weights /= weights.sum()
-        return dict(zip(self.names, weights.tolist(), strict=True))
+            each.append(1.0 / np.bincount(item, minlength=len(T))[item])
+        return np.concatenate(found), np.concatenate(each)
 
     def evidence(
         self, rows: Rows, mixture: dict[str, float], prior: Prior, pause: Callable[[], object] = int
@@ -260,6 +258,25 @@ class FewTags:
                 odds[at] = prior.log_odds(parts[at].sum(axis=2), close, T)
                 odds[at[close <= np.log(SMALLEST) + 1e-6]] -= UNCONNECTED
         return odds, parts
+
+
+def posterior_mode(start: Array, shares: Array, each: Array) -> Array:
+    """Weights of a mixture with a Dirichlet prior of mean ``start``, by expectation maximisation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.learning.predictors.few_tags import posterior_mode
+    >>> posterior_mode(np.ones(2), np.array([[0.9, 0.1]] * 8), np.ones(8)).round(2).tolist()
+    [0.89, 0.11]
+    """
+    start = start / start.sum() if start.sum() > 0 else np.full(len(start), 1.0 / len(start))
+    weights = start
+    for _ in range(STEPS if len(shares) else 0):
+        parts = shares * weights
+        weights = PRIOR_ITEMS * start + (parts * (each / parts.sum(axis=1))[:, None]).sum(axis=0)
+        weights = weights / weights.sum()
+    return np.asarray(weights)
 
 
 def members(names: list[str], predictors: Any) -> Array:

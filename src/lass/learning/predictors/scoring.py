@@ -217,7 +217,7 @@ def score_tags(
         pause()
         trained = PredictorFeatures(problem.W, G, solution.Z, linear, pause)
     if weights is None:
-        mixture = {} if few is None else few.train()
+        mixture = {} if few is None else few.train(prior)
         weights = Weights([], [], [], 1.0, mixture)
         if trained is not None:
 
@@ -228,7 +228,7 @@ def score_tags(
                 )
                 return PredictorFeatures(problem.W, visible, solved.Z, linear, pause)
 
-            found = train(compute, trained, G, codes)
+            found = train(compute, trained, G, codes, pause=pause)
             weights = weights if found is None else replace(found, mixture=mixture)
     if few is None and not weights.is_trained:
         return None

@@ -41,13 +41,14 @@ Compute = Callable[[sp.csr_array], PredictorFeatures]
 
 
 def train(
-    compute: Compute, current: PredictorFeatures, G: sp.csr_array, groups: NDArray[np.intp], seed: int = 0
-) -> Weights | None:
+    compute: Compute, current: PredictorFeatures, G: sp.csr_array, groups: NDArray[np.intp], seed: int = 0,
+    pause: Callable[[], object] = int,
+) -> Weights | None:  # fmt: skip
     """Hide some of the tags, compute the features from the others, and regress what was hidden on them.
 
     Once for items that kept tags and once for items that lost all, with tags that were never stated in
     mind (see ``completeness.py``). ``current`` are the features at all of G. None where there is too
-    little data.
+    little data. ``pause`` is called now and then; an error it raises ends the work.
     """
     if not enough_to_train(G, groups):
         return None
@@ -61,12 +62,12 @@ def train(
             some = judged[(features.tag_counts[judged] > 0) == tagged]
             some = generator.permutation(some)[:ITEMS]
             if len(some):
-                found.append(_pairs(features, some, visible, hidden, PAIRS // len(rounds), generator))
+                found.append(_pairs(features, some, visible, hidden, PAIRS // len(rounds), generator, pause))
     samples = {tagged: _Sample(found) for tagged, found in pairs.items() if found}
     if not samples:
         return None
     with one_blas_thread():
-        completeness, fits = estimate_completeness([sample.pairs for sample in samples.values()])
+        completeness, fits = estimate_completeness([sample.pairs for sample in samples.values()], pause)
     slopes = {
         tagged: sample.weights(fit, completeness)
         for (tagged, sample), fit in zip(samples.items(), fits, strict=True)
@@ -141,7 +142,7 @@ def holdouts(
 
 def _pairs(
     features: PredictorFeatures, rows: NDArray[np.intp], visible: sp.csr_array, hidden: sp.csr_array,
-    count: int, generator: np.random.Generator,
+    count: int, generator: np.random.Generator, pause: Callable[[], object],
 ) -> tuple[HoldoutPairs, int]:  # fmt: skip
     """All hidden pairs, about ``count`` of the others without an annotation, and how many tags are visible.
 
@@ -155,6 +156,7 @@ def _pairs(
     X, found, item, weight = [], [], [], []
     for low in range(0, len(rows), BLOCK):
         at = slice(low, low + BLOCK)
+        pause()
         values = features.compute(rows[at])
         likely = np.where(candidate[at], values[:, :, SHARES].sum(axis=2), -np.inf)
         certain = truth[at] | (likely >= -np.partition(-likely, top - 1, axis=1)[:, top - 1 : top])
