@@ -57,7 +57,7 @@ def test_a_closed_pipe_ends_quietly(folder):
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {line} | head -n 2"], capture_output=True, text=True, timeout=60
     )
-    assert done.stdout.splitlines()[0] == "item,tag,score,rank,because,neighbours"
+    assert done.stdout.splitlines()[0] == "item,tag,score,rank,because,neighbours,strength"
     assert len(done.stdout.splitlines()) == 2
     assert done.stderr == ""
     assert done.returncode == 0

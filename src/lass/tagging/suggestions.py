@@ -84,11 +84,11 @@ class TagSuggester:
     --------
     >>> import scipy.sparse as sp
     >>> from lass.collection import AnnotationMatrix
-    >>> from lass.tagging import TagSuggester, complete
+    >>> from lass.tagging import TagSuggester, complete, with_scores
     >>> W = sp.csr_array([[0.0, 2, 0], [2, 0, 1], [0, 1, 0]])
     >>> G = sp.csr_array([[1.0, 0], [0, 0], [0, 1]])
     >>> annotations = AnnotationMatrix(G, ["mutt", "pine", "nethack"], ["mail", "game"], number=2)
-    >>> suggester = TagSuggester(complete(W, G, lam=0.5), annotations)
+    >>> suggester = TagSuggester(with_scores(complete(W, G, lam=0.5)), annotations)
     >>> [(row.item, row.tag) for row in suggester.suggestions(top=1, untagged=True)]
     [('pine', 'mail')]
     """
