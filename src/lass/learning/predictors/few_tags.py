@@ -1,10 +1,10 @@
 """Tags of items when few are tagged: a mixture of votes of the tagged items.
 
 Each predictor gives every item a distribution over the tags. Nearly all are votes: each tagged item votes
-for its tags, with a weight that depends on its affinity to the item. Their mixture starts from weights that
-were learnt once over many collections (:mod:`lass.learning.predictors.prior`) and moves to the collection's
-own: the weights of largest posterior probability of the tagged items' tags, each item seen from the others
-(a Dirichlet prior, by expectation maximisation). Scores are calibrated by a curve from the same source.
+for its tags, with a weight that depends on its affinity to the item. Their mixture starts from equal weights
+and moves to the collection's own: the weights of largest posterior probability of the tagged items' tags,
+each item seen from the others (a Dirichlet prior, by expectation maximisation). Scores are calibrated by a
+curve learnt once over many collections, see :mod:`lass.learning.predictors.prior`.
 """
 
 from __future__ import annotations
@@ -205,11 +205,10 @@ class FewTags:
         potential = np.clip(potential / scale, -LARGEST, LARGEST)
         return np.asarray(np.exp(potential - potential.max(axis=1, keepdims=True)))
 
-    def train(self, prior: Prior) -> dict[str, float]:
+    def train(self) -> dict[str, float]:
         """Weights of the mixture, by name, of largest posterior probability."""
-        start = np.array([prior.mixture.get(name, 0.0) for name in self.names])
-        shares, each = self.seen_from_others()
-        return dict(zip(self.names, posterior_mode(start, shares, each).tolist(), strict=True))
+        weights = posterior_mode(*self.seen_from_others())
+        return dict(zip(self.names, weights.tolist(), strict=True))
 
     def seen_from_others(self) -> tuple[Array, Array]:
         """Shares of the tags that items have, (pairs, names), each item seen from the others, and weights.
@@ -260,21 +259,21 @@ class FewTags:
         return odds, parts
 
 
-def posterior_mode(start: Array, shares: Array, each: Array) -> Array:
-    """Weights of a mixture with a Dirichlet prior of mean ``start``, by expectation maximisation.
+def posterior_mode(shares: Array, each: Array) -> Array:
+    """Weights of a mixture with a Dirichlet prior of equal means, by expectation maximisation.
 
     Examples
     --------
     >>> import numpy as np
     >>> from lass.learning.predictors.few_tags import posterior_mode
-    >>> posterior_mode(np.ones(2), np.array([[0.9, 0.1]] * 8), np.ones(8)).round(2).tolist()
+    >>> posterior_mode(np.array([[0.9, 0.1]] * 8), np.ones(8)).round(2).tolist()
     [0.89, 0.11]
     """
-    start = start / start.sum() if start.sum() > 0 else np.full(len(start), 1.0 / len(start))
-    weights = start
+    equal = np.full(shares.shape[1], 1.0 / shares.shape[1])
+    weights = equal
     for _ in range(STEPS if len(shares) else 0):
         parts = shares * weights
-        weights = PRIOR_ITEMS * start + (parts * (each / parts.sum(axis=1))[:, None]).sum(axis=0)
+        weights = PRIOR_ITEMS * equal + (parts * (each / parts.sum(axis=1))[:, None]).sum(axis=0)
         weights = weights / weights.sum()
     return np.asarray(weights)
 

@@ -19,15 +19,13 @@ COEFFICIENTS = ("share", "tags", "known_tags", "tagged_items", "closeness", "con
 
 @dataclass(frozen=True)
 class Prior:
-    """Weights of the mixture of few tags, and the curve from its shares to the log-odds that a tag belongs.
+    """The curve from a share of the mixture of few tags to the log-odds that a tag belongs.
 
     These are linear in the logarithms of the share, of the tags an item has on average, of the share of these
     that other tagged items have too, of the number of tagged items, and in the closeness of the item to them.
     """
 
     coefficients: dict[str, float]
-    #: weights by the names of :data:`lass.learning.predictors.few_tags.VOTES`
-    mixture: dict[str, float]
 
     def log_odds(self, shares: Array, closeness: Array, T: Array) -> Array:
         """Log-odds of each tag, (rows, K), from its share of the mixture.
@@ -63,4 +61,4 @@ def calibration_features(shares: Array, closeness: Array, T: Array) -> Array:
 def default_prior() -> Prior:
     """That of the package, learnt over all collections that the file names."""
     table = json.loads(files("lass.learning.predictors").joinpath(FILE).read_text(encoding="utf-8"))
-    return Prior(table["coefficients"], table["mixture"])
+    return Prior(table["coefficients"])

@@ -217,7 +217,7 @@ def score_tags(
         pause()
         trained = PredictorFeatures(problem.W, G, solution.Z, linear, pause)
     if weights is None:
-        mixture = {} if few is None else few.train(prior)
+        mixture = {} if few is None else few.train()
         weights = Weights([], [], [], 1.0, mixture)
         if trained is not None:
 
