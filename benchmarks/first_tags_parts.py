@@ -69,9 +69,7 @@ def first_items(given: TagSet, predict: Predict, ranks: Ranks) -> dict[str, Any]
     proposed = proposed_items(given)
     orders = [order_of_tagging(given, draw) for draw in range(RANDOM)]
     by_proposal = {stage: quality(given, proposed[:stage], predict, ranks) for stage in STAGES}
-    by_draw = {
-        stage: [quality(given, order[:stage], predict, ranks) for order in orders] for stage in STAGES
-    }
+    by_draw = {stage: [quality(given, order[:stage], predict, ranks) for order in orders] for stage in STAGES}
     result: dict[str, Any] = {"proposed": by_proposal, "random": by_draw}
     for figure in ("all", "seen"):
         drawn = np.mean([[one[figure] for one in by_draw[stage]] for stage in STAGES], axis=0)

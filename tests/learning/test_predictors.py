@@ -176,7 +176,10 @@ def test_pairs_stand_for_all_that_are_not_annotated(count):
     visible, hidden = next(iter(holdouts(G, np.arange(300), 0)))
     features = features_of(W, visible)
     rows = np.flatnonzero(np.diff(hidden.indptr))
-    taken, kept = _pairs(features, rows, visible, hidden, count, np.random.default_rng(0))
+    pauses = []
+    generator = np.random.default_rng(0)
+    taken, kept = _pairs(features, rows, visible, hidden, count, generator, lambda: pauses.append(1))
+    assert pauses
     truth, candidate = hidden[rows].toarray() > 0, visible[rows].toarray() == 0
     assert taken.hidden.sum() == truth.sum()  # whatever was hidden is there
     assert kept == (visible[rows] > 0).sum()
