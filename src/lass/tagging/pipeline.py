@@ -121,9 +121,8 @@ def fit(
         collection.discard_assignments()
         recomputed.pop("assignments", None)
     map_of(collection, W, timer.report)
-    return FitResult(
-        model, reason, recomputed, timer.stop(), health(W, np.diff(G.indptr) > 0), count_tags(annotations)
-    )
+    labelled = np.diff(G.indptr) > 0 if G.nnz else None  # without annotations nothing is missing
+    return FitResult(model, reason, recomputed, timer.stop(), health(W, labelled), count_tags(annotations))
 
 
 class Training(NamedTuple):

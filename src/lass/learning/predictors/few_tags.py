@@ -10,6 +10,7 @@ curve learnt once over many collections, see :mod:`lass.learning.predictors.prio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,18 +128,21 @@ class FewTags:
             return Distributions(even, np.full(len(rows), np.log(SMALLEST)))
         T = np.column_stack([self.T[at], self._none[at]])
         f = T.mean(axis=0)
-        shares, close = [], []
+        shares = []
         for name, kind, vote, _ in VOTES:
             if name in self.names:
                 given = self._votes(kind, vote, rows, at, T)
                 total = given.sum(axis=1, keepdims=True)
                 given = np.where(total > 0, given / np.maximum(total, 1e-300), f / f.sum())
                 shares.append((1.0 - FLOOR) * given + FLOOR * f / f.sum())
-        for kind in CLOSENESS:
-            if kind in self.columns:
-                relative = self._relative(kind, rows, at[self._none[at] == 0])
-                close.append(np.log(relative.max(axis=1, initial=0.0) + SMALLEST))
-        return Distributions(np.stack(shares, axis=-1)[:, :-1], np.mean(close, axis=0))
+        return Distributions(np.stack(shares, axis=-1)[:, :-1], self._closeness(rows, at))
+
+    def _closeness(self, rows: Rows, at: Rows) -> Array:
+        """The logarithm of each row's largest affinity to a tagged item, as a multiple of the mean."""
+        tagged = at[self._none[at] == 0]
+        kinds = [kind for kind in CLOSENESS if kind in self.columns]
+        largest = [self._relative(kind, rows, tagged).max(axis=1, initial=0.0) for kind in kinds]
+        return np.asarray(np.mean(np.log(np.array(largest) + SMALLEST), axis=0))
 
     def _relative(self, kind: str, rows: Rows, at: Rows) -> Array:
         """Affinities as multiples of each annotated item's mean affinity, so that none is near to all."""
@@ -226,10 +230,11 @@ class FewTags:
 
     def evidence(
         self, rows: Rows, mixture: dict[str, float], prior: Prior, pause: Callable[[], object] = int
-    ) -> tuple[Array, Array]:
-        """Log-odds of all tags of some rows, (rows, K), and the part of each predictor, (rows, K, names).
+    ) -> tuple[Array, Array, Array]:
+        """Log-odds of all tags of some rows, (rows, K), parts of the predictors, and closeness.
 
-        Parts are shares of the mixture. Annotated rows are seen from the annotated items of other folds.
+        Parts, (rows, K, names), are shares of the mixture; closeness is to the tagged items, counted from
+        its mean. Annotated rows are seen from the annotated items of other folds.
         """
         weights = np.array([mixture.get(name, 0.0) for name in self.names])
         if not weights.sum() > 0:
@@ -237,6 +242,7 @@ class FewTags:
         weights /= weights.sum()
         K = self.T.shape[1]
         odds, parts = np.empty((len(rows), K)), np.empty((len(rows), K, len(self.names)))
+        closeness = np.empty(len(rows))
         place = np.full(len(self.affinities.degree), -1, np.intp)
         place[self.items] = np.arange(len(self.items))
         own = place[rows]
@@ -252,11 +258,20 @@ class FewTags:
                 pause()
                 at = some[low : low + step]
                 shares, close = self.distributions(rows[at], kept)
-                parts[at] = shares * weights
+                parts[at], closeness[at] = shares * weights, close
                 T = self.T if kept is None or not kept.any() else self.T[kept]
                 odds[at] = prior.log_odds(parts[at].sum(axis=2), close, T)
                 odds[at[close <= np.log(SMALLEST) + 1e-6]] -= UNCONNECTED
-        return odds, parts
+        return odds, parts, closeness - self.mean_closeness
+
+    @cached_property
+    def mean_closeness(self) -> float:
+        """The mean over a sample of other items of how near they are to a tagged one."""
+        return (
+            float(self._closeness(self._sample, np.arange(len(self.items))).mean())
+            if len(self._sample)
+            else 0.0
+        )
 
 
 def posterior_mode(shares: Array, each: Array) -> Array:

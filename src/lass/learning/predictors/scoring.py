@@ -146,9 +146,9 @@ def _few_evidence(
     """The same by the mixture of few tags.
 
     What the logarithm of the mixture differs from that of the tag's frequency is shared out among predictors
-    by how far each of them differs from it.
+    by how far each of them differs from it; how near the item is to a tagged one counts as "neighbours".
     """
-    odds, parts = few.evidence(rows, weights.mixture, prior, pause)
+    odds, parts, closeness = few.evidence(rows, weights.mixture, prior, pause)
     odds[np.diff(G.indptr)[rows] > 0] += np.log(MORE)
     frequency = few.T.mean(axis=0) / max(few.T.mean(axis=0).sum(), 1e-300)
     mixture = np.array([weights.mixture.get(name, 0.0) for name in few.names])
@@ -164,6 +164,9 @@ def _few_evidence(
             rise = slope * (np.log(chosen.sum(axis=2)) - np.log(usual))
             found = change * (rise / np.where(np.abs(total) > 1e-6, total, np.inf))[:, :, None]
             found[:, :, list(PREDICTORS).index("frequency")] += slope * np.log(usual * len(frequency))
+        found[:, :, list(PREDICTORS).index("neighbours")] += (
+            prior.coefficients["closeness"] * closeness[:, None]
+        )
         return np.nan_to_num(found, posinf=0.0, neginf=0.0)
 
     return odds + np.log1p(0.5 * np.exp(np.minimum(odds, 30.0))), contribution
