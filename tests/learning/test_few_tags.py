@@ -201,8 +201,7 @@ def test_the_mixture_is_that_of_largest_posterior_probability():
             pairs += list(shares[place, some])
             each += [1.0 / len(some)] * len(some)
     S, weight, count = np.array(pairs), np.array(each), len(few.names)
-    start = 1.0 + np.arange(count) % 3
-    start /= start.sum()
+    start = np.full(count, 1.0 / count)
 
     def loss(mixture):
         return -(weight @ np.log(S @ mixture) + PRIOR_ITEMS * start @ np.log(mixture))
@@ -211,7 +210,7 @@ def test_the_mixture_is_that_of_largest_posterior_probability():
         return loss(np.exp(x) / np.exp(x).sum())
 
     best = minimize(unconstrained, np.zeros(count), method="BFGS", options={"gtol": 1e-8}).fun
-    found = few.train(Prior({}, dict(zip(few.names, start, strict=True))))
+    found = few.train()
     assert list(found) == few.names
     assert sum(found.values()) == pytest.approx(1.0)
     assert loss(start) - best > 0.01  # there was something to learn
@@ -221,7 +220,7 @@ def test_the_mixture_is_that_of_largest_posterior_probability():
 def test_log_odds_are_linear_in_the_logarithms():
     slope = dict(zip(COEFFICIENTS, (1.5, 1.2, 0.4, 0.1, 0.3, -0.2), strict=True))
     T = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 1]], float)
-    found = Prior(slope, {}).log_odds(np.array([[0.6, 0.3, 0.1]]), np.array([0.7]), T)
+    found = Prior(slope).log_odds(np.array([[0.6, 0.3, 0.1]]), np.array([0.7]), T)
     tags, shared = 5 / 4, 4 / 4  # an item has 1.25 tags, one of them also on another item
     known = (shared * 4 + 0.5) / 5 / tags
     rest = 1.2 * np.log(tags) + 0.4 * np.log(known) + 0.1 * np.log(4) + 0.3 * 0.7 - 0.2
@@ -243,6 +242,12 @@ def test_one_annotation(with_features):
     assert values[1:PER].min() > 2 * values[PER:].max()
     assert {n for n, _ in suggested(model)} == set(range(1, PER))
     assert values[0] < values[1:PER].min()  # it is not scored by its own annotation
+    # with a single tag its nearness alone speaks for it
+    reasons = model.scores.contributions[:, 0]
+    near = list(PREDICTORS).index("neighbours")
+    assert (reasons[1:PER, near] > 0.3).all()
+    assert (reasons[PER:, near] < 0).all()
+    np.testing.assert_allclose(np.delete(reasons, near, axis=1), 0.0, atol=1e-6)
 
 
 def test_nearer_items_come_first():
@@ -486,7 +491,7 @@ def test_items_and_tags_in_another_order(seed, N, K, tagged, with_features):
     results = []
     for order, tags in ((np.arange(N), np.arange(K)), (rows, columns)):
         few = few_of(W[np.ix_(order, order)], G[np.ix_(order, tags)], None if X is None else X[order])
-        odds, parts = few.evidence(np.arange(N), few.train(default_prior()), default_prior())
+        odds, parts, _ = few.evidence(np.arange(N), few.train(), default_prior())
         assert np.isfinite(odds).all()
         assert np.isfinite(parts).all()
         assert (parts.sum(axis=(1, 2)) <= 1 + 1e-9).all()
