@@ -116,6 +116,8 @@ COLLECTIONS: dict[str, Callable[[Path], Collection]] = {
 class Case(NamedTuple):
     """Some tagged items of a collection, and others that are asked about."""
 
+    #: weights of the mixture to start from
+    start: NDArray[Any]
     #: (items, tags, predictors)
     shares: NDArray[np.float32]
     closeness: NDArray[Any]
@@ -128,7 +130,7 @@ class Case(NamedTuple):
 
     def mixture(self) -> NDArray[Any]:
         """Shares of the tags of the items that are asked about."""
-        return np.asarray(self.shares @ posterior_mode(self.own, self.own_weights))
+        return np.asarray(self.shares @ posterior_mode(self.start, self.own, self.own_weights))
 
 
 def cases(W: sp.csr_array, features: Any, Y: sp.csr_array) -> Iterator[Case]:
@@ -152,7 +154,7 @@ def cases(W: sp.csr_array, features: Any, Y: sp.csr_array) -> Iterator[Case]:
             found = model.distributions(rows)
             truth = Y[rows][:, seen].toarray() > 0
             own = model.seen_from_others()
-            yield Case(found.shares.astype(np.float32), found.closeness, truth, *own, model.T)
+            yield Case(model.start, found.shares.astype(np.float32), found.closeness, truth, *own, model.T)
 
 
 def pairs(given: list[Case]) -> Pairs:

@@ -1,10 +1,10 @@
 """Tags of items when few are tagged: a mixture of votes of the tagged items.
 
 Each predictor gives every item a distribution over the tags. Nearly all are votes: each tagged item votes
-for its tags, with a weight that depends on its affinity to the item. Their mixture starts from equal weights
-and moves to the collection's own: the weights of largest posterior probability of the tagged items' tags,
-each item seen from the others (a Dirichlet prior, by expectation maximisation). Scores are calibrated by a
-curve learnt once over many collections, see :mod:`lass.learning.predictors.prior`.
+for its tags, with a weight that depends on its affinity to the item. Their mixture starts from nearly equal
+weights and moves to the collection's own: the weights of largest posterior probability of the tagged items'
+tags, each item seen from the others (a Dirichlet prior, by expectation maximisation). Scores are calibrated
+by a curve learnt once over many collections, see :mod:`lass.learning.predictors.prior`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lass.model.quadratic_program import Array
 Rows = NDArray[np.intp]
 
 #: tagged items up to which the mixture is computed, and items x tagged items
-MAX_TAGGED, MAX_SIZE = 300, 20_000_000
+MAX_TAGGED, MAX_SIZE = 200, 20_000_000
 #: nearest tagged items that count in a vote of the nearest
 NEAREST = 5
 #: penalties of ridge regressions on the tagged items
@@ -61,6 +61,8 @@ VOTES = (
     ("class_mass", "potential", "class mass", "propagation"),
     ("poisson", "potential", "poisson", "propagation"),
 )
+#: weights that the mixture starts from, where they are not one; three is better than one on most collections
+START = {"far_walk_squared": 3.0}
 #: kinds of affinity whose largest value says how near an item is to the tagged ones
 CLOSENESS = ("walk", "own", "near")
 
@@ -101,6 +103,8 @@ class FewTags:
         self._sample = np.unique(np.linspace(0, N - 1, min(N, SAMPLE)).astype(np.intp))
         self._sample = self._sample[~np.isin(self._sample, self.items)]
         self.names = [name for name, kind, _, _ in VOTES if kind in self.columns]
+        #: weights of the mixture to start from
+        self.start = np.array([START.get(name, 1.0) for name in self.names])
 
     @staticmethod
     def possible(G: sp.csr_array) -> bool:
@@ -211,7 +215,7 @@ class FewTags:
 
     def train(self) -> dict[str, float]:
         """Weights of the mixture, by name, of largest posterior probability."""
-        weights = posterior_mode(*self.seen_from_others())
+        weights = posterior_mode(self.start, *self.seen_from_others())
         return dict(zip(self.names, weights.tolist(), strict=True))
 
     def seen_from_others(self) -> tuple[Array, Array]:
@@ -274,21 +278,21 @@ class FewTags:
         )
 
 
-def posterior_mode(shares: Array, each: Array) -> Array:
-    """Weights of a mixture with a Dirichlet prior of equal means, by expectation maximisation.
+def posterior_mode(start: Array, shares: Array, each: Array) -> Array:
+    """Weights of a mixture with a Dirichlet prior of mean ``start``, by expectation maximisation.
 
     Examples
     --------
     >>> import numpy as np
     >>> from lass.learning.predictors.few_tags import posterior_mode
-    >>> posterior_mode(np.array([[0.9, 0.1]] * 8), np.ones(8)).round(2).tolist()
+    >>> posterior_mode(np.ones(2), np.array([[0.9, 0.1]] * 8), np.ones(8)).round(2).tolist()
     [0.89, 0.11]
     """
-    equal = np.full(shares.shape[1], 1.0 / shares.shape[1])
-    weights = equal
+    start = start / start.sum()
+    weights = start
     for _ in range(STEPS if len(shares) else 0):
         parts = shares * weights
-        weights = PRIOR_ITEMS * equal + (parts * (each / parts.sum(axis=1))[:, None]).sum(axis=0)
+        weights = PRIOR_ITEMS * start + (parts * (each / parts.sum(axis=1))[:, None]).sum(axis=0)
         weights = weights / weights.sum()
     return np.asarray(weights)
 

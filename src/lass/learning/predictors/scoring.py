@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lass.learning.predictors.affinities import Affinities
 from lass.learning.predictors.features import COLUMNS, PREDICTORS, PredictorFeatures
-from lass.learning.predictors.few_tags import FewTags, members
+from lass.learning.predictors.few_tags import MAX_TAGGED, FewTags, members
 from lass.learning.predictors.linear import LinearPredictor
 from lass.learning.predictors.prior import Prior, default_prior
 from lass.learning.predictors.training import enough_to_train, train
@@ -24,7 +24,7 @@ from lass.solvers.solving import solve
 #: rows scored together
 BLOCK = 2048
 #: tagged items, with tags that others have too, at which trained weights count as much as the mixture
-HALF = 30.0
+HALF = 60.0
 #: odds of one more tag on an item that has some, against those on an untagged one
 MORE = 0.5
 
@@ -74,19 +74,20 @@ def share_of_few(G: sp.csr_array) -> float:
     """The weight of the mixture of few tags in the evidence; the rest is that of the trained weights.
 
     One as long as nothing can be held out, a half where :data:`HALF` tagged items have tags that others have
-    too, and close to zero with some hundreds.
+    too, and zero from :data:`~lass.learning.predictors.few_tags.MAX_TAGGED` annotated items on.
 
     Examples
     --------
     >>> import numpy as np, scipy.sparse as sp
     >>> from lass.learning.predictors.scoring import share_of_few
-    >>> [round(share_of_few(sp.csr_array(np.ones((n, 1)))), 2) for n in (1, 31, 301)]
-    [1.0, 0.5, 0.01]
+    >>> [round(share_of_few(sp.csr_array(np.ones((n, 1)))), 2) for n in (1, 31, 61, 200)]
+    [1.0, 0.78, 0.45, 0.0]
     """
     T = sp.csr_array(G > 0)
     counts = np.asarray(T.sum(axis=0)).ravel()
     known = min(int(np.count_nonzero(np.diff(T.indptr))), int(np.maximum(counts - 1, 0).sum()))
-    return float(1.0 / (1.0 + (known / HALF) ** 2))
+    fading = 1.0 - (np.count_nonzero(np.diff(G.indptr)) / MAX_TAGGED) ** 2
+    return float(max(fading, 0.0) / (1.0 + (known / HALF) ** 2))
 
 
 def score(
