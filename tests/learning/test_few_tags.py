@@ -13,7 +13,7 @@ import lass
 from lass.collection import AnnotationMatrix
 from lass.learning.predictors import PREDICTORS, Weights
 from lass.learning.predictors.affinities import WALKS, Affinities
-from lass.learning.predictors.few_tags import FLOOR, MAX_TAGGED, PRIOR_ITEMS, FewTags
+from lass.learning.predictors.few_tags import FLOOR, MAX_TAGGED, PRIOR_ITEMS, START, FewTags
 from lass.learning.predictors.prior import COEFFICIENTS, Prior, default_prior
 from lass.learning.predictors.scoring import share_of_few
 from lass.tagging import TagSuggester, complete, with_scores
@@ -201,7 +201,8 @@ def test_the_mixture_is_that_of_largest_posterior_probability():
             pairs += list(shares[place, some])
             each += [1.0 / len(some)] * len(some)
     S, weight, count = np.array(pairs), np.array(each), len(few.names)
-    start = np.full(count, 1.0 / count)
+    start = np.array([START.get(name, 1.0) for name in few.names])
+    start /= start.sum()
 
     def loss(mixture):
         return -(weight @ np.log(S @ mixture) + PRIOR_ITEMS * start @ np.log(mixture))
@@ -443,19 +444,22 @@ def blobs(items, tagged, seed=0):
 
 
 def test_no_jump_where_the_mixture_ends():
-    X, W, G = blobs(400, MAX_TAGGED + 1)
-    one_less = G.tolil()
-    one_less[np.flatnonzero(np.diff(G.indptr))[-1]] = 0
-    one_less = sp.csr_array(one_less)
-    assert FewTags.possible(one_less)
-    assert not FewTags.possible(G)
-    model = complete(W, G, 0.5)
-    fewer, more = (with_scores(complete(W, some, 0.5), features=X) for some in (one_less, G))
-    assert fewer.weights.mixture
-    assert not more.weights.mixture
-    assert np.abs(fewer.scores.values - more.scores.values).mean() < 0.02
+    """One more tagged item changes no more there than one before or after it: training has its own noise."""
+    X, W, G = blobs(400, MAX_TAGGED + 2)
+    tagged, found = np.flatnonzero(np.diff(G.indptr)), {}
+    for count in range(MAX_TAGGED - 2, MAX_TAGGED + 3):
+        some = G.tolil()
+        some[tagged[count:]] = 0
+        some = sp.csr_array(some)
+        assert FewTags.possible(some) == (count <= MAX_TAGGED)
+        model = with_scores(complete(W, some, 0.5), features=X)
+        assert bool(model.weights.mixture) == (count <= MAX_TAGGED)
+        found[count] = model.scores.values
+        assert share_of_few(some) < 0.01
+    *before, at_the_end, after = (np.abs(one - other).mean() for one, other in pairwise(found.values()))
+    assert at_the_end < 1.5 * max(*before, after) < 0.06
     # groups that are too few to train on: the crowd instead of scores
-    assert with_scores(model, features=X, groups=np.arange(400) % 5).scores is None
+    assert with_scores(complete(W, G, 0.5), features=X, groups=np.arange(400) % 5).scores is None
 
 
 def test_no_jump_where_training_begins():
@@ -470,11 +474,12 @@ def test_no_jump_where_training_begins():
 
 
 def test_the_mixture_counts_less_the_more_is_known():
-    shares = [share_of_few(sp.csr_array(np.ones((n, 1)))) for n in (1, 2, 5, 10, 30, 100, 300)]
-    assert shares[0] == 1.0
+    shares = [share_of_few(sp.csr_array(np.ones((n, 1)))) for n in (1, 2, 5, 10, 30, 100, 200)]
+    assert shares[0] == pytest.approx(1.0)
     assert (np.diff(shares) < 0).all()
-    assert shares[-1] < 0.02
-    assert share_of_few(sp.csr_array(np.eye(50))) == 1.0  # no tag twice: nothing can be held out
+    assert shares[-1] == 0.0
+    # no tag twice: nothing can be held out
+    assert share_of_few(sp.csr_array(np.eye(50))) == pytest.approx(1.0, abs=1e-4)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 30), st.integers(1, 5), st.integers(1, 9), st.booleans())

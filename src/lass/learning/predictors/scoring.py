@@ -25,6 +25,8 @@ from lass.solvers.solving import solve
 BLOCK = 2048
 #: tagged items, with tags that others have too, at which trained weights count as much as the mixture
 HALF = 60.0
+#: power of the number of annotated items by which the mixture ends
+FADING = 8
 #: odds of one more tag on an item that has some, against those on an untagged one
 MORE = 0.5
 
@@ -81,12 +83,12 @@ def share_of_few(G: sp.csr_array) -> float:
     >>> import numpy as np, scipy.sparse as sp
     >>> from lass.learning.predictors.scoring import share_of_few
     >>> [round(share_of_few(sp.csr_array(np.ones((n, 1)))), 2) for n in (1, 31, 61, 200)]
-    [1.0, 0.78, 0.45, 0.0]
+    [1.0, 0.8, 0.5, 0.0]
     """
     T = sp.csr_array(G > 0)
     counts = np.asarray(T.sum(axis=0)).ravel()
     known = min(int(np.count_nonzero(np.diff(T.indptr))), int(np.maximum(counts - 1, 0).sum()))
-    fading = 1.0 - (np.count_nonzero(np.diff(G.indptr)) / MAX_TAGGED) ** 2
+    fading = 1.0 - (np.count_nonzero(np.diff(G.indptr)) / MAX_TAGGED) ** FADING
     return float(max(fading, 0.0) / (1.0 + (known / HALF) ** 2))
 
 
