@@ -156,7 +156,7 @@ def test_tag_in_the_folder_itself(folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert run("tag", "pine", "+use::mail").stdout == "pine: +use::mail\n"
     run("fit")
-    assert run("suggest", "--item", "pine").stdout.count("\n") > 1
+    assert run("suggest", "--item", "tin").stdout.count("\n") > 1
 
 
 def test_next_names_untagged_items(folder):
