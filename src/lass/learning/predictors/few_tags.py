@@ -41,8 +41,9 @@ STEPS = 40
 SAMPLE = 2000
 #: smallest affinity inside a logarithm, and largest, as multiples of the mean
 SMALLEST, HIGHEST = 0.03, 1e6
-#: what the log-odds of all tags lose on an item that nothing connects to a tagged one
-UNCONNECTED = 5.0
+#: what the log-odds of all tags lose on an item that nothing connects to a tagged one, and the closeness from
+#: which on they lose nothing
+UNCONNECTED, FAR = 5.0, float(np.log(0.3))
 #: largest potential inside an exponential, as a multiple of the standard deviation
 LARGEST = 8.0
 #: numbers of a block of rows x tags x predictors
@@ -211,7 +212,8 @@ class FewTags:
         if scale <= 1e-12:
             return np.zeros((len(rows), T.shape[1]))
         potential = np.clip(potential / scale, -LARGEST, LARGEST)
-        return np.asarray(np.exp(potential - potential.max(axis=1, keepdims=True)))
+        held = T.any(axis=0)  # a tag that none of them has gets nothing
+        return np.asarray(np.exp(potential - potential.max(axis=1, keepdims=True)) * held)
 
     def train(self) -> dict[str, float]:
         """Weights of the mixture, by name, of largest posterior probability."""
@@ -265,7 +267,7 @@ class FewTags:
                 parts[at], closeness[at] = shares * weights, close
                 T = self.T if kept is None or not kept.any() else self.T[kept]
                 odds[at] = prior.log_odds(parts[at].sum(axis=2), close, T)
-                odds[at[close <= np.log(SMALLEST) + 1e-6]] -= UNCONNECTED
+                odds[at] -= UNCONNECTED * np.clip((FAR - close) / (FAR - np.log(SMALLEST)), 0.0, 1.0)[:, None]
         return odds, parts, closeness - self.mean_closeness
 
     @cached_property
