@@ -8,8 +8,9 @@ tags of the largest shares in the mixture (:mod:`lass.learning.predictors.few_ta
 logistic regression, each collection with the same weight. The result holds one table without each collection
 of ``first_tags.py``, for judging on it.
 
-Weights of the mixture are not learnt over collections: those that were (one after the other, as long as the
-mean average precision over the others rose) were no better than equal ones on collections left out.
+The weights that the mixture starts from are a table of small numbers in ``few_tags.py``, set by hand over these
+collections. Weights that were learnt (one after the other, as long as the mean average precision over the other
+collections rose) were no better on collections left out.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from benchmarks.common.stamp import ROOT, stamp
 from benchmarks.first_tags_sets import SETS, load_set
 from lass.graph import knn_graph
 from lass.learning.predictors.affinities import Affinities
-from lass.learning.predictors.few_tags import FewTags, posterior_mode
+from lass.learning.predictors.few_tags import Distributions, FewTags, posterior_mode
 from lass.learning.predictors.prior import COEFFICIENTS, FILE, calibration_features
 
 #: tagged items, draws of each number, items that are asked about in each
@@ -118,9 +119,7 @@ class Case(NamedTuple):
 
     #: weights of the mixture to start from
     start: NDArray[Any]
-    #: (items, tags, predictors)
-    shares: NDArray[np.float32]
-    closeness: NDArray[Any]
+    found: Distributions
     truth: NDArray[np.bool_]
     #: shares of the tags of the tagged items, each seen from the others, and their weights
     own: NDArray[Any]
@@ -130,7 +129,7 @@ class Case(NamedTuple):
 
     def mixture(self) -> NDArray[Any]:
         """Shares of the tags of the items that are asked about."""
-        return np.asarray(self.shares @ posterior_mode(self.start, self.own, self.own_weights))
+        return self.found.parts(posterior_mode(self.start, self.own, self.own_weights)).sum(axis=2)
 
 
 def cases(W: sp.csr_array, features: Any, Y: sp.csr_array) -> Iterator[Case]:
@@ -154,7 +153,7 @@ def cases(W: sp.csr_array, features: Any, Y: sp.csr_array) -> Iterator[Case]:
             found = model.distributions(rows)
             truth = Y[rows][:, seen].toarray() > 0
             own = model.seen_from_others()
-            yield Case(model.start, found.shares.astype(np.float32), found.closeness, truth, *own, model.T)
+            yield Case(model.start, found, truth, *own, model.T)
 
 
 def pairs(given: list[Case]) -> Pairs:
@@ -163,7 +162,7 @@ def pairs(given: list[Case]) -> Pairs:
     for case in given:
         shares = case.mixture()
         best = np.argsort(-shares, axis=1)[:, :SHOWN]
-        columns = calibration_features(shares, case.closeness, case.T)
+        columns = calibration_features(shares, case.found.closeness, case.T)
         X.append(np.take_along_axis(columns, best[:, :, None], axis=1).reshape(-1, columns.shape[-1]))
         right.append(np.take_along_axis(case.truth, best, axis=1).ravel())
         weight.append(np.full(len(right[-1]), 1.0 / len(right[-1])))

@@ -103,8 +103,8 @@ class TagSuggester:
         double = {} if model.is_sparse else {"dtype": float}
         #: mean score of each tag over all items
         self.mean_scores: Array = np.asarray(self.scores.mean(axis=0, **double))
-        #: a tag is suggested only where its score is above this: its mean over items without annotations, which
-        #: are all scored alike; nowhere if no item has it
+        #: a tag is suggested only where its score is above this: its mean over items without annotations,
+        #: which are all scored alike; nowhere if no item has it
         self.least_scores: Array = self.mean_scores * (1.0 + ROUNDING)
         others = np.diff(self.problem.G.indptr) == 0
         if isinstance(self.scores, np.ndarray) and others.any():
@@ -131,7 +131,8 @@ class TagSuggester:
         """For each item the tags with the highest scores among those without an annotation.
 
         Parameters as in :meth:`lass.Collection.suggest`. A tag is suggested only where its score is higher
-        than its mean over items without annotations: not for its frequency alone. A tag that no item has is not suggested.
+        than its mean over items without annotations: not for its frequency alone. A tag that no item has is
+        not suggested.
         """
         if top < 1 or neighbours < 0 or (limit is not None and limit < 1):
             raise ValueError(

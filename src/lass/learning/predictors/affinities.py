@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacians import as_sparse
+from lass.graph.laplacians import as_sparse, components
 from lass.learning.predictors.linear import reduced, transitions, unit_rows
 from lass.model.harmonic import HarmonicSystem
 from lass.model.quadratic_program import Array
@@ -42,6 +42,7 @@ class Affinities:
         self._given, self.features = W, features
         self.W = W = as_sparse(W, "W")
         self.degree = np.asarray(W.sum(axis=1)).ravel()
+        self._part = components(W)[1]
         self._systems: dict[str, HarmonicSystem] = {}
         self.views: dict[str, NDArray[np.float32]] = {}
         if features is not None:
@@ -80,5 +81,7 @@ class Affinities:
         others = np.flatnonzero(self.degree[items] > 0)
         right: Array = np.zeros((len(rows), len(others)))
         right[place[items[others]], np.arange(len(others))] = self.degree[items[others]] / WALKS[name]
-        result[np.ix_(rows, others)] = np.maximum(self._systems[name].solve(right), 0.0)
+        visits = np.maximum(self._systems[name].solve(right), 0.0)
+        visits[self._part[rows][:, None] != self._part[items[others]]] = 0.0  # what iterations may leave there
+        result[np.ix_(rows, others)] = visits
         return result

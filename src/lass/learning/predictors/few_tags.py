@@ -1,10 +1,10 @@
 """Tags of items when few are tagged: a mixture of votes of the tagged items.
 
 Each predictor gives every item a distribution over the tags. Nearly all are votes: each tagged item votes
-for its tags, with a weight that depends on its affinity to the item. Their mixture starts from nearly equal
-weights and moves to the collection's own: the weights of largest posterior probability of the tagged items'
-tags, each item seen from the others (a Dirichlet prior, by expectation maximisation). Scores are calibrated
-by a curve learnt once over many collections, see :mod:`lass.learning.predictors.prior`.
+for its tags, with a weight that depends on its affinity to the item. Their mixture starts from weights that
+suit many collections and moves to the collection's own: the weights of largest posterior probability of the
+tagged items' tags, each item seen from the others (a Dirichlet prior, by expectation maximisation). Scores
+are calibrated by a curve learnt once over many collections, see :mod:`lass.learning.predictors.prior`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ Rows = NDArray[np.intp]
 
 #: tagged items up to which the mixture is computed, and items x tagged items
 MAX_TAGGED, MAX_SIZE = 200, 20_000_000
-#: nearest tagged items that count in a vote of the nearest
-NEAREST = 5
 #: penalties of ridge regressions on the tagged items
 PENALTIES = (0.1, 1.0)
 #: share of the tags' frequencies in every distribution
@@ -44,35 +42,49 @@ SMALLEST, HIGHEST = 0.03, 1e6
 #: what the log-odds of all tags lose on an item that nothing connects to a tagged one, and the closeness from
 #: which on they lose nothing
 UNCONNECTED, FAR = 5.0, float(np.log(0.3))
-#: largest potential inside an exponential, as a multiple of the standard deviation
-LARGEST = 8.0
 #: numbers of a block of rows x tags x predictors
 BLOCK = 4_000_000
 
 #: predictors of the mixture: (name, kind of affinity, kind of vote, predictor that is shown)
 VOTES = (
     ("near_vote", "near", "plain", "features"),
-    ("near_nearest", "near", "nearest", "features"),
+    ("near_walk", "near", "far_walk", "features"),
+    ("near_ridge", "near", "ridge 0", "features"),
     ("own_vote", "own", "plain", "features"),
     ("own_ridge_weak", "own", "ridge 0", "features"),
     ("own_ridge", "own", "ridge 1", "features"),
-    ("near_ridge_weak", "near", "ridge 0", "features"),
-    ("walk_nearest", "walk", "nearest", "neighbours"),
+    ("walk", "walk", "relative", "neighbours"),
     ("far_walk_squared", "far_walk", "squared", "propagation"),
     ("class_mass", "potential", "class mass", "propagation"),
-    ("poisson", "potential", "poisson", "propagation"),
 )
-#: weights that the mixture starts from, where they are not one; three is better than one on most collections
-START = {"far_walk_squared": 3.0}
+#: weights that the mixture starts from: a + b m + c m^2 with m = (n - 2) / (n + 4), n the tagged groups. Over
+#: the collections of benchmarks/prior_weights.py, walks alone are best with two or three tagged items; then
+#: features averaged over neighbours gain, and an item's own ones last
+START = {
+    "near_vote": (0.02, 2.0, 0.0), "near_walk": (0.02, 2.0, 0.0), "near_ridge": (0.02, 1.0, 0.0),
+    "own_vote": (0.02, 0.0, 1.0), "own_ridge_weak": (0.02, 0.0, 1.0), "own_ridge": (0.02, 0.0, 1.0),
+    "walk": (1.0, 1.0, 0.0), "far_walk_squared": (3.0, 0.0, 0.0), "class_mass": (1.0, 0.0, 0.0),
+}  # fmt: skip
 #: kinds of affinity whose largest value says how near an item is to the tagged ones
 CLOSENESS = ("walk", "own", "near")
 
 
 class Distributions(NamedTuple):
-    """Distributions over the tags, (rows, tags, predictors), and how near each row is to a tagged item."""
+    """What the predictors say of some rows."""
 
+    #: distributions over the tags, (rows, tags, predictors); frequencies where a predictor knows nothing
     shares: Array
+    #: (rows, predictors) whether it knows something
+    known: NDArray[np.bool_]
+    #: how near each row is to a tagged item
     closeness: Array
+
+    def parts(self, weights: Array) -> Array:
+        """Parts of the predictors in the mixture; those that know nothing of a row have none there."""
+        rows = self.known * weights
+        total = rows.sum(axis=1, keepdims=True)
+        rows = np.where(total > 0, rows / np.maximum(total, 1e-300), weights / weights.sum())
+        return np.asarray(self.shares * rows[:, None, :])
 
 
 class FewTags:
@@ -105,7 +117,7 @@ class FewTags:
         self._sample = self._sample[~np.isin(self._sample, self.items)]
         self.names = [name for name, kind, _, _ in VOTES if kind in self.columns]
         #: weights of the mixture to start from
-        self.start = np.array([START.get(name, 1.0) for name in self.names])
+        self.start = self._start()
 
     @staticmethod
     def possible(G: sp.csr_array) -> bool:
@@ -114,6 +126,13 @@ class FewTags:
         return (
             G.nnz > 0 and bool((G.data > 0).any()) and count <= MAX_TAGGED and count * G.shape[0] <= MAX_SIZE
         )
+
+    def _start(self) -> Array:
+        """Weights to start from: with two tagged items those of votes through the graph alone."""
+        count = len(np.unique(self.groups[self.items]))
+        more = max(count - 2.0, 0.0) / (count + 4.0)
+        table = np.array([START[name] for name in self.names])
+        return np.asarray(table @ np.array([1.0, more, more**2]))
 
     def folds(self) -> Iterator[NDArray[np.bool_]]:
         """Masks of the annotated items that are seen from the others: whole groups, twelve times at most."""
@@ -130,17 +149,20 @@ class FewTags:
         if not len(at):  # nothing is known but the tags themselves
             f = self.T.sum(axis=0) / max(self.T.sum() + self._none.sum(), 1.0)
             even = np.broadcast_to(f[:, None], (len(rows), len(f), len(self.names)))
-            return Distributions(even, np.full(len(rows), np.log(SMALLEST)))
+            none = np.zeros((len(rows), len(self.names)), bool)
+            return Distributions(even, none, np.full(len(rows), np.log(SMALLEST)))
         T = np.column_stack([self.T[at], self._none[at]])
         f = T.mean(axis=0)
-        shares = []
+        shares, known = [], []
         for name, kind, vote, _ in VOTES:
             if name in self.names:
                 given = self._votes(kind, vote, rows, at, T)
                 total = given.sum(axis=1, keepdims=True)
+                known.append(total[:, 0] > 0)
                 given = np.where(total > 0, given / np.maximum(total, 1e-300), f / f.sum())
                 shares.append((1.0 - FLOOR) * given + FLOOR * f / f.sum())
-        return Distributions(np.stack(shares, axis=-1)[:, :-1], self._closeness(rows, at))
+        found = np.stack(shares, axis=-1)[:, :-1]
+        return Distributions(found, np.stack(known, axis=-1), self._closeness(rows, at))
 
     def _closeness(self, rows: Rows, at: Rows) -> Array:
         """The logarithm of each row's largest affinity to a tagged item, as a multiple of the mean."""
@@ -159,20 +181,16 @@ class FewTags:
         match vote.split():
             case ["plain"]:
                 return np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) @ T
-            case ["nearest"]:
-                relative = self._relative(kind, rows, at)
-                if relative.shape[1] > NEAREST:
-                    least = -np.partition(-relative, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
-                    relative = np.where(relative >= least, relative, 0.0)
-                return relative @ T
+            case ["relative"]:
+                return self._relative(kind, rows, at) @ T
+            case ["far_walk"]:
+                return (self._relative(kind, rows, at) * self._relative(vote, rows, at)) @ T
             case ["squared"]:
                 return self._relative(kind, rows, at) ** 2 @ T
             case ["ridge", number]:
                 return self._ridge(kind, rows, at, T, PENALTIES[int(number)])
-            case ["class", "mass"]:
-                return self._class_mass(rows, at, T)
             case _:
-                return self._poisson(rows, at, T)
+                return self._class_mass(rows, at, T)
 
     def _ridge(self, kind: str, rows: Rows, at: Rows, T: Array, penalty: float) -> Array:
         """Kernel ridge regression of the tags with a constant; negative predictions are zero."""
@@ -194,26 +212,7 @@ class FewTags:
             return np.asarray(np.divide(weights, total, out=np.zeros_like(weights), where=total > 0) @ T)
 
         mass = harmonic(self._sample).mean(axis=0) if len(self._sample) else T.mean(axis=0)
-        return np.asarray(harmonic(rows) * T.mean(axis=0) / (mass + 0.01 * T.mean(axis=0) + 1e-12))
-
-    def _poisson(self, rows: Rows, at: Rows, T: Array) -> Array:
-        """Exponentials of the Poisson potentials with the tags as sources, centred on each component."""
-        A = self.columns["potential"].astype(float)
-        sources = T - T.mean(axis=0)
-        joined = A[np.ix_(self.items[at], at)] > 0
-        first = joined.argmax(axis=1)  # the first annotated item of the same component
-        for part in np.unique(first):
-            some = first == part
-            sources[some] = T[some] - T[some].mean(axis=0)
-        degree = self.affinities.degree[self.items[at]]
-        sources /= np.where(degree > 0, degree, np.inf)[:, None]  # visits are degrees times potentials
-        potential = A[np.ix_(rows, at)] @ sources
-        scale = float((A[np.ix_(self._sample, at)] @ sources).std()) if len(self._sample) else 0.0
-        if scale <= 1e-12:
-            return np.zeros((len(rows), T.shape[1]))
-        potential = np.clip(potential / scale, -LARGEST, LARGEST)
-        held = T.any(axis=0)  # a tag that none of them has gets nothing
-        return np.asarray(np.exp(potential - potential.max(axis=1, keepdims=True)) * held)
+        return np.asarray(harmonic(rows) * T.mean(axis=0) / (mass + 1e-6 * T.mean(axis=0) + 1e-12))
 
     def train(self) -> dict[str, float]:
         """Weights of the mixture, by name, of largest posterior probability."""
@@ -263,8 +262,8 @@ class FewTags:
             for low in range(0, len(some), step):
                 pause()
                 at = some[low : low + step]
-                shares, close = self.distributions(rows[at], kept)
-                parts[at], closeness[at] = shares * weights, close
+                found = self.distributions(rows[at], kept)
+                parts[at], closeness[at], close = found.parts(weights), found.closeness, found.closeness
                 T = self.T if kept is None or not kept.any() else self.T[kept]
                 odds[at] = prior.log_odds(parts[at].sum(axis=2), close, T)
                 odds[at] -= UNCONNECTED * np.clip((FAR - close) / (FAR - np.log(SMALLEST)), 0.0, 1.0)[:, None]
