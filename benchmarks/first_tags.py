@@ -47,8 +47,8 @@ from lass.tagging.evaluation.metrics import average_precision, rank_tags
 #: suggestions of an item whose scores are checked, and bins of scores
 SHOWN, BINS = 5, 10
 PARTS = ("suggestions", "first", "example", "update")
-#: cell -> method -> draw -> figure -> value
-Results = dict[str, dict[str, dict[str, dict[str, float]]]]
+#: cell -> method -> draw -> figure -> value, or values in bins
+Results = dict[str, dict[str, dict[str, dict[str, Any]]]]
 
 
 def prior_for(name: str) -> Prior:
@@ -86,25 +86,29 @@ def ranks(case: Case, rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[n
     return rank_tags(np.array(values, float), case.annotations[rows], generator)
 
 
-def calibration(case: Case, rows: NDArray[np.intp], truth: NDArray[Any], values: NDArray[Any]) -> float:
-    """Expected calibration error over the five first suggestions of each item, in ten bins by score."""
+def calibration(
+    case: Case, rows: NDArray[np.intp], truth: NDArray[Any], values: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Scores less the share that is right, over the five first suggestions of each item.
+
+    In ten bins by score, weighted by their sizes: absolute values sum to the expected calibration error.
+    """
     shown = ranks(case, rows, values) < SHOWN
     claimed, right = values[shown].astype(float), truth[shown]
     which = np.clip((BINS * claimed).astype(int), 0, BINS - 1)
-    return float(np.abs(np.bincount(which, claimed - right, BINS)).sum() / len(claimed))
+    return np.asarray(np.bincount(which, claimed - right, BINS) / len(claimed))
 
 
-def measure_ours(given: TagSet, case: Case) -> dict[str, float]:
+def measure_ours(given: TagSet, case: Case) -> dict[str, Any]:
     """All figures of ours in one case."""
     model, seconds, _ = timed(lambda: ours(given, case))
     values = np.asarray(scores(model))
     rows = untagged_items(given, case)
     truth = given.truth[rows][:, np.unique(given.truth[case.tagged].indices)].toarray()
-    judged = values[case.rows]
+    bins = calibration(case, rows, truth, values[rows])
     return {
-        **figures(case, judged), "calibration": calibration(case, rows, truth, values[rows]),
-        "calibration_judged": calibration(case, case.rows, case.truth, judged), "seconds": seconds,
-        "percentages": float(model.items_until_percentages == 0),
+        **figures(case, values[case.rows]), "calibration": float(np.abs(bins).sum()), "seconds": seconds,
+        "percentages": float(model.items_until_percentages == 0), "bins": bins.tolist(),
     }  # fmt: skip
 
 
@@ -141,8 +145,8 @@ def _draws(known: Results, cell: str) -> set[str]:
     return set(next(iter(known.get(cell, {"": {}}).values())))
 
 
-def _rounded(found: dict[str, float]) -> dict[str, float]:
-    return {key: round(value, 5) for key, value in found.items()}
+def _rounded(found: dict[str, Any]) -> dict[str, Any]:
+    return {key: np.round(value, 5).tolist() for key, value in found.items()}
 
 
 def measure_set(given: TagSet, asked: argparse.Namespace, path: Path) -> None:
@@ -157,7 +161,7 @@ def measure_set(given: TagSet, asked: argparse.Namespace, path: Path) -> None:
         found = known.get(case.cell, {}).get(asked.name, {}).get(str(case.draw))
         found = found or _rounded(measure_ours(given, case))
         new[case.cell].setdefault(asked.name, {})[str(case.draw)] = found
-        shown = "  ".join(f"{key} {value:.3f}" for key, value in found.items())
+        shown = "  ".join(f"{key} {value:.3f}" for key, value in found.items() if key != "bins")
         print(
             f"{given.name:10} {case.cell:9} draw {case.draw}  {len(case.tagged):4} tagged  {shown}",
             flush=True,

@@ -103,16 +103,28 @@ def summary(results: Mapping[str, Cells], ours: str = OURS) -> dict[str, Any]:
         }  # fmt: skip
     errors = {name: _mean(found, FEW, "calibration", ours) for name, found in results.items()}
     errors = {name: value for name, value in errors.items() if value is not None}
+    pooled = {name: _pooled(found, ours) for name, found in results.items()}
     shown = {name: _mean(found, SHOWN_FROM, "percentages", ours) for name, found in results.items()}
     dropped = {name: list(falls(found, ours)) for name, found in results.items()}
     return text | {
         "calibration": {
             "mean": round(float(np.mean(list(errors.values()))), 4) if errors else None,
+            "pooled": {name: value for name, value in pooled.items() if value is not None},
             **errors,
         },
         "percentages_shown": shown,
         "falls": {name: found for name, found in dropped.items() if found},
     }
+
+
+def _pooled(cells: Cells, ours: str) -> float | None:
+    """The calibration error of all draws of a number of tagged items together, mean over these numbers."""
+    found = []
+    for cell in FEW:
+        if ours in cells.get(cell, {}):
+            bins = np.array([one["bins"] for one in cells[cell][ours].values()])
+            found.append(np.abs(bins.mean(axis=0)).sum())
+    return round(float(np.mean(found)), 4) if found else None
 
 
 def _mean(cells: Cells, names: tuple[str, ...], figure: str, ours: str) -> float | None:

@@ -482,6 +482,96 @@ def suggestions() -> str:
     )
 
 
+# First tags: what is judged there is in benchmarks/first_tags_report.py, and stands in the file
+
+
+def first_tags_errors() -> tuple[str, str]:
+    """Calibration errors, of each set and as a sentence."""
+    found = dict(part("first_tags", "summary", "LASS", "calibration"))
+    mean_error, pooled = found.pop("mean"), found.pop("pooled")
+    rows = [["one draw at a time", *(f"{error:.3f}" for error in found.values()), f"{mean_error:.3f}"]]
+    rows.append(
+        ["draws together", *(f"{pooled[name]:.3f}" for name in found), f"{mean(pooled.values()):.3f}"]
+    )
+    worst = max(found, key=lambda name: found[name])
+    return (
+        listed(("calibration error at 3 to 20 tagged items", *found, "mean"), rows),
+        f"Calibration error of the five first suggestions at 3 to 20 tagged items: {mean_error:.3f} in one draw of "
+        f"tagged items, at most {found[worst]:.3f} ({worst}); {mean(pooled.values()):.3f} over all draws of a "
+        "collection together.",
+    )
+
+
+def first_tags_counts() -> str:
+    """How many cells are level or ahead."""
+    found = part("first_tags", "summary", "LASS")
+    rows = []
+    for key, title in (("map", "mean average precision"), ("precision", "precision of the first suggestion")):
+        one = found[key]
+        far = ", ".join(one["far_behind"]) or "none"
+        share = f"{one['level_or_ahead']} of {one['cells']}"
+        rows.append([title, share, far, f"{100 * one['mean_lead']:+.1f}"])
+    head = (
+        "figure",
+        "cells at most a standard error behind",
+        "two and a point behind",
+        "mean difference, points",
+    )
+    return listed(head, rows)
+
+
+@block
+def first_tags_short() -> str:
+    return page(first_tags_counts(), first_tags_errors()[1], origin("first_tags"))
+
+
+@block
+def first_tags() -> str:
+    results = part("first_tags", "results")
+    cells = list(dict.fromkeys(cell for found in results.values() for cell in found))
+
+    def best(methods: Row) -> tuple[float, str]:
+        others = {name: mean(one["map"] for one in found.values()) for name, found in methods.items()}
+        others = {name: value for name, value in others.items() if not name.startswith("LASS")}
+        name = max(others, key=lambda name: others[name])
+        return 100 * others[name], name.split(":")[0]
+
+    def cell(methods: Row | None) -> str:
+        if methods is None or "LASS" not in methods:
+            return ""
+        ours = 100 * mean(one["map"] for one in methods["LASS"].values())
+        other, name = best(methods)
+        return f"**{ours:.1f}** / {other:.1f} ({name})"
+
+    rows = [[tagged, *(cell(found.get(tagged)) for found in results.values())] for tagged in cells]
+    firsts = part("first_tags", "first_items")
+    chosen = [
+        [name, f"{100 * one['all']['proposed']:.1f}",
+         f"{100 * one['all']['random']:.1f} ± {100 * one['all']['error']:.1f}"]
+        for name, one in firsts.items()
+    ]  # fmt: skip
+    ahead = sum(one["all"]["ahead"] for one in firsts.values())
+    example = part("first_tags", "two_annotations")
+    update = part("first_tags", "one_update")
+    return page(
+        "Mean average precision in %: LASS / the best baseline of each cell.",
+        listed(("tagged items", *results), rows),
+        first_tags_counts(),
+        first_tags_errors()[0],
+        "What to tag first: mean average precision in % over all tags, after 5, 10 and 20 items chosen as by "
+        f"`lass next` and at random; {ahead} of {len(firsts)} collections are ahead by more than a standard error.",
+        listed(("collection", "proposed", "at random"), chosen),
+        "Two annotations for two tags in three groups of items, one after the other with a fit between, and at "
+        "once: the largest difference of a score is "
+        + "; ".join(f"{name} {number(one['largest_difference'])}" for name, one in example.items())
+        + ".",
+        "One update of the model in the Studio, bundled packages: median "
+        + "; ".join(f"{name} {seconds(one['median'])}" for name, one in update.items())
+        + ".",
+        origin("first_tags"),
+    )
+
+
 @block
 def calibration() -> str:
     results = part("suggestions", "results")

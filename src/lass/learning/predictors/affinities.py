@@ -82,6 +82,8 @@ class Affinities:
         right: Array = np.zeros((len(rows), len(others)))
         right[place[items[others]], np.arange(len(others))] = self.degree[items[others]] / WALKS[name]
         visits = np.maximum(self._systems[name].solve(right), 0.0)
-        visits[self._part[rows][:, None] != self._part[items[others]]] = 0.0  # what iterations may leave there
+        visits[self._part[rows][:, None] != self._part[items[others]]] = (
+            0.0  # what iterations may leave there
+        )
         result[np.ix_(rows, others)] = visits
         return result
