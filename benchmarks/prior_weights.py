@@ -8,9 +8,9 @@ tags of the largest shares in the mixture (:mod:`lass.learning.predictors.few_ta
 logistic regression, each collection with the same weight. The result holds one table without each collection
 of ``first_tags.py``, for judging on it.
 
-The weights that the mixture starts from are a table of small numbers in ``few_tags.py``, set by hand over these
-collections. Weights that were learnt (one after the other, as long as the mean average precision over the other
-collections rose) were no better on collections left out.
+The weights that the mixture starts from are a table of small numbers in ``few_tags.py``, set by hand over
+these collections. Weights that were learnt (one after the other, as long as the mean average precision over
+the other collections rose) were no better on collections left out.
 """
 
 from __future__ import annotations
