@@ -496,9 +496,9 @@ def first_tags_errors() -> tuple[str, str]:
     worst = max(found, key=lambda name: found[name])
     return (
         listed(("calibration error at 3 to 20 tagged items", *found, "mean"), rows),
-        f"Calibration error of the five first suggestions at 3 to 20 tagged items: {mean_error:.3f} in one draw of "
-        f"tagged items, at most {found[worst]:.3f} ({worst}); {mean(pooled.values()):.3f} over all draws of a "
-        "collection together.",
+        f"Calibration error of the five first suggestions at 3 to 20 tagged items: {mean_error:.3f} in one draw "
+        f"of tagged items, at most {found[worst]:.3f} ({worst}); {mean(pooled.values()):.3f} over all draws of "
+        "a collection together.",
     )
 
 
@@ -559,10 +559,10 @@ def first_tags() -> str:
         first_tags_counts(),
         first_tags_errors()[0],
         "What to tag first: mean average precision in % over all tags, after 5, 10 and 20 items chosen as by "
-        f"`lass next` and at random; {ahead} of {len(firsts)} collections are ahead by more than a standard error.",
+        f"`lass next` and at random; {ahead} of {len(firsts)} collections are ahead by a standard error.",
         listed(("collection", "proposed", "at random"), chosen),
-        "Two annotations for two tags in three groups of items, one after the other with a fit between, and at "
-        "once: the largest difference of a score is "
+        "Two annotations for two tags in three groups of items, one after the other with a fit between, and "
+        "at once: the largest difference of a score is "
         + "; ".join(f"{name} {number(one['largest_difference'])}" for name, one in example.items())
         + ".",
         "One update of the model in the Studio, bundled packages: median "
