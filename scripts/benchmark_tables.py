@@ -496,9 +496,9 @@ def first_tags_errors() -> tuple[str, str]:
     worst = max(found, key=lambda name: found[name])
     return (
         listed(("calibration error at 3 to 20 tagged items", *found, "mean"), rows),
-        f"Calibration error of the five first suggestions at 3 to 20 tagged items: {mean_error:.3f} in one draw "
-        f"of tagged items, at most {found[worst]:.3f} ({worst}); {mean(pooled.values()):.3f} over all draws of "
-        "a collection together.",
+        f"Calibration error of the five first suggestions at 3 to 20 tagged items: {mean_error:.3f} in one "
+        f"draw of tagged items, at most {found[worst]:.3f} ({worst}); {mean(pooled.values()):.3f} over all "
+        "draws of a collection together.",
     )
 
 
