@@ -38,7 +38,18 @@ from benchmarks.common.results import RESULTS, add, measured, read, write
 from benchmarks.first_tags_baselines import Baselines
 from benchmarks.first_tags_parts import first_items, one_update, two_annotations
 from benchmarks.first_tags_report import OURS, report
-from benchmarks.first_tags_sets import COUNTS, JUDGED, SETS, Case, TagSet, cases, cells, fingerprint, load_set
+from benchmarks.first_tags_sets import (
+    COUNTS,
+    JUDGED,
+    SETS,
+    Case,
+    TagSet,
+    cases,
+    cells,
+    fingerprint,
+    items_with_tags,
+    load_set,
+)  # fmt: skip
 from lass.learning.predictors import Prior
 from lass.tagging import complete, with_scores
 from lass.tagging.completion import TagModel, scores
@@ -107,9 +118,21 @@ def measure_ours(given: TagSet, case: Case) -> dict[str, Any]:
     truth = given.truth[rows][:, np.unique(given.truth[case.tagged].indices)].toarray()
     bins = calibration(case, rows, truth, values[rows])
     return {
-        **figures(case, values[case.rows]), "calibration": float(np.abs(bins).sum()), "seconds": seconds,
-        "percentages": float(model.items_until_percentages == 0), "bins": bins.tolist(),
+        **figures(case, values[case.rows]), "map_all": map_of_all_tags(given, case, values),
+        "calibration": float(np.abs(bins).sum()), "bins": bins.tolist(), "seconds": seconds,
+        "percentages": float(model.items_until_percentages == 0),
     }  # fmt: skip
+
+
+def map_of_all_tags(given: TagSet, case: Case, values: NDArray[Any]) -> float:
+    """MAP over all tags of a fixed sample of items: the same task however many are tagged.
+
+    Tags that none of the tagged items has are never found.
+    """
+    rows, truth = items_with_tags(given, case.tagged)
+    place = np.full(truth.shape, 10**9)
+    place[:, np.unique(given.truth[case.tagged].indices)] = ranks(case, rows, values[rows])
+    return average_precision(truth, place)
 
 
 def untagged_items(given: TagSet, case: Case) -> NDArray[np.intp]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import lass
 from benchmarks.common.measuring import timed
 from benchmarks.common.statistics import standard_error
-from benchmarks.first_tags_sets import JUDGED, Case, TagSet, case_of, order_of_tagging
+from benchmarks.first_tags_sets import Case, TagSet, case_of, items_with_tags, order_of_tagging
 from lass.tagging import LiveModel, complete, load_model, scores
 from lass.tagging.evaluation.metrics import average_precision
 
@@ -49,15 +49,13 @@ def quality(given: TagSet, tagged: NDArray[np.intp], predict: Predict, ranks: Ra
     The second is the same task whatever was tagged; more tags seen make the first harder.
     """
     case = case_of(given, "", 0, tagged)
-    fixed = np.random.default_rng(2).permutation(np.flatnonzero(np.diff(given.truth.indptr)))[:JUDGED]
-    rows = np.setdiff1d(fixed, tagged)
+    rows, truth = items_with_tags(given, tagged)
     together = np.union1d(rows, case.rows)
     values = predict(given, case, together)
     place = ranks(case, case.rows, values[np.searchsorted(together, case.rows)])
     seen = np.unique(given.truth[tagged].indices)
     everywhere = np.full((len(rows), given.truth.shape[1]), 10**9)
     everywhere[:, seen] = ranks(case, rows, values[np.searchsorted(together, rows)])
-    truth = given.truth[rows].toarray().astype(np.int8)
     return {
         "seen": average_precision(case.truth, place), "all": average_precision(truth, everywhere),
         "tags": float(len(seen)),

@@ -223,6 +223,13 @@ def case_of(given: TagSet, cell: str, draw: int, tagged: NDArray[np.intp]) -> Ca
     return Case(cell, draw, np.sort(tagged), annotations, rows, known[rows].toarray().astype(np.int8))
 
 
+def items_with_tags(given: TagSet, tagged: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
+    """A fixed sample of the items that have tags, without the tagged ones, and all their tags."""
+    fixed = np.random.default_rng(2).permutation(np.flatnonzero(np.diff(given.truth.indptr)))[:JUDGED]
+    rows = np.setdiff1d(fixed, tagged)
+    return rows, given.truth[rows].toarray().astype(np.int8)
+
+
 def cases(given: TagSet, names: Sequence[str], draws: int) -> Iterator[Case]:
     """All cases of a set; a draw where no other item has a tag of the tagged ones is left out."""
     for cell in names:
