@@ -124,8 +124,9 @@ class Case(NamedTuple):
     #: shares of the tags of the tagged items, each seen from the others, and their weights
     own: NDArray[Any]
     own_weights: NDArray[Any]
-    #: tags of the tagged items
+    #: tags of the tagged items, and how much each item counts
     T: NDArray[Any]
+    weight: NDArray[Any]
 
     def mixture(self) -> NDArray[Any]:
         """Shares of the tags of the items that are asked about."""
@@ -153,7 +154,7 @@ def cases(W: sp.csr_array, features: Any, Y: sp.csr_array) -> Iterator[Case]:
             found = model.distributions(rows)
             truth = Y[rows][:, seen].toarray() > 0
             own = model.seen_from_others()
-            yield Case(model.start, found, truth, *own, model.T)
+            yield Case(model.start, found, truth, *own, model.T, model.weight)
 
 
 def pairs(given: list[Case]) -> Pairs:
@@ -162,7 +163,7 @@ def pairs(given: list[Case]) -> Pairs:
     for case in given:
         shares = case.mixture()
         best = np.argsort(-shares, axis=1)[:, :SHOWN]
-        columns = calibration_features(shares, case.found.closeness, case.T)
+        columns = calibration_features(shares, case.found.closeness, case.T, case.weight)
         X.append(np.take_along_axis(columns, best[:, :, None], axis=1).reshape(-1, columns.shape[-1]))
         right.append(np.take_along_axis(case.truth, best, axis=1).ravel())
         weight.append(np.full(len(right[-1]), 1.0 / len(right[-1])))

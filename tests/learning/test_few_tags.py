@@ -1,6 +1,6 @@
 """Scores from few tagged items: parts against dense algebra, and what people expect of the first tags."""
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from lass.learning.predictors.affinities import WALKS, Affinities
 from lass.learning.predictors.few_tags import FLOOR, MAX_TAGGED, PRIOR_ITEMS, START, FewTags
 from lass.learning.predictors.prior import COEFFICIENTS, Prior, default_prior
 from lass.learning.predictors.scoring import share_of_few
+from lass.learning.predictors.voters import find_voters
 from lass.tagging import TagSuggester, complete, with_scores
 from lass.tagging.completion import ENOUGH_ITEMS
 
@@ -189,7 +190,7 @@ def test_the_mixture_is_that_of_largest_posterior_probability():
     G = annotations(30, 4, *((n, GROUP[n]) for n in range(0, 30, 3)), (3, 3), (12, 3), (21, 3))
     few = few_of(W, G, X)
     pairs, each = [], []
-    for out in few.folds():  # each tagged item seen from those of other folds
+    for out in few.folds(few.clusters):  # each tagged item seen from those of other folds
         known = few.T[~out].any(axis=0)
         shares = few.distributions(few.items[out], ~out).shares
         for place, tags in enumerate(few.T[out]):
@@ -218,7 +219,7 @@ def test_the_mixture_is_that_of_largest_posterior_probability():
 def test_log_odds_are_linear_in_the_logarithms():
     slope = dict(zip(COEFFICIENTS, (1.5, 1.2, 0.4, 0.1, 0.3, -0.2), strict=True))
     T = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 1]], float)
-    found = Prior(slope).log_odds(np.array([[0.6, 0.3, 0.1]]), np.array([0.7]), T)
+    found = Prior(slope).log_odds(np.array([[0.6, 0.3, 0.1]]), np.array([0.7]), T, np.ones(4))
     tags, shared = 5 / 4, 4 / 4  # an item has 1.25 tags, one of them also on another item
     known = (shared * 4 + 0.5) / 5 / tags
     rest = 1.2 * np.log(tags) + 0.4 * np.log(known) + 0.1 * np.log(4) + 0.3 * 0.7 - 0.2
@@ -448,11 +449,12 @@ def test_no_jump_where_the_mixture_ends():
         some = G.tolil()
         some[tagged[count:]] = 0
         some = sp.csr_array(some)
-        assert FewTags.possible(some) == (count <= MAX_TAGGED)
+        voters = find_voters(W, some)
+        assert FewTags.possible(some, voters) == (count <= MAX_TAGGED)
         model = with_scores(complete(W, some, 0.5), features=X)
         assert bool(model.weights.mixture) == (count <= MAX_TAGGED)
         found[count] = model.scores.values
-        assert share_of_few(some) < 0.01
+        assert share_of_few(some, voters) < 0.01
     *before, at_the_end, after = (np.abs(one - other).mean() for one, other in pairwise(found.values()))
     assert at_the_end < 1.5 * max(*before, after) < 0.06
     # groups that are too few to train on: the crowd instead of scores
@@ -471,12 +473,15 @@ def test_no_jump_where_training_begins():
 
 
 def test_the_mixture_counts_less_the_more_is_known():
-    shares = [share_of_few(sp.csr_array(np.ones((n, 1)))) for n in (1, 2, 5, 10, 30, 100, 200)]
+    def share(G):
+        return share_of_few(sp.csr_array(G), find_voters(sp.csr_array((len(G),) * 2), sp.csr_array(G)))
+
+    shares = [share(np.ones((n, 1))) for n in (1, 2, 5, 10, 30, 100, 200)]
     assert shares[0] == pytest.approx(1.0)
     assert (np.diff(shares) < 0).all()
     assert shares[-1] == 0.0
     # no tag twice: nothing can be held out
-    assert share_of_few(sp.csr_array(np.eye(50))) == pytest.approx(1.0, abs=1e-4)
+    assert share(np.eye(50)) == pytest.approx(1.0, abs=1e-4)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 30), st.integers(1, 5), st.integers(1, 9), st.booleans())
@@ -511,3 +516,65 @@ def test_weights_of_the_mixture_survive_a_file():
     again = with_scores(complete(W, annotations(30, 2, (0, 0), (PER, 1)), 0.5), features=X, weights=read)
     np.testing.assert_array_equal(again.scores.values, model.scores.values)
     assert again.scores.contributions.shape == (30, 2, len(PREDICTORS))
+
+
+# --- whole groups tagged at once ---
+
+
+def test_a_group_that_is_tagged_at_once_counts_once(seed=1):
+    """Six groups; of one all but two items are tagged at once, of the others one or two items each."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(6), 20)
+    X = 3.0 * np.eye(6)[group] + rng.normal(size=(120, 6))
+    W = lass.knn_graph(X, 8)
+    whole = [(n, 0) for n in range(18)]
+    model = scored(W, annotations(120, 1, *whole), X)
+    assert model.items_until_percentages >= ENOUGH_ITEMS - 3
+    assert not model.weights.is_trained
+    singles = [(20 * k + n, k) for k in range(1, 6) for n in range(2)]
+    alone = scored(W, annotations(120, 6, (0, 0), *singles), X)
+    both = scored(W, annotations(120, 6, *whole, *singles), X)
+    assert both.items_until_percentages <= alone.items_until_percentages
+    others = np.setdiff1d(np.arange(20, 120), [n for n, _ in singles])
+    right = {name: (model.scores.values[others].argmax(axis=1) == group[others]).mean()
+             for name, model in (("alone", alone), ("both", both))}  # fmt: skip
+    assert right["both"] > right["alone"] - 0.05
+    first = both.scores.values[others].argmax(axis=1)
+    assert (first == 0).mean() < 0.1
+    claimed = np.take_along_axis(both.scores.values[others], first[:, None], 1)[:, 0].mean()
+    assert claimed < right["both"] + 0.1
+
+
+def test_clusters_of_voters():
+    """Against a walk from item to item, on random graphs."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        N, K = int(rng.integers(5, 60)), int(rng.integers(1, 4))
+        W = np.triu(rng.random((N, N)) < 0.15, 1) * rng.uniform(0.5, 2.0, (N, N))
+        W = W + W.T
+        G = rng.choice([0.0, 0.0, 1.0, -1.0], (N, K)) * (rng.random((N, 1)) < 0.6)
+        annotated = np.flatnonzero(G.any(axis=1))
+        found = find_voters(sp.csr_array(W), sp.csr_array(G))
+        alike = {n: {m for m in annotated if (G[n] == G[m]).all()} for n in annotated}
+        apart = {n for n in annotated
+                 if W[n, [m for m in annotated if m not in alike[n]]].sum() > W[n, sorted(alike[n])].sum()}  # fmt: skip
+        cluster: dict[int, int] = {}
+        for n in annotated:
+            stack = [] if n in cluster else [n]
+            cluster.setdefault(n, n)
+            while stack:
+                here = stack.pop()
+                for m in alike[here] - apart if here not in apart else ():
+                    if W[here, m] > 0 and m not in cluster:
+                        cluster[m] = cluster[n]
+                        stack.append(m)
+        sizes = {c: list(cluster.values()).count(c) for c in cluster.values()}
+        assert len(found.items) == sum(min(size, MEMBERS) for size in sizes.values())
+        assert found.clusters == len({cluster[n] for n in annotated if (G[n] > 0).any()})
+        for n, m in combinations(range(len(found.items)), 2):
+            same = cluster[found.items[n]] == cluster[found.items[m]]
+            assert same == (found.cluster[n] == found.cluster[m])
+        weight = shares(found.cluster, rng.uniform(0.5, 3.0, len(found.items)))
+        together = np.bincount(found.cluster, weight)
+        assert (together > 1 - 1e-9).all()
+        assert (weight < 1 + 1e-9).all()

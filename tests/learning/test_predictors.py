@@ -22,6 +22,7 @@ from lass.learning.predictors import (
 from lass.learning.predictors.linear import RANK
 from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.training import _pairs, holdouts
+from lass.learning.predictors.voters import find_voters
 from lass.learning.predictors.weights import VERSION_2
 
 
@@ -202,7 +203,8 @@ def fitted(seed=0, items=600):
 
 def score_trained(features, G, weights, **more):
     """Scores by the trained weights alone, without the mixture of few tags."""
-    predictors = Predictors(features, None, None, np.arange(G.shape[0]), default_prior())
+    voters = find_voters(features.W, G)
+    predictors = Predictors(features, None, None, np.arange(G.shape[0]), default_prior(), voters)
     return score(predictors, G, weights, **more)
 
 

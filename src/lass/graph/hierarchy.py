@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
 
-from lass.graph.laplacians import Array, components
+from lass.graph.laplacians import Array
 from lass.kernels.threads import kernels, over_rows
 
 #: pointers, columns and weights of a graph, and a diagonal
@@ -20,6 +21,8 @@ MIN_ROWS = 1000
 COARSEST = 100
 #: factor of the corrections of levels in between, which overlap with those of their neighbours
 BETWEEN = 0.5
+#: eigenvalues of the coarsest matrix, with ones on its diagonal, that count as zero
+NULL = 1e-10
 #: how often rows that found no partner may choose again
 ROUNDS = 8
 #: the share of rows that must go for another level to be worth it
@@ -141,11 +144,18 @@ def _coarsened(graph: Graph, group: NDArray[np.int32], count: int) -> Graph:
 
 
 def _inverse(matrix: Array) -> Array:
-    """The inverse of the coarsest matrix, with the constants of closed components projected out."""
-    size, diagonal = len(matrix), np.diagonal(matrix).copy()
-    _, part = components(sp.csr_array(matrix))
-    excess = np.bincount(part, matrix.sum(axis=1)) / np.bincount(part, diagonal)
-    closed = excess[part] < 1e-9
-    same = (part[:, None] == part) & closed[:, None]
-    matrix = matrix + np.where(same, np.mean(diagonal) / size, 0.0)
-    return np.ascontiguousarray(np.linalg.inv((matrix + matrix.T) / 2))
+    """The inverse of the coarsest matrix; directions that it nearly maps to zero are projected out.
+
+    These are the constants of components that nothing holds, one each, and others by rounding alone. By
+    Cholesky's factorisation where there are none, else by eigenvectors: neither can fail.
+    """
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(float).tiny))
+    scaled = scale[:, None] * (0.5 * (matrix + matrix.T)) * scale
+    factor, failed = dpotrf(scaled, lower=1)
+    if not failed and np.diagonal(factor).min() > np.sqrt(NULL):
+        lower = np.tril(dpotri(factor, lower=1)[0])
+        inverse = lower + np.tril(lower, -1).T
+    else:
+        values, vectors = np.linalg.eigh(scaled)
+        inverse = (vectors * np.where(values > NULL, 1.0 / np.maximum(values, NULL), 0.0)) @ vectors.T
+    return np.ascontiguousarray(scale[:, None] * inverse * scale)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from lass.learning.lam_selection import Choice, choose_for_tags
 from lass.learning.predictors import Predictors, Prior, Scores, Weights, score_tags
+from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
 from lass.solvers import Callback
 from lass.solvers.assignments import AnyAssignments, is_sparse
@@ -54,19 +56,20 @@ class TagModel:
         """Whether assignments are :class:`lass.solvers.sparse.SparseAssignments`."""
         return is_sparse(self.solution.Z)
 
-    @property
+    @cached_property
     def items_until_percentages(self) -> int:
         """About how many more tagged items it takes until scores are shown as percentages; 0: they are.
 
         From :data:`ENOUGH_ITEMS` tagged items on, if some tag has two of them: before, nothing in the
-        collection says how often suggestions are right.
+        collection says how often suggestions are right. Similar items that were tagged alike, a group in one
+        action for instance, count once.
         """
         if self.is_sparse:
             return 0
-        T = sp.csr_array(self.solution.problem.G > 0)
-        tagged = int(np.count_nonzero(np.diff(T.indptr)))
-        again = bool((np.asarray(T.sum(axis=0)).ravel() > 1).any())
-        return max(ENOUGH_ITEMS - tagged, 0 if again else 1)
+        problem = self.solution.problem
+        counts = np.asarray((problem.G > 0).sum(axis=0)).ravel()
+        tagged = find_voters(problem.W, problem.G).clusters
+        return max(ENOUGH_ITEMS - tagged, 0 if (counts > 1).any() else 1)
 
     @property
     def note(self) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.learning.predictors import Scores, score
 from lass.learning.predictors.few_tags import FewTags
+from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.solvers.solution import Solution
@@ -135,7 +136,7 @@ class LiveModel:
             solution = self._solve(order, G, same, report)
             model = replace(before, solution=solution, retrained=False)
             rows = self._changed_rows(G, solution.Z) if same else None
-            if FewTags.possible(G):  # one annotation of few changes all scores
+            if FewTags.possible(G, find_voters(self._edges, G)):  # one annotation of few changes all scores
                 model, rows = self._scored(model, order), None
             elif rows is None or before.scores is None or before.predictors is None:
                 model = replace(model, scores=None, predictors=None)

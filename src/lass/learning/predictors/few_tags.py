@@ -17,8 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.graph.laplacians import components
 from lass.learning.predictors.affinities import Affinities
 from lass.learning.predictors.prior import Prior
+from lass.learning.predictors.voters import Voters, find_voters, shares
 from lass.model.quadratic_program import Array
 
 Rows = NDArray[np.intp]
@@ -100,13 +102,21 @@ class FewTags:
     """
 
     def __init__(self, affinities: Affinities, G: sp.csr_array, groups: Rows) -> None:
-        self.affinities, self.groups = affinities, groups
+        self.affinities = affinities
+        voters = find_voters(affinities.W, G)
         #: annotated items, which vote
-        self.items: Rows = np.flatnonzero(np.diff(G.indptr))
+        self.items: Rows = voters.items
+        #: numbers of their groups, and of those joined with clusters: what is annotated alike teaches nothing
+        self.groups: Rows = groups[self.items]
+        self.clusters: Rows = _joined(self.groups, voters.cluster)
         self.T: Array = (G[self.items] > 0).toarray().astype(float)
         # an item that only has tags that it is not: it votes for none of them
         self._none: Array = (self.T.sum(axis=1) == 0).astype(float)
         self.columns = affinities.columns(self.items)
+        #: how much each votes
+        walk = self.columns["walk"]
+        near = walk / np.maximum(walk.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        self.weight: Array = shares(voters.cluster, near.sum(axis=0))
         N = G.shape[0]
         own = (self.items, np.arange(len(self.items)))
         self._mean = {
@@ -120,23 +130,22 @@ class FewTags:
         self.start = self._start()
 
     @staticmethod
-    def possible(G: sp.csr_array) -> bool:
-        """Whether there are annotated items, and few enough."""
-        count = int(np.count_nonzero(np.diff(G.indptr)))
-        return (
-            G.nnz > 0 and bool((G.data > 0).any()) and count <= MAX_TAGGED and count * G.shape[0] <= MAX_SIZE
-        )
+    def possible(G: sp.csr_array, voters: Voters) -> bool:
+        """Whether there are tagged items, and few enough that vote."""
+        count = len(voters.items)
+        return bool((G.data > 0).any()) and count <= MAX_TAGGED and count * G.shape[0] <= MAX_SIZE
 
     def _start(self) -> Array:
         """Weights to start from: with two tagged items those of votes through the graph alone."""
-        count = len(np.unique(self.groups[self.items]))
+        count = len(np.unique(self.clusters))
         more = max(count - 2.0, 0.0) / (count + 4.0)
         table = np.array([START[name] for name in self.names])
         return np.asarray(table @ np.array([1.0, more, more**2]))
 
-    def folds(self) -> Iterator[NDArray[np.bool_]]:
-        """Masks of the annotated items that are seen from the others: whole groups, twelve times at most."""
-        codes = np.unique(self.groups[self.items], return_inverse=True)[1]
+    @staticmethod
+    def folds(codes: Rows) -> Iterator[NDArray[np.bool_]]:
+        """Masks of annotated items that are seen from the others, whole groups, twelve times at most."""
+        codes = np.unique(codes, return_inverse=True)[1]
         count = codes.max(initial=-1) + 1
         if count < 2:
             return
@@ -147,21 +156,22 @@ class FewTags:
         """Distributions over the tags by each predictor, from the annotated items in ``kept``."""
         at = np.flatnonzero(np.ones(len(self.items), bool) if kept is None else kept)
         if not len(at):  # nothing is known but the tags themselves
-            f = self.T.sum(axis=0) / max(self.T.sum() + self._none.sum(), 1.0)
+            f = self.weight @ self.T / max(float(self.weight @ (self.T.sum(axis=1) + self._none)), 1e-300)
             even = np.broadcast_to(f[:, None], (len(rows), len(f), len(self.names)))
             none = np.zeros((len(rows), len(self.names)), bool)
             return Distributions(even, none, np.full(len(rows), np.log(SMALLEST)))
         T = np.column_stack([self.T[at], self._none[at]])
-        f = T.mean(axis=0)
-        shares, known = [], []
+        weight = self.weight[at]
+        f = weight @ T / weight.sum()
+        given_shares, known = [], []
         for name, kind, vote, _ in VOTES:
             if name in self.names:
-                given = self._votes(kind, vote, rows, at, T)
+                given = self._votes(kind, vote, rows, at, T, weight)
                 total = given.sum(axis=1, keepdims=True)
                 known.append(total[:, 0] > 0)
                 given = np.where(total > 0, given / np.maximum(total, 1e-300), f / f.sum())
-                shares.append((1.0 - FLOOR) * given + FLOOR * f / f.sum())
-        found = np.stack(shares, axis=-1)[:, :-1]
+                given_shares.append((1.0 - FLOOR) * given + FLOOR * f / f.sum())
+        found = np.stack(given_shares, axis=-1)[:, :-1]
         return Distributions(found, np.stack(known, axis=-1), self._closeness(rows, at))
 
     def _closeness(self, rows: Rows, at: Rows) -> Array:
@@ -176,31 +186,34 @@ class FewTags:
         relative = np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) / self._mean[kind][at]
         return np.minimum(relative, HIGHEST)
 
-    def _votes(self, kind: str, vote: str, rows: Rows, at: Rows, T: Array) -> Array:
+    def _votes(self, kind: str, vote: str, rows: Rows, at: Rows, T: Array, weight: Array) -> Array:
         """Votes of the annotated items ``at`` for their tags, (rows, tags)."""
         match vote.split():
             case ["plain"]:
-                return np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) @ T
+                return (np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) * weight) @ T
             case ["relative"]:
-                return self._relative(kind, rows, at) @ T
+                return (self._relative(kind, rows, at) * weight) @ T
             case ["far_walk"]:
-                return (self._relative(kind, rows, at) * self._relative(vote, rows, at)) @ T
+                return (self._relative(kind, rows, at) * self._relative(vote, rows, at) * weight) @ T
             case ["squared"]:
-                return self._relative(kind, rows, at) ** 2 @ T
+                return (self._relative(kind, rows, at) ** 2 * weight) @ T
             case ["ridge", number]:
-                return self._ridge(kind, rows, at, T, PENALTIES[int(number)])
+                return self._ridge(kind, rows, at, T, weight, PENALTIES[int(number)])
             case _:
-                return self._class_mass(rows, at, T)
+                return self._class_mass(rows, at, T, weight)
 
-    def _ridge(self, kind: str, rows: Rows, at: Rows, T: Array, penalty: float) -> Array:
-        """Kernel ridge regression of the tags with a constant; negative predictions are zero."""
+    def _ridge(self, kind: str, rows: Rows, at: Rows, T: Array, weight: Array, penalty: float) -> Array:
+        """Weighted kernel ridge regression of the tags with a constant; negative predictions are zero."""
         A = self.columns[kind].astype(float)
         gram, cross = A[np.ix_(self.items[at], at)], A[np.ix_(rows, at)]
-        centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
-        slope = np.linalg.solve(centred + penalty * np.eye(len(at)), T - T.mean(axis=0))
-        return np.maximum((cross - cross.mean(axis=1, keepdims=True)) @ slope + T.mean(axis=0), 0.0)
+        share = weight / weight.sum()
+        frequency, mean = share @ T, gram @ share
+        centred = gram - mean - mean[:, None] + share @ mean
+        slope = np.linalg.solve(centred + np.diag(penalty / weight), T - frequency)
+        values = cross - (cross @ share)[:, None] - mean + share @ mean
+        return np.maximum(values @ slope + frequency, 0.0)
 
-    def _class_mass(self, rows: Rows, at: Rows, T: Array) -> Array:
+    def _class_mass(self, rows: Rows, at: Rows, T: Array, weight: Array) -> Array:
         """Harmonic functions, each scaled to the frequency of its tag (class-mass normalisation)."""
         A = self.columns["potential"].astype(float)
         gram = A[np.ix_(self.items[at], at)]
@@ -211,8 +224,9 @@ class FewTags:
             total = weights.sum(axis=1, keepdims=True)
             return np.asarray(np.divide(weights, total, out=np.zeros_like(weights), where=total > 0) @ T)
 
-        mass = harmonic(self._sample).mean(axis=0) if len(self._sample) else T.mean(axis=0)
-        return np.asarray(harmonic(rows) * T.mean(axis=0) / (mass + 1e-6 * T.mean(axis=0) + 1e-12))
+        frequency = weight @ T / weight.sum()
+        mass = harmonic(self._sample).mean(axis=0) if len(self._sample) else frequency
+        return np.asarray(harmonic(rows) * frequency / (mass + 1e-6 * frequency + 1e-12))
 
     def train(self) -> dict[str, float]:
         """Weights of the mixture, by name, of largest posterior probability."""
@@ -225,12 +239,12 @@ class FewTags:
         The pairs of an item have weights that sum to one. Tags that no other item has are left out.
         """
         found, each = [np.zeros((0, len(self.names)))], [np.zeros(0)]
-        for out in self.folds():
+        for out in self.folds(self.clusters):
             T = self.T[out]
-            shares = self.distributions(self.items[out], ~out).shares
+            seen = self.distributions(self.items[out], ~out).shares
             item, tag = np.nonzero((T > 0) & (self.T[~out].sum(axis=0) > 0))
-            found.append(shares[item, tag])
-            each.append(1.0 / np.bincount(item, minlength=len(T))[item])
+            found.append(seen[item, tag])
+            each.append(self.weight[out][item] / np.bincount(item, minlength=len(T))[item])
         return np.concatenate(found), np.concatenate(each)
 
     def evidence(
@@ -252,7 +266,7 @@ class FewTags:
         place[self.items] = np.arange(len(self.items))
         own = place[rows]
         blocks: list[tuple[Rows, NDArray[np.bool_] | None]] = [(np.flatnonzero(own < 0), None)]
-        out_of: list[NDArray[np.bool_]] = list(self.folds())
+        out_of: list[NDArray[np.bool_]] = list(self.folds(self.groups))
         if out_of:
             blocks += [(np.flatnonzero((own >= 0) & out[own]), ~out) for out in out_of]
         else:  # all of one group: none is seen from another
@@ -264,8 +278,9 @@ class FewTags:
                 at = some[low : low + step]
                 found = self.distributions(rows[at], kept)
                 parts[at], closeness[at], close = found.parts(weights), found.closeness, found.closeness
-                T = self.T if kept is None or not kept.any() else self.T[kept]
-                odds[at] = prior.log_odds(parts[at].sum(axis=2), close, T)
+                some_voters = slice(None) if kept is None or not kept.any() else kept
+                tags, weight = self.T[some_voters], self.weight[some_voters]
+                odds[at] = prior.log_odds(parts[at].sum(axis=2), close, tags, weight)
                 odds[at] -= UNCONNECTED * np.clip((FAR - close) / (FAR - np.log(SMALLEST)), 0.0, 1.0)[:, None]
         return odds, parts, closeness - self.mean_closeness
 
@@ -277,6 +292,13 @@ class FewTags:
             if len(self._sample)
             else 0.0
         )
+
+
+def _joined(*codes: Rows) -> Rows:
+    """One number for items that agree in any of the codes, directly or through others."""
+    size = len(codes[0])
+    edges = [sp.csr_array((np.ones(size), (np.arange(size), code))) for code in codes]
+    return components(sp.csr_array(sum(edge @ edge.T for edge in edges)))[1].astype(np.intp)
 
 
 def posterior_mode(start: Array, shares: Array, each: Array) -> Array:

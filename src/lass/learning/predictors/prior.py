@@ -27,28 +27,32 @@ class Prior:
 
     coefficients: dict[str, float]
 
-    def log_odds(self, shares: Array, closeness: Array, T: Array) -> Array:
-        """Log-odds of each tag, (rows, K), from its share of the mixture.
+    def log_odds(self, shares: Array, closeness: Array, T: Array, weight: Array) -> Array:
+        """Log-odds of each tag, (rows, K), from its share of the mixture; see :func:`calibration_features`.
 
         Examples
         --------
         >>> import numpy as np
         >>> from lass.learning.predictors.prior import default_prior
         >>> T = np.eye(3)[[0, 0, 1, 1, 2, 2]]
-        >>> odds = default_prior().log_odds(np.array([[0.7, 0.2, 0.1]]), np.array([1.0]), T)
+        >>> odds = default_prior().log_odds(np.array([[0.7, 0.2, 0.1]]), np.array([1.0]), T, np.ones(6))
         >>> bool(odds[0, 0] > odds[0, 1] > odds[0, 2])
         True
         """
         slope = np.array([self.coefficients[name] for name in COEFFICIENTS])
-        X = calibration_features(shares, closeness, T)
+        X = calibration_features(shares, closeness, T, weight)
         return np.asarray(X @ slope[:-1] + slope[-1])
 
 
-def calibration_features(shares: Array, closeness: Array, T: Array) -> Array:
-    """What the log-odds are linear in, (rows, K, 5); T are the tags of the tagged items, (n, K)."""
-    n = len(T)
-    tags = max(float(T.sum(axis=1).mean()), 1e-3)
-    shared = float((T[:, T.sum(axis=0) > 1]).sum(axis=1).mean())
+def calibration_features(shares: Array, closeness: Array, T: Array, weight: Array) -> Array:
+    """What the log-odds are linear in, (rows, K, 5).
+
+    T are the tags of the tagged items, (n, K), and ``weight`` is how much each of these counts, (n,).
+    """
+    n = float(weight.sum())
+    counts = weight @ T
+    tags = max(float(counts.sum()) / n, 1e-3)
+    shared = float(counts[counts > 1.0 + 1e-9].sum()) / n
     known = (shared * n + 0.5) / (n + 1.0)
     X = np.empty((*shares.shape, len(COEFFICIENTS) - 1))
     X[..., 0] = np.log(np.maximum(shares, 1e-9))

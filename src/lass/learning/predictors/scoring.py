@@ -15,7 +15,8 @@ from lass.learning.predictors.features import COLUMNS, PREDICTORS, PredictorFeat
 from lass.learning.predictors.few_tags import MAX_TAGGED, FewTags, members
 from lass.learning.predictors.linear import LinearPredictor
 from lass.learning.predictors.prior import Prior, default_prior
-from lass.learning.predictors.training import enough_to_train, train
+from lass.learning.predictors.training import MIN_GROUPS, enough_to_train, train
+from lass.learning.predictors.voters import Voters, find_voters
 from lass.learning.predictors.weights import Weights, probability
 from lass.model.quadratic_program import Array
 from lass.solvers.solution import Solution
@@ -63,32 +64,37 @@ class Predictors:
     affinities: Affinities | None
     groups: NDArray[np.intp]
     prior: Prior
+    voters: Voters
 
     def update(self, G: sp.csr_array, Z: Array, rows: NDArray[np.intp]) -> None:
         """Take over annotations that changed in a few rows; see :meth:`PredictorFeatures.update`."""
         if self.trained is not None:
             self.trained.update(G, Z, rows)
         if self.few is not None and self.affinities is not None:
-            self.few = FewTags(self.affinities, G, self.groups) if FewTags.possible(G) else None
+            self.voters = find_voters(self.affinities.W, G)
+            possible = FewTags.possible(G, self.voters)
+            self.few = FewTags(self.affinities, G, self.groups) if possible else None
 
 
-def share_of_few(G: sp.csr_array) -> float:
+def share_of_few(G: sp.csr_array, voters: Voters) -> float:
     """The weight of the mixture of few tags in the evidence; the rest is that of the trained weights.
 
     One as long as nothing can be held out, a half where :data:`HALF` tagged items have tags that others have
-    too, and zero from :data:`~lass.learning.predictors.few_tags.MAX_TAGGED` annotated items on.
+    too, and zero from :data:`~lass.learning.predictors.few_tags.MAX_TAGGED` voters on. Items that are tagged
+    alike and joined count once, see :mod:`lass.learning.predictors.voters`.
 
     Examples
     --------
     >>> import numpy as np, scipy.sparse as sp
     >>> from lass.learning.predictors.scoring import share_of_few
-    >>> [round(share_of_few(sp.csr_array(np.ones((n, 1)))), 2) for n in (1, 31, 61, 200)]
+    >>> from lass.learning.predictors.voters import find_voters
+    >>> tags = [sp.csr_array(np.ones((n, 1))) for n in (1, 31, 61, 200)]
+    >>> [round(share_of_few(G, find_voters(sp.csr_array((G.shape[0],) * 2), G)), 2) for G in tags]
     [1.0, 0.8, 0.5, 0.0]
     """
-    T = sp.csr_array(G > 0)
-    counts = np.asarray(T.sum(axis=0)).ravel()
-    known = min(int(np.count_nonzero(np.diff(T.indptr))), int(np.maximum(counts - 1, 0).sum()))
-    fading = 1.0 - (np.count_nonzero(np.diff(G.indptr)) / MAX_TAGGED) ** FADING
+    counts = np.asarray((G > 0).sum(axis=0)).ravel()
+    known = min(voters.clusters, int(np.maximum(counts - 1, 0).sum()))
+    fading = 1.0 - (len(voters.items) / MAX_TAGGED) ** FADING
     return float(max(fading, 0.0) / (1.0 + (known / HALF) ** 2))
 
 
@@ -107,7 +113,7 @@ def score(
     top = np.empty((N, count), np.int32)
     contributions = np.zeros((N, count, len(PREDICTORS)), np.float32)
     few, trained = predictors.few, predictors.trained if weights.is_trained else None
-    share = 0.0 if few is None else share_of_few(G) if trained is not None else 1.0
+    share = 0.0 if few is None else share_of_few(G, predictors.voters) if trained is not None else 1.0
     for low in range(0, N, BLOCK):
         at, some = slice(low, low + BLOCK), wanted[low : low + BLOCK]
         pause()
@@ -153,7 +159,8 @@ def _few_evidence(
     """
     odds, parts, closeness = few.evidence(rows, weights.mixture, prior, pause)
     odds[np.diff(G.indptr)[rows] > 0] += np.log(MORE)
-    frequency = few.T.mean(axis=0) / max(few.T.mean(axis=0).sum(), 1e-300)
+    frequency = few.weight @ few.T
+    frequency = frequency / max(frequency.sum(), 1e-300)
     mixture = np.array([weights.mixture.get(name, 0.0) for name in few.names])
     member = members(few.names, PREDICTORS)
     slope = prior.coefficients["share"]
@@ -209,15 +216,16 @@ def score_tags(
         return None
     codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups
     prior = default_prior() if prior is None else prior
-    few, affinities = None, None
-    if FewTags.possible(G):
+    few, affinities, voters = None, None, find_voters(problem.W, G)
+    if FewTags.possible(G, voters):
         pause()
         affinities = None if former is None else former.affinities
         if affinities is None or not affinities.fits(problem.W, features):
             affinities = Affinities(problem.W, features)
         few = FewTags(affinities, G, codes)
     trained = None
-    known = weights.is_trained if weights is not None else enough_to_train(G, codes)
+    enough = enough_to_train(G, codes) and (few is None or voters.clusters >= MIN_GROUPS)
+    known = weights.is_trained if weights is not None else enough
     if known:
         linear = None if features is None else LinearPredictor(features, codes, problem.W)
         pause()
@@ -238,5 +246,5 @@ def score_tags(
             weights = weights if found is None else replace(found, mixture=mixture)
     if few is None and not weights.is_trained:
         return None
-    predictors = Predictors(trained, few, affinities, codes, prior)
+    predictors = Predictors(trained, few, affinities, codes, prior, voters)
     return ScoredTags(weights, score(predictors, G, weights, pause=pause), predictors)
