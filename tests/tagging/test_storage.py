@@ -3,6 +3,7 @@
 import csv
 import shutil
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 
 from lass.collection import CollectionStore, Settings
 from lass.learning.predictors import PREDICTORS
+from lass.learning.predictors.voters import find_voters
 from lass.tagging import LiveModel, TagSuggester, features_of, fit, graph_of, load_model, map_of
 from lass.tagging.storage import SavedFeatures, SavedGraph, SavedMap, SavedModel, saved_model
 
@@ -74,12 +76,18 @@ def test_suggestions_from_the_files_of_0_1_0_are_those_it_printed(old):
     last = {row["item"]: float(row["score"]) for row in expected}
     printed_pairs = {(row["item"], row["tag"]) for row in expected}
     kept = [row for row in found if (row.item, row.tag) in printed_pairs]
-    assert [(row.item, row.tag) for row in kept] == [(row["item"], row["tag"]) for row in above]
+    # and equal scores are in the order of names, so that others may be the last ones
+    higher = {(row["item"], row["tag"]) for row in above if float(row["score"]) > last[row["item"]] * 1.001}
+    assert len(higher) > 0.5 * len(above)
+    assert higher <= {(row.item, row.tag) for row in kept} <= {(row["item"], row["tag"]) for row in above}
+    assert all(one.score >= other.score for one, other in pairwise(found) if one.item == other.item)
     assert all(row.score <= last[row.item] * (1 + 1e-5) for row in found if row not in kept)
     for item in last:
         ranks = [row.rank for row in found if row.item == item]
         assert ranks == list(range(1, len(ranks) + 1))
-    for row, printed in zip(kept, above, strict=True):
+    lines = {(row["item"], row["tag"]): row for row in expected}
+    for row in kept:
+        printed = lines[row.item, row.tag]
         assert row.score == pytest.approx(float(printed["score"]), rel=1e-5)
         because = dict(part.split("=") for part in printed["because"].split())
         assert {RENAMED.get(name, name): f"{float(value):+.2f}" for name, value in because.items()} == {
@@ -166,8 +174,10 @@ def test_scores_from_few_tags_are_the_same_when_read_again(tmp_path, programs, c
         again.rescore()
     assert model.weights == fitted.weights
     assert bool(model.weights.mixture)
-    assert model.weights.is_trained == (count >= 9)
-    assert model.items_until_percentages == max(0, 12 - count - 1)
+    clusters = find_voters(model.solution.problem.W, model.solution.problem.G).clusters
+    assert 1 < clusters <= count + 1
+    assert model.weights.is_trained == (clusters >= 10)
+    assert model.items_until_percentages == max(0, 12 - clusters)
     np.testing.assert_allclose(
         model.scores.values, fitted.scores.values, rtol=1e-3, atol=1e-6
     )  # half precision

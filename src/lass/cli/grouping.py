@@ -85,6 +85,8 @@ def _list_items(output: Output, collection: Collection, group: ItemGroup) -> Non
 
 
 def _tag(output: Output, collection: Collection, group: ItemGroup, name: str | None, who: str) -> None:
+    if name is None and not group.terms:
+        raise ValueError(f"group {group.number} has no name of its own; name its tag with --as TAG")
     name = group.name if name is None else name
     ids = collection.ids()
     open_ = [ids[row] for row in group.rows if name not in collection.annotations_of(ids[row])]

@@ -242,8 +242,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         X : array or sparse matrix, optional
             New items; by default the fitted ones, without the categories they are labelled with. After
             affinities their others are ranked by :func:`lass.learning.predictors.score_tags` (trained by
-            hiding some, which takes a while); after labels, or where there are too few, by the mean of
-            the neighbours.
+            hiding some, which takes a while); after labels by the mean of the neighbours.
         top : int or None
             How many at most; None for all.
         threshold : float

@@ -48,5 +48,5 @@ class Groups:
             found = None if saved is None else Grouping.from_map(SavedMap.from_arrays(saved.extras))
             if found is None or graph is None or graph.stamp.items != stamp.items:
                 return []
-            self._found = stamp.token, found.groups(graph.matrix)
+            self._found = stamp.token, found.groups(graph.matrix, [item.id for item in self._session.items])
         return self._found[1]

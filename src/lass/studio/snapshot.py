@@ -82,13 +82,20 @@ class Snapshot:
 
     @cached_property
     def tops(self) -> NDArray[np.uint16]:
-        """(N,) the tag with the largest share of each item; ``NONE`` if all are equal or nothing is known."""
-        top = np.minimum(self.Z.argmax(axis=1), NONE - 1).astype(np.uint16)
-        if self.tags > 1:
-            top[np.ptp(self.Z, axis=1) < 1e-9] = NONE
+        """(N,) the stated tag with the largest share of each item, else its first suggestion.
+
+        ``NONE`` where nothing is suggested, and for all items without a tag while too little is known.
+        """
+        top = np.full(len(self), NONE, np.uint16)
         G = self.model.solution.problem.G
-        if self.items_until_percentages or len(np.unique(G.indices)) < 2:  # only what people stated is known
-            top[np.asarray((G > 0).sum(axis=1)).ravel() == 0] = NONE
+        if not self.items_until_percentages and len(np.unique(G.indices)) > 1:
+            n, k, _ = self.suggester.best(np.arange(len(self)), 1)
+            top[n] = np.minimum(k, NONE - 1)
+        stated = (G > 0).tocoo()
+        n, k = stated.coords
+        order = np.lexsort((k, -self.Z[n, k], n))
+        first = order[np.unique(n[order], return_index=True)[1]]
+        top[n[first]] = np.minimum(k[first], NONE - 1)
         return top
 
     @cached_property

@@ -289,9 +289,8 @@ class Trainer(threading.Thread):
 
     def _set(self, **changes: Any) -> None:
         snapshot = self._session.snapshot
-        if snapshot is not None:
-            changes["items_until_percentages"] = snapshot.items_until_percentages
-            changes["retrained"] = snapshot.model.retrained
+        changes["items_until_percentages"] = 0 if snapshot is None else snapshot.items_until_percentages
+        changes["retrained"] = snapshot is None or snapshot.model.retrained
         self.model = self.model.model_copy(update=changes)
         self._last_sent = time.monotonic()
         self._events.send("model", self.model)

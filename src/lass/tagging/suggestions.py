@@ -15,7 +15,7 @@ from lass.collection.records import did_you_mean
 from lass.learning.coverage import Proposal, propose
 from lass.learning.predictors import PREDICTORS
 from lass.model.quadratic_program import Array
-from lass.solvers.assignments import AnyAssignments, background
+from lass.solvers.assignments import AnyAssignments, background, is_sparse
 from lass.solvers.solution import Solution
 from lass.tagging.completion import TagModel, scores
 from lass.tagging.preparation import graph_of
@@ -25,6 +25,10 @@ from lass.tagging.storage import load_model
 BLOCK, EDGES = 2**24, 2_000_000
 #: relative difference of a score from a mean that may be rounding
 ROUNDING = 1e-5
+#: items that have a tag, from which on an annotation of it can be doubted
+ENOUGH_TO_DOUBT = 3
+#: digits in which scores that count as equal agree
+DIGITS = 7
 
 
 class SupportingNeighbour(NamedTuple):
@@ -103,12 +107,14 @@ class TagSuggester:
         double = {} if model.is_sparse else {"dtype": float}
         #: mean score of each tag over all items
         self.mean_scores: Array = np.asarray(self.scores.mean(axis=0, **double))
-        #: a tag is suggested only where its score is above this: its mean over items without annotations,
-        #: which are all scored alike; nowhere if no item has it
+        #: a tag is suggested only where its score is above this: its mean over all items, or over those
+        #: without annotations, which are all scored alike, if these are most; nowhere if no item has it
         self.least_scores: Array = self.mean_scores * (1.0 + ROUNDING)
         others = np.diff(self.problem.G.indptr) == 0
-        if isinstance(self.scores, np.ndarray) and others.any():
-            self.least_scores = self.scores[others].mean(axis=0, dtype=float) * (1.0 + ROUNDING)
+        if 2 * others.sum() > len(others):
+            rows = np.flatnonzero(others)
+            untagged = self.scores.taken(rows) if is_sparse(self.scores) else self.scores[rows]
+            self.least_scores = np.asarray(untagged.mean(axis=0, **double)) * (1.0 + ROUNDING)
         self.least_scores[np.asarray((self.problem.G > 0).sum(axis=0)).ravel() == 0] = np.inf
         self.least_scores[list(annotations.retired)] = np.inf
         #: tags with annotations; all others score zero, which says nothing about an item
@@ -117,6 +123,10 @@ class TagSuggester:
         self.columns = {
             name: column for column, name in enumerate(annotations.names) if column not in annotations.retired
         }
+        # equal scores in the order of names: nothing depends on what was made first
+        by_name = np.argsort(np.argsort(np.array(annotations.names)))[: self.scores.shape[1]]
+        self._ties: Array = np.asarray(0.4 * 10.0**-DIGITS / max(len(by_name), 1) * by_name)
+        self._places = np.argsort(np.argsort(np.array(annotations.ids[: len(self.scores)])))
         self._rows = {name: row for row, name in enumerate(annotations.ids[: len(self.scores)])}
 
     @classmethod
@@ -131,8 +141,7 @@ class TagSuggester:
         """For each item the tags with the highest scores among those without an annotation.
 
         Parameters as in :meth:`lass.Collection.suggest`. A tag is suggested only where its score is higher
-        than its mean over items without annotations: not for its frequency alone. A tag that no item has is
-        not suggested.
+        than its mean over other items: not for its frequency alone. A tag that no item has is not suggested.
         """
         if top < 1 or neighbours < 0 or (limit is not None and limit < 1):
             raise ValueError(
@@ -141,7 +150,7 @@ class TagSuggester:
         if not 0 <= min_score <= 1:
             raise ValueError(f"min_score must be a share from 0 to 1; found {min_score:g}")
         column = None if tag is None else self._place(tag, self.columns, "tag")
-        found = self._best(self._chosen(items, untagged), top, min_score)
+        found = self.best(self._chosen(items, untagged), top, min_score)
         if column is not None:
             found = found[:, found[1] == column]
         if limit is not None:
@@ -168,7 +177,10 @@ class TagSuggester:
     def doubtful_tags(
         self, *, tag: str | None = None, items: Iterable[str] | None = None, limit: int | None = None
     ) -> list[DoubtfulTag]:
-        """Stated tags with a score below the mean of the tag, lowest first; none while little is known."""
+        """Stated tags with a score below the mean of the tag, lowest first; none while little is known.
+
+        Tags that one or two items have are not doubted: without its own annotation nothing speaks for them.
+        """
         column = None if tag is None else self._place(tag, self.columns, "tag")
         if self.model.items_until_percentages:
             return []
@@ -176,7 +188,8 @@ class TagSuggester:
         G = self.problem.G
         n = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
         k, own = G.indices.astype(np.intp), self.scores[n, G.indices]
-        kept = (G.data > 0) & (own < mean[k])
+        counts = np.asarray((G > 0).sum(axis=0)).ravel()
+        kept = (G.data > 0) & (own < mean[k]) & (counts[k] >= ENOUGH_TO_DOUBT)
         if column is not None:
             kept &= k == column
         if items is not None:
@@ -212,7 +225,7 @@ class TagSuggester:
             raise ValueError(f"there is no {what} {name!r}{did_you_mean(name, list(known)[:5000])}")
         return known[name]
 
-    def _best(self, rows: NDArray[np.intp], top: int, least: float) -> NDArray[np.intp]:
+    def best(self, rows: NDArray[np.intp], top: int, least: float = 0.0) -> NDArray[np.intp]:
         """(3, count) rows, columns and ranks of the best tags without an annotation."""
         count = min(top, self.scores.shape[1])
         found = [np.zeros((3, 0), np.intp)]
@@ -224,8 +237,9 @@ class TagSuggester:
                 floor = values[:, self._used].min(axis=1, initial=np.inf) + ROUNDING**2
             values[values <= self.least_scores] = -np.inf
             values[self.problem.G[some].tocoo().coords] = -np.inf
-            best = np.argpartition(-values, count - 1, axis=1)[:, :count]
-            order = np.argsort(-np.take_along_axis(values, best, 1), axis=1, kind="stable")
+            ordered = self._ties - np.round(values, DIGITS)
+            best = np.argpartition(ordered, count - 1, axis=1)[:, :count]
+            order = np.argsort(np.take_along_axis(ordered, best, 1), axis=1, kind="stable")
             best = np.take_along_axis(best, order, 1)
             value = np.take_along_axis(values, best, 1)
             row, rank = np.nonzero((value > floor[:, None]) & (value >= least))
@@ -237,7 +251,7 @@ class TagSuggester:
         n, k, rank = found
         best = np.full(len(self.scores), -np.inf)
         np.maximum.at(best, n, self.scores[n, k])
-        place = np.argsort(np.argsort(-best, kind="stable"))[n]
+        place = np.argsort(np.lexsort((self._places, -best)))[n]
         order = np.lexsort((rank, place))
         return found[:, order[place[order] < limit]]
 

@@ -73,13 +73,16 @@ class Grouping:
             return None
         return cls(saved.groups.astype(np.intp), [tuple(own) for own in json.loads(saved.group_terms)])
 
-    def groups(self, W: sp.csr_array) -> list[ItemGroup]:
-        """The groups, with the order of their items and with names."""
+    def groups(self, W: sp.csr_array, ids: Sequence[str]) -> list[ItemGroup]:
+        """The groups, with the order of their items (the most typical first, then by id) and with names."""
         inside = belonging(W, self.part)
+        places = np.argsort(np.argsort(np.array(ids[: len(inside)])))
         groups = []
         for place, (name, terms) in enumerate(zip(group_names(self.terms), self.terms, strict=True)):
             rows = np.flatnonzero(self.part == place)
-            groups.append(ItemGroup(place + 1, name, terms, rows[np.lexsort((rows, -inside[rows]))]))
+            groups.append(
+                ItemGroup(place + 1, name, terms, rows[np.lexsort((places[rows], -inside[rows].round(9)))])
+            )
         return groups
 
 
@@ -112,7 +115,7 @@ def item_groups(collection: CollectionStore, report: ProgressCallback = ignore_p
     W = graph_of(collection, report)
     saved = collection.saved_array("map") if collection.stale_map() is None else None
     found = None if saved is None else Grouping.from_map(SavedMap.from_arrays(saved.extras))
-    return (found or find_groups(collection, W)).groups(W)
+    return (found or find_groups(collection, W)).groups(W, collection.ids())
 
 
 def find_groups(collection: CollectionStore, W: sp.csr_array) -> Grouping:

@@ -37,3 +37,8 @@ it("goes on to the next ones when all are decided", () => {
   const first = merged([], row([4, 2]), null);
   expect(tags(merged(first, row([7, 6], [4, 2]), null))).toEqual([7, 6]);
 });
+
+it("forgets a tag that was undone", () => {
+  const first = merged([], row([4, 2]), null);
+  expect(tags(merged(first, row([2]), null, (tag) => tag === 4))).toEqual([2]);
+});

@@ -16,9 +16,16 @@ const MOST = 9;
 
 /**
  * Suggestions after an update. Those already shown keep their places, decided or not, so that the key that was aimed
- * at one never hits another; what is new goes to the end. When all are decided, the next ones come.
+ * at one never hits another; what is new goes to the end. When all are decided, the next ones come. Tags that are no
+ * longer there go.
  */
-export function merged(shown: readonly Shown[], row: ItemRow | undefined, detail: ItemDetails | null): Shown[] {
+export function merged(
+  former: readonly Shown[],
+  row: ItemRow | undefined,
+  detail: ItemDetails | null,
+  isGone: (tag: number) => boolean = () => false,
+): Shown[] {
+  const shown = former.filter(({ tag }) => !isGone(tag));
   const latest = new Map<number, Shown>();
   for (const one of row?.suggestions ?? []) latest.set(one.tag, { ...one, because: null });
   for (const one of detail?.explained ?? []) latest.set(one.tag, one);

@@ -44,6 +44,8 @@ SMALLEST, HIGHEST = 0.03, 1e6
 #: what the log-odds of all tags lose on an item that nothing connects to a tagged one, and the closeness from
 #: which on they lose nothing
 UNCONNECTED, FAR = 5.0, float(np.log(0.3))
+#: log-odds of all tags of an item of which no predictor knows anything
+NOTHING_KNOWN = -8.0
 #: numbers of a block of rows x tags x predictors
 BLOCK = 4_000_000
 
@@ -282,6 +284,7 @@ class FewTags:
                 tags, weight = self.T[some_voters], self.weight[some_voters]
                 odds[at] = prior.log_odds(parts[at].sum(axis=2), close, tags, weight)
                 odds[at] -= UNCONNECTED * np.clip((FAR - close) / (FAR - np.log(SMALLEST)), 0.0, 1.0)[:, None]
+                odds[at[~found.known.any(axis=1)]] = NOTHING_KNOWN
         return odds, parts, closeness - self.mean_closeness
 
     @cached_property
