@@ -283,3 +283,22 @@ def test_one_and_two_threads(monkeypatch):
         monkeypatch.setenv("LASS_NUM_THREADS", threads)
         found.append(lass.solve(W, G, 1.0).Z)
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=CLOSE)
+
+
+def test_light_edges_beside_heavy_ones():
+    """A small residual in a heavy row is a large error where two parts hang together by a light edge."""
+    W = np.zeros((7, 7))
+    heavy = [(1, 2), (1, 4), (3, 6), (4, 6)]
+    light = [(1, 5), (2, 6), (4, 5)]
+    for edges, weight in (([(0, 3), (0, 4), (1, 3)], 1.0), (heavy, 1e3), (light, 1e-3)):
+        for a, b in edges:
+            W[a, b] = W[b, a] = weight
+    G = np.zeros((7, 6))
+    for row, tag, value in [(1, 1, 1), (1, 5, -1), (2, 0, 1), (3, 0, -1), (6, 2, 1), (5, 4, 1)]:
+        G[row, tag] = value
+    before = lass.solve(W, G, lam=1.05)
+    G[5, 5] = G[3, 4] = 1.0
+    after = lass.solve(W, G, lam=1.05)
+    exact = lass.solve(W, G, lam=1.05, tol=1e-12)
+    np.testing.assert_allclose(after.Z, exact.Z, atol=1e-6)
+    np.testing.assert_allclose(before.update(G=G).Z, exact.Z, atol=1e-6)

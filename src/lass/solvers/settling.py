@@ -9,7 +9,9 @@ times that of the optimum, hence within ten times the tolerance, whatever the so
 
 from __future__ import annotations
 
-from lass.model.quadratic_program import Array, QuadraticProgram
+import numpy as np
+
+from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.solvers.monitor import Monitor
 
 #: solvers whose errors are not smooth, so that residuals tell them
@@ -18,8 +20,8 @@ SETTLING = ("face", "local", "reduced")
 FINE = 1e-4
 #: residual that is good enough, as a share of the relative gap that is, and what rounding allows
 SHARE, ROUNDING = 0.5, 1e-9
-#: numbers of assignments up to which much smaller ones cost next to nothing
-SMALL, SHARE_OF_SMALL = 20_000, 5e-4
+#: numbers of assignments up to which much smaller ones cost next to nothing, and what rounding allows there
+SMALL, SHARE_OF_SMALL, ROUNDING_OF_SMALL = 20_000, 5e-3, 1e-15
 #: the least and the largest share of its target that the gap must fall to before the next look
 LEAST, MOST = 0.05, 0.5
 #: the share of the gap that was asked for below which residuals are believed to be rounding
@@ -30,8 +32,18 @@ def close_enough(qp: QuadraticProgram, tol: float, solver: str) -> float:
     """The residual to end with; infinite where nothing is asked for."""
     if solver not in SETTLING or tol > FINE or not qp.convex or qp.category_totals is not None:
         return float("inf")
-    share = SHARE if qp.shape[0] * qp.shape[1] > SMALL else SHARE_OF_SMALL
-    return max(share * tol, ROUNDING)
+    if qp.shape[0] * qp.shape[1] > SMALL:
+        return max(SHARE * tol, ROUNDING)
+    return max(SHARE_OF_SMALL * tol * _least_share(qp), ROUNDING_OF_SMALL)
+
+
+def _least_share(qp: QuadraticProgram) -> float:
+    """The lightest edge as a share of the heaviest row: a small residual there can be a large error."""
+    operator = qp.operator
+    if not isinstance(operator, GraphOperator) or not operator.W.nnz:
+        return 1.0
+    weights = operator.W.data[operator.W.data > 0]
+    return float(min(weights.min(initial=np.inf) / operator.diagonal.max(), 1.0))
 
 
 def settled(qp: QuadraticProgram, Z: Array, AZ: Array, gap: float, monitor: Monitor) -> bool:
