@@ -299,3 +299,22 @@ def test_verbose_says_what_is_done_and_quiet_says_nothing(sharpen, capsys):
     assert "lam = " in err
     assert "of the stake from the optimum" in err
     assert ("step 12 of 12" in err) == (sharpen is not None)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_graph_in_pieces(seed):
+    """Forty components, some of one item: the coarsest graph has as many null vectors."""
+    rng = np.random.default_rng(seed)
+    blocks = []
+    for size in rng.integers(1, 150, 40):
+        ends = rng.integers(size, size=(2, 3 * size))
+        block = sp.csr_array(sp.coo_array((np.ones(3 * size), ends), (size, size)))
+        block.setdiag(0.0)
+        blocks.append(block + block.T)
+    W = sp.csr_array(sp.block_diag(blocks, format="csr"))
+    y = np.full(W.shape[0], -1)
+    labelled = rng.permutation(len(y))[:80]
+    y[labelled] = rng.integers(5, size=80)
+    model = lass.LASS(metric="precomputed").fit(W, y)
+    assert model.solution_.converged
+    np.testing.assert_allclose(model.assignments_.sum(axis=1), 1.0)

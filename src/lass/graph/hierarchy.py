@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from lass.graph.laplacians import Array
+from lass.graph.laplacians import Array, components
 from lass.kernels.threads import kernels, over_rows
 
 #: pointers, columns and weights of a graph, and a diagonal
@@ -144,13 +144,18 @@ def _coarsened(graph: Graph, group: NDArray[np.int32], count: int) -> Graph:
 
 
 def _inverse(matrix: Array) -> Array:
-    """The inverse of the coarsest matrix; directions that it nearly maps to zero are projected out.
+    """The inverse of the coarsest matrix; directions that it maps to zero, or nearly so, do not matter.
 
-    These are the constants of components that nothing holds, one each, and others by rounding alone. By
-    Cholesky's factorisation where there are none, else by eigenvectors: neither can fail.
+    These are the constants of components that nothing holds, one each, which are mapped to themselves
+    instead, and others by rounding. By Cholesky's factorisation, and by eigenvectors where that fails.
     """
-    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(float).tiny))
-    scaled = scale[:, None] * (0.5 * (matrix + matrix.T)) * scale
+    root = np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(float).tiny))
+    scaled = 0.5 * (matrix + matrix.T) / root / root[:, None]
+    count, part = components(sp.csr_array(scaled))
+    total = np.bincount(part, root**2, count)
+    closed = np.bincount(part, matrix.sum(axis=1), count) < 1e-9 * total
+    constant = np.where(closed[part], root / np.sqrt(total[part]), 0.0)
+    scaled += np.where(part[:, None] == part, constant[:, None] * constant, 0.0)
     factor, failed = dpotrf(scaled, lower=1)
     if not failed and np.diagonal(factor).min() > np.sqrt(NULL):
         lower = np.tril(dpotri(factor, lower=1)[0])
@@ -158,4 +163,4 @@ def _inverse(matrix: Array) -> Array:
     else:
         values, vectors = np.linalg.eigh(scaled)
         inverse = (vectors * np.where(values > NULL, 1.0 / np.maximum(values, NULL), 0.0)) @ vectors.T
-    return np.ascontiguousarray(scale[:, None] * inverse * scale)
+    return np.ascontiguousarray(inverse / root / root[:, None])
