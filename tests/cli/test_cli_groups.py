@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import lass
@@ -43,6 +44,13 @@ def test_groups_are_listed_and_one_becomes_a_tag_that_one_undo_takes_back(folder
     run("undo", folder)
     with lass.open(folder) as collection:
         assert {one.item: one.value for one in collection.annotations} == {f"{kind}0": -1}
+
+
+def test_a_group_without_terms_needs_a_name(tmp_path):
+    vectors = np.repeat(np.eye(3), 8, axis=0) + 0.1 * np.random.default_rng(0).normal(size=(24, 3))
+    lass.create(tmp_path / "c", [{"id": str(n)} for n in range(24)], vectors=vectors).close()
+    assert "name its tag with --as TAG" in run("groups", tmp_path / "c", "--tag", 1, code=2).stderr
+    assert "+one on 8 items" in run("groups", tmp_path / "c", "--tag", 1, "--as", "one").stdout
 
 
 def test_the_name_of_the_group_is_the_tag_by_default(folder):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import lass
 from lass import Collection
 from lass.collection import Item, Settings
 from lass.tagging import TagSuggester, fit
@@ -165,3 +166,31 @@ def test_annotations_tags_and_items_that_came_after_the_fit(collection):
     assert "brand new" not in {row.tag for row in suggester.suggestions(top=8)}
     with pytest.raises(ValueError, match="no item 'late'"):
         suggester.suggestions(items=["late"])
+
+
+def test_equal_scores_are_in_the_order_of_names(tmp_path):
+    """Whichever tag was made first, and whichever item came first."""
+    texts = {"a": "mail reader", "b": "mail client", "c": "mail reader client", "d": "chess game",
+             "e": "chess board", "f": "chess card game"}  # fmt: skip
+    found = []
+    for place, (tags, ids) in enumerate((("xyz", "abcdef"), ("zyx", "fedcba"))):
+        items = [{"id": one, "text": texts[one]} for one in ids]
+        with lass.create(tmp_path / str(place), items, text="text") as made:
+            for tag in tags:
+                made.tag("a", tag, new=True)
+            made.fit()
+            rows = made.suggest(top=2)
+            limited = made.suggest(top=1, limit=1)
+        assert limited
+        found.append(({(row.item, row.tag, row.rank) for row in rows}, [row[:2] for row in limited]))
+    assert found[0] == found[1]
+    assert {tag for item, tag, rank in found[0][0] if rank == 1} == {"x"}
+
+
+def test_nothing_is_suggested_where_nothing_connects_items(tmp_path):
+    items = [{"id": f"v{n}"} for n in range(6)]
+    with lass.create(tmp_path / "c", items, edges=[("v4", "v5", 1.0)]) as made:
+        made.tag("v0", "x", new=True)
+        made.tag("v2", "y", new=True)
+        made.fit()
+        assert not made.suggest()

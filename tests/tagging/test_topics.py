@@ -182,3 +182,13 @@ def test_a_saved_grouping_is_read_back():
     assert again.terms == one.terms
     np.testing.assert_array_equal(again.part, one.part)
     assert Grouping.from_map(SavedMap(n_drawn=5)) is None
+
+
+def test_of_equal_items_the_first_by_id_is_typical(tmp_path):
+    rows = [{"id": f"i{n:02}", "text": "the same words"} for n in range(30)]
+    order = []
+    for place, some in enumerate((rows, rows[::-1])):
+        with lass.create(tmp_path / str(place), some, text="text") as collection:
+            ids = collection.ids()
+            order.append([[ids[row] for row in group.rows] for group in item_groups(collection)])
+    assert order[0] == order[1]

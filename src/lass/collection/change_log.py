@@ -186,12 +186,16 @@ def _check_free(connection: Connection, category: int, name: str) -> None:
 
 
 def changes(connection: Connection, row: int | None, limit: int) -> list[Change]:
-    """The last changes of annotations, of all items or one, the latest first."""
+    """The last changes of annotations, of all items or one, the latest first.
+
+    A tag that is retired has the name that it had.
+    """
     where, values = ("", ()) if row is None else ("WHERE c.item = ?", (row,))
     found = connection.execute(
-        "SELECT c.number, c.batch, c.at, c.who, i.id, k.name, CAST(c.value AS INTEGER), c.undoes,"
-        f" NOT ({_stands('changes')})"
+        "SELECT c.number, c.batch, c.at, c.who, i.id, coalesce(r.name, k.name), CAST(c.value AS INTEGER),"
+        f" c.undoes, NOT ({_stands('changes')})"
         ' FROM changes AS c JOIN items AS i ON c.item = i.row JOIN categories AS k ON c.category = k."column"'
+        " LEFT JOIN retired AS r ON c.category = r.category"
         f" {where} ORDER BY c.number DESC LIMIT ?",
         (*values, limit),
     )
@@ -204,8 +208,9 @@ def tag_changes(connection: Connection, limit: int) -> list[TagChange]:
         "SELECT c.number, c.batch, c.at, c.who, c.category,"
         " (SELECT iif(p.used, p.name, NULL) FROM namings AS p"
         "  WHERE p.category = c.category AND p.number < c.number ORDER BY p.number DESC LIMIT 1),"
-        f" iif(c.used, c.name, NULL), k.name, c.undoes, NOT ({_stands('namings')})"
+        f" iif(c.used, c.name, NULL), coalesce(r.name, k.name), c.undoes, NOT ({_stands('namings')})"
         ' FROM namings AS c LEFT JOIN categories AS k ON c.merged = k."column"'
+        " LEFT JOIN retired AS r ON c.merged = r.category"
         " WHERE c.number > 0 ORDER BY c.number DESC LIMIT ?",
         (limit,),
     )
