@@ -123,6 +123,9 @@ def test_damaged_assignments_are_an_error(program_collection):
 def test_the_certificate_says_where_annotations_decide_nothing(tmp_path):
     items = [Item("a", text="mail"), Item("b", text="mail too")]
     with CollectionStore.create(tmp_path / "one", items, annotations=[("a", "mail", 1)]) as made:
+        assert fit(made).certificate == "Only one tag is used so far: every assignment is optimal."
+        made.annotate("a", {"mail": 0})
+        made.annotate("a", {"news": -1, "mail": -1}, new=True)
         assert "do not prefer any tag" in fit(made).certificate
 
 

@@ -130,6 +130,8 @@ def choose_for_tags(
     chosen = np.flatnonzero(positive.data > 0)
     if len(chosen) < 5:
         return Choice(1.0, "fewer than five positive affinities: nothing can be hidden")
+    if G.shape[1] == 1:
+        return Choice(1.0, "one category alone: there is nothing to choose between")
     rng = np.random.default_rng(seed)
     hidden = rng.choice(chosen, max(1, int(share * len(chosen))), replace=False)
     rows, columns = positive.coords[0][hidden], positive.coords[1][hidden]

@@ -90,7 +90,9 @@ class TagModel:
         if not solution.problem.G.nnz:
             return "No annotations yet: every item gets the same share of every tag."
         if not solution.problem.stake:
-            return "The annotations do not prefer any tag: every assignment is optimal."
+            only = len(np.unique(solution.problem.G.indices)) == 1
+            why = "Only one tag is used so far" if only else "The annotations do not prefer any tag"
+            return f"{why}: every assignment is optimal."
         gap = max(solution.relative_gap, 0.0)
         percent = f"{gap:.2%}" if gap >= 1e-3 or gap < 1e-9 else f"{100 * gap:.2g}%"
         end = "." if solution.converged else ", which is more than the tolerance."
