@@ -485,6 +485,14 @@ def suggestions() -> str:
 # First tags: what is judged there is in benchmarks/first_tags_report.py, and stands in the file
 
 
+def first_tags_cell(methods: Row) -> tuple[float, float, str]:
+    """Mean average precision in %, ours and that of the best baseline, and its name."""
+    found = {name: 100 * mean(one["map"] for one in draws.values()) for name, draws in methods.items()}
+    others = {name: value for name, value in found.items() if not name.startswith("LASS")}
+    best = max(others, key=lambda name: others[name])
+    return found["LASS"], others[best], best.split(":")[0]
+
+
 def first_tags_errors() -> tuple[str, str]:
     """Calibration errors, of each set and as a sentence."""
     found = dict(part("first_tags", "summary", "LASS", "calibration"))
@@ -530,17 +538,10 @@ def first_tags() -> str:
     results = part("first_tags", "results")
     cells = list(dict.fromkeys(cell for found in results.values() for cell in found))
 
-    def best(methods: Row) -> tuple[float, str]:
-        others = {name: mean(one["map"] for one in found.values()) for name, found in methods.items()}
-        others = {name: value for name, value in others.items() if not name.startswith("LASS")}
-        name = max(others, key=lambda name: others[name])
-        return 100 * others[name], name.split(":")[0]
-
     def cell(methods: Row | None) -> str:
-        if methods is None or "LASS" not in methods:
+        if methods is None:
             return ""
-        ours = 100 * mean(one["map"] for one in methods["LASS"].values())
-        other, name = best(methods)
+        ours, other, name = first_tags_cell(methods)
         return f"**{ours:.1f}** / {other:.1f} ({name})"
 
     rows = [[tagged, *(cell(found.get(tagged)) for found in results.values())] for tagged in cells]
@@ -893,6 +894,10 @@ class Summary(NamedTuple):
     origin: tuple[str, ...]
 
 
+def _slashes(values: Iterable[float]) -> str:
+    return " / ".join(f"{value:.1f}" for value in values)
+
+
 def quality_rows() -> list[Summary]:
     sets = part("suggestions", "results")
     half = [compare(name, "a", "map") for name in sets]
@@ -904,6 +909,11 @@ def quality_rows() -> list[Summary]:
     def errors(values: list[float]) -> str:
         return " / ".join(f"{values[label_counts(digits).index(count)]:.1f}" for count in ("1", "10")) + " %"
 
+    firsts = part("first_tags", "results")
+    tagged = [
+        [first_tags_cell(found[count]) for found in firsts.values()] for count in ("3", "8", "20", "40")
+    ]
+    ours, others = ([mean(one[place] for one in row) for row in tagged] for place in (0, 1))
     fitted = {row["name"]: row for row in part("estimator", "fit70k", "rows")}
     own, other = fitted["LASS"], fitted["LabelSpreading, knn"]
     return [
@@ -912,6 +922,11 @@ def quality_rows() -> list[Summary]:
             f"{mean(one.ours for one in half):.1f} %",
             f"{mean(one.best for one in half):.1f} %, the best baseline of each collection",
             f"+{mean(one.difference for one in half):.1f} points", ("suggestions",),
+        ),
+        Summary(
+            f"3 / 8 / 20 / 40 items tagged, mean average precision over {len(firsts)} collections",
+            f"{_slashes(ours)} %", f"{_slashes(others)} %, the best baseline of each cell", "",
+            ("first_tags",),
         ),
         Summary(
             "error on 10,000 digits, 1 / 10 labels a class", errors(found["LASS"].errors),

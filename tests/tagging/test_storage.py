@@ -177,7 +177,7 @@ def test_scores_from_few_tags_are_the_same_when_read_again(tmp_path, programs, c
     clusters = find_voters(model.solution.problem.W, model.solution.problem.G).clusters
     assert 1 < clusters <= count + 1
     assert model.weights.is_trained == (clusters >= 10)
-    assert model.items_until_percentages == max(0, 12 - clusters)
+    assert model.items_until_percentages == max(0, 12 - count - 1, 10 - clusters)
     np.testing.assert_allclose(
         model.scores.values, fitted.scores.values, rtol=1e-3, atol=1e-6
     )  # half precision

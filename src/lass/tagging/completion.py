@@ -27,8 +27,8 @@ from lass.solvers.sparse import certify
 MANY, SAMPLE, LEAST = 10_000, 4000, 100
 #: share of the edges, the heaviest, that a sample follows
 STRONG = 0.1
-#: tagged items from which scores are shown as percentages
-ENOUGH_ITEMS = 12
+#: tagged items, and clusters of them, from which on scores are shown as percentages
+ENOUGH_ITEMS, ENOUGH_CLUSTERS = 12, 10
 #: a solve from a start ends below this share of its gap there, so that every annotation has an effect and
 #: the gap falls from update to update, down to the least relative gap
 GAP_SHARE, MIN_GAP = 0.98, 1e-6
@@ -62,14 +62,16 @@ class TagModel:
 
         From :data:`ENOUGH_ITEMS` tagged items on, if some tag has two of them: before, nothing in the
         collection says how often suggestions are right. Similar items that were tagged alike, a group in one
-        action for instance, count once.
+        action for instance, are one cluster, and it takes :data:`ENOUGH_CLUSTERS` of these.
         """
         if self.is_sparse:
             return 0
         problem = self.solution.problem
         counts = np.asarray((problem.G > 0).sum(axis=0)).ravel()
-        tagged = find_voters(problem.W, problem.G).clusters
-        return max(ENOUGH_ITEMS - tagged, 0 if (counts > 1).any() else 1)
+        tagged = int(np.count_nonzero((problem.G > 0).sum(axis=1)))
+        clusters = find_voters(problem.W, problem.G).clusters
+        missing = max(ENOUGH_ITEMS - tagged, ENOUGH_CLUSTERS - clusters)
+        return max(missing, 0 if (counts > 1).any() else 1)
 
     @property
     def note(self) -> str:

@@ -25,7 +25,7 @@ from lass.solvers.solving import solve
 #: rows scored together
 BLOCK = 2048
 #: tagged items, with tags that others have too, at which trained weights count as much as the mixture
-HALF = 60.0
+HALF = 100.0
 #: power of the number of annotated items by which the mixture ends
 FADING = 8
 #: odds of one more tag on an item that has some, against those on an untagged one
@@ -88,9 +88,9 @@ def share_of_few(G: sp.csr_array, voters: Voters) -> float:
     >>> import numpy as np, scipy.sparse as sp
     >>> from lass.learning.predictors.scoring import share_of_few
     >>> from lass.learning.predictors.voters import find_voters
-    >>> tags = [sp.csr_array(np.ones((n, 1))) for n in (1, 31, 61, 200)]
+    >>> tags = [sp.csr_array(np.ones((n, 1))) for n in (1, 31, 101, 200)]
     >>> [round(share_of_few(G, find_voters(sp.csr_array((G.shape[0],) * 2), G)), 2) for G in tags]
-    [1.0, 0.8, 0.5, 0.0]
+    [1.0, 0.92, 0.5, 0.0]
     """
     counts = np.asarray((G > 0).sum(axis=0)).ravel()
     known = min(voters.clusters, int(np.maximum(counts - 1, 0).sum()))
