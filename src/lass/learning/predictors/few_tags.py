@@ -213,7 +213,8 @@ class FewTags:
         centred = gram - mean - mean[:, None] + share @ mean
         slope = np.linalg.solve(centred + np.diag(penalty / weight), T - frequency)
         values = cross - (cross @ share)[:, None] - mean + share @ mean
-        return np.maximum(values @ slope + frequency, 0.0)
+        known = cross.any(axis=1, keepdims=True)  # others have no features
+        return np.where(known, np.maximum(values @ slope + frequency, 0.0), 0.0)
 
     def _class_mass(self, rows: Rows, at: Rows, T: Array, weight: Array) -> Array:
         """Harmonic functions, each scaled to the frequency of its tag (class-mass normalisation)."""

@@ -8,6 +8,7 @@ and its members share one vote, or as many as there are items around them for ea
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ Rows = NDArray[np.intp]
 
 #: members of a cluster that vote, at most
 MEMBERS = 10
+#: different annotations, among the first so many annotated items, that are too many for clusters to matter
+DIFFERENT, LOOKED_AT = 200, 1000
 #: share of annotated items from which on they are as good as a random sample
 NEARLY_ALL = 0.8
 
@@ -38,7 +41,8 @@ def find_voters(W: sp.csr_array, G: sp.csr_array) -> Voters:
     """Clusters of items that are annotated alike, and some members of each. O(edges).
 
     An item that is joined more to others with other annotations is a cluster of its own: there the
-    difference can be learnt. So is every item where nearly all are annotated.
+    difference can be learnt. So is every item where nearly all are annotated, and where annotations differ
+    so much that clusters cannot matter.
 
     Examples
     --------
@@ -52,6 +56,9 @@ def find_voters(W: sp.csr_array, G: sp.csr_array) -> Voters:
     ([0, 1, 2, 4], [0, 0, 0, 1], 2)
     """
     items: Rows = np.flatnonzero(np.diff(G.indptr)).astype(np.intp)
+    tagged = np.asarray((G[items] > 0).sum(axis=1)).ravel() > 0
+    if len(np.unique(_kinds(G, items[:LOOKED_AT]))) > DIFFERENT:
+        return Voters(items, np.arange(len(items)), int(tagged.sum()))
     kind = _kinds(G, items)
     edges = as_sparse(W, "W")[items][:, items].tocoo()
     a, b = edges.coords
@@ -69,16 +76,15 @@ def find_voters(W: sp.csr_array, G: sp.csr_array) -> Voters:
     # evenly spread over the members, in their order
     votes = np.zeros(len(items), bool)
     votes[order] = (place * MEMBERS) // size != ((place - 1) * MEMBERS) // size
-    tagged = np.asarray((G[items] > 0).sum(axis=1)).ravel() > 0
     return Voters(items[votes], cluster[votes], len(np.unique(cluster[tagged])))
 
 
 def _kinds(G: sp.csr_array, items: Rows) -> Rows:
     """A number for each item that says what is annotated of it."""
-    G = sp.csr_array(G, copy=True)
+    G = sp.csr_array(G[items])
     G.sort_indices()
     numbers: dict[bytes, int] = {}
-    ends = zip(G.indptr[items], G.indptr[items + 1], strict=True)
+    ends = pairwise(G.indptr)
     rows = (G.indices[low:high].tobytes() + G.data[low:high].tobytes() for low, high in ends)
     return np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.intp)
 
