@@ -52,7 +52,7 @@ class Dense:
                 solver, why = (self.solver, "") if self.solver else pick(qp, start is not None)
                 notes.append(f"{solver.name} ({why})" if why else solver.name)
                 elsewhere = scale * sum(gaps[:i] + gaps[i + 1 :])
-                close = close_enough(qp, tol, solver.name)
+                close = close_enough(qp, tol, solver)
                 monitor.begin(scale, max(tol * qp.stake, qp.rounding), elsewhere, close)
                 warm = former.of_piece(piece.rows, everything)
                 if not problem.free.all():

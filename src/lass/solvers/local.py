@@ -39,6 +39,7 @@ class Local:
     share: float = 0.3  # of all rows: more than that to do, and it is not local
     otherwise: Solver = field(default_factory=Face)  # what takes over
     sweeps: float = 3.0  # times the number of rows: more steps than that, and it is not local
+    settles: bool = True  # whether every row ends near its best, or the gap alone counts
     name: ClassVar[str] = "local"
     capabilities: ClassVar[Capabilities] = Capabilities(category_graph=True, negative_weights=True)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
+from lass.solvers.base import Solver
 from lass.solvers.monitor import Monitor
 
 #: solvers whose errors are not smooth, so that residuals tell them
@@ -28,9 +29,11 @@ LEAST, MOST = 0.05, 0.5
 FURTHEST = 1e-8
 
 
-def close_enough(qp: QuadraticProgram, tol: float, solver: str) -> float:
+def close_enough(qp: QuadraticProgram, tol: float, solver: Solver) -> float:
     """The residual to end with; infinite where nothing is asked for."""
-    if solver not in SETTLING or tol > FINE or not qp.convex or qp.category_totals is not None:
+    if solver.name not in SETTLING or not getattr(solver, "settles", True):
+        return float("inf")
+    if tol > FINE or not qp.convex or qp.category_totals is not None:
         return float("inf")
     if qp.shape[0] * qp.shape[1] > SMALL:
         return max(SHARE * tol, ROUNDING)

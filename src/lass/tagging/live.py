@@ -18,6 +18,7 @@ from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
+from lass.solvers.local import Local
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
@@ -252,7 +253,9 @@ class LiveModel:
         if self.solved and same:
             after = problem.changed(G=G)
             tol = _update_tol(after, solution)
-            return solve(after, start=solution, tol=tol, callback=callback, output="dense")
+            # the next training places every row exactly
+            method = Local(settles=False)
+            return solve(after, start=solution, tol=tol, method=method, callback=callback, output="dense")
         start = order.assignments(self._order.in_collection(solution.Z))
         similar = self._smoothing(order, self._collection.names())
         return complete(
