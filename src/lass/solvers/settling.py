@@ -22,7 +22,7 @@ FINE = 1e-4
 #: residual that is good enough, as a share of the relative gap that is, and what rounding allows
 SHARE, ROUNDING = 0.5, 1e-9
 #: numbers of assignments up to which much smaller ones cost next to nothing, and what rounding allows there
-SMALL, SHARE_OF_SMALL, ROUNDING_OF_SMALL = 20_000, 5e-3, 1e-15
+SMALL, SHARE_OF_SMALL, ROUNDING_OF_SMALL = 2000, 5e-4, 1e-15
 #: the least and the largest share of its target that the gap must fall to before the next look
 LEAST, MOST = 0.05, 0.5
 #: the share of the gap that was asked for below which residuals are believed to be rounding

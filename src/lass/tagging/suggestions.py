@@ -125,7 +125,7 @@ class TagSuggester:
         }
         # equal scores in the order of names: nothing depends on what was made first
         by_name = np.argsort(np.argsort(np.array(annotations.names)))[: self.scores.shape[1]]
-        self._ties: Array = np.asarray(0.4 * 10.0**-DIGITS / max(len(by_name), 1) * by_name)
+        self._order_of_names: Array = np.asarray(0.4 * 10.0**-DIGITS / max(len(by_name), 1) * by_name)
         self._places = np.argsort(np.argsort(np.array(annotations.ids[: len(self.scores)])))
         self._rows = {name: row for row, name in enumerate(annotations.ids[: len(self.scores)])}
 
@@ -179,7 +179,8 @@ class TagSuggester:
     ) -> list[DoubtfulTag]:
         """Stated tags with a score below the mean of the tag, lowest first; none while little is known.
 
-        Tags that one or two items have are not doubted: without its own annotation nothing speaks for them.
+        Tags that one or two items have are not doubted: without its own annotation there is no evidence for
+        them.
         """
         column = None if tag is None else self._place(tag, self.columns, "tag")
         if self.model.items_until_percentages:
@@ -237,7 +238,7 @@ class TagSuggester:
                 floor = values[:, self._used].min(axis=1, initial=np.inf) + ROUNDING**2
             values[values <= self.least_scores] = -np.inf
             values[self.problem.G[some].tocoo().coords] = -np.inf
-            ordered = self._ties - np.round(values, DIGITS)
+            ordered = self._order_of_names - np.round(values, DIGITS)
             best = np.argpartition(ordered, count - 1, axis=1)[:, :count]
             order = np.argsort(np.take_along_axis(ordered, best, 1), axis=1, kind="stable")
             best = np.take_along_axis(best, order, 1)

@@ -39,6 +39,8 @@ PRIOR_ITEMS = 2.0
 STEPS = 40
 #: items of a sample for means and scales
 SAMPLE = 2000
+#: items of a collection so small that its means tell little
+FEW_ITEMS = 10
 #: smallest affinity inside a logarithm, and largest, as multiples of the mean
 SMALLEST, HIGHEST = 0.03, 1e6
 #: what the log-odds of all tags lose on an item that nothing connects to a tagged one, and the closeness from
@@ -121,10 +123,13 @@ class FewTags:
         self.weight: Array = shares(voters.cluster, near.sum(axis=0))
         N = G.shape[0]
         own = (self.items, np.arange(len(self.items)))
-        self._mean = {
-            name: np.maximum((np.maximum(A, 0).sum(axis=0) - np.maximum(A[own], 0)) / max(N - 1, 1), 1e-30)
-            for name, A in self.columns.items()
-        }
+        #: how much means over the items are mixed with those over all items and voters, which are surer
+        self._surer = FEW_ITEMS / (N + FEW_ITEMS)
+        self._mean = {}
+        for name, A in self.columns.items():
+            mean = (np.maximum(A, 0).sum(axis=0) - np.maximum(A[own], 0)) / max(N - 1, 1)
+            mean = (1.0 - self._surer) * mean + self._surer * mean.mean()
+            self._mean[name] = np.maximum(mean, 1e-30)
         self._sample = np.unique(np.linspace(0, N - 1, min(N, SAMPLE)).astype(np.intp))
         self._sample = self._sample[~np.isin(self._sample, self.items)]
         self.names = [name for name, kind, _, _ in VOTES if kind in self.columns]
@@ -229,6 +234,7 @@ class FewTags:
 
         frequency = weight @ T / weight.sum()
         mass = harmonic(self._sample).mean(axis=0) if len(self._sample) else frequency
+        mass = (1.0 - self._surer) * mass + self._surer * frequency
         return np.asarray(harmonic(rows) * frequency / (mass + 1e-6 * frequency + 1e-12))
 
     def train(self) -> dict[str, float]:
