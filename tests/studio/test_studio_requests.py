@@ -206,7 +206,20 @@ def test_the_map_has_a_point_an_item(served):
     points = np.frombuffer(client.get("/api/map").content, "<f4").reshape(-1, 2)
     assert len(points) == 500
     assert np.abs(points).max() <= 1.0 + 1e-6
-    assert len(np.frombuffer(client.get("/api/map/tops").content, "<u2")) == 500
+    tops = np.frombuffer(client.get("/api/map/tops").content, "<u2")
+    assert len(tops) == 500
+    seen = {"stated": 0, "suggested": 0}
+    for row in get(client, "/api/rows", rows=",".join(map(str, range(0, 500, 5)))):
+        stated = [one["tag"] for one in row["annotations"] if one["value"] > 0]
+        top = tops[row["row"]]
+        if stated:  # the map shows what an item has, else what is suggested first
+            assert top in stated
+            seen["stated"] += 1
+        elif row["suggestions"]:
+            best = max(one["score"] for one in row["suggestions"])
+            assert {one["tag"]: one["score"] for one in row["suggestions"]}[top] == pytest.approx(best)
+            seen["suggested"] += 1
+    assert all(seen.values()), seen
     shares = np.frombuffer(client.get("/api/map/simplex", params={"tags": "0,1,2"}).content, "<f4")
     assert shares.shape == (1500,)
     assert (shares >= 0).all()

@@ -82,8 +82,7 @@ class Affinities:
         right: Array = np.zeros((len(rows), len(others)))
         right[place[items[others]], np.arange(len(others))] = self.degree[items[others]] / WALKS[name]
         visits = np.maximum(self._systems[name].solve(right), 0.0)
-        visits[self._part[rows][:, None] != self._part[items[others]]] = (
-            0.0  # what iterations may leave there
-        )
+        # what iterations may leave in other components
+        visits[self._part[rows][:, None] != self._part[items[others]]] = 0.0
         result[np.ix_(rows, others)] = visits
         return result
