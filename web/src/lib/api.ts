@@ -39,15 +39,15 @@ function url(path: Path, { index, query = {} }: Options = {}): string {
   return values.size ? `${filled}?${values}` : filled;
 }
 
-async function ask(address: string, init?: RequestInit): Promise<Response> {
-  let answer: Response;
-  try {
-    answer = await fetch(address, { credentials: "same-origin", ...init });
-  } catch (error) {
-    if (init?.signal?.aborted) throw error;
-    throw new Refused("The Studio does not answer. Is it still running?", 0);
-  }
-  if (answer.ok) return answer;
+const SILENT = "The Studio does not answer. Is it still running?";
+
+/** The answer to a request, read by `read`; one that breaks off halfway counts as none. */
+async function ask<T>(address: string, read: (answer: Response) => Promise<T>, init?: RequestInit): Promise<T> {
+  const unlessAborted = (error: unknown): never => {
+    throw init?.signal?.aborted ? error : new Refused(SILENT, 0);
+  };
+  const answer = await fetch(address, { credentials: "same-origin", ...init }).catch(unlessAborted);
+  if (answer.ok) return read(answer).catch(unlessAborted);
   let message = `The Studio answered ${answer.status}.`;
   try {
     const { error } = (await answer.json()) as Partial<ErrorMessage>;
@@ -58,18 +58,19 @@ async function ask(address: string, init?: RequestInit): Promise<Response> {
   throw new Refused(message, answer.status);
 }
 
+const json = (answer: Response) => answer.json();
+
 async function get<P extends Path>(path: P, options: Options = {}): Promise<Answer<P, "get">> {
-  return (await ask(url(path, options), { signal: options.signal })).json();
+  return ask(url(path, options), json, { signal: options.signal });
 }
 
 async function post<P extends Path>(path: P, body: Body<P>, options: Options = {}): Promise<Answer<P, "post">> {
   const headers = { "Content-Type": "application/json" };
-  return (await ask(url(path, options), { method: "POST", headers, body: JSON.stringify(body) })).json();
+  return ask(url(path, options), json, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-async function numbers(path: Path, query?: Options["query"]): Promise<ArrayBuffer> {
-  return (await ask(url(path, { query }))).arrayBuffer();
-}
+const numbers = (path: Path, query?: Options["query"]): Promise<ArrayBuffer> =>
+  ask(url(path, { query }), (answer) => answer.arrayBuffer());
 
 export const state = () => get("/api/state");
 export const tags = () => get("/api/tags");
@@ -123,7 +124,7 @@ export async function preview(items: File, tagsFile: File | null): Promise<FileP
   const body = new FormData();
   body.append("items", items);
   if (tagsFile) body.append("tags", tagsFile);
-  return (await ask(url("/api/import/preview"), { method: "POST", body })).json();
+  return ask(url("/api/import/preview"), json, { method: "POST", body });
 }
 /** Makes the collection, or adds to the one that is open. */
 export const importFiles = (upload: string, mapping: ColumnMapping, skipBad: boolean, who: string) =>
