@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from lass.collection.array_files import read_arrays, write_arrays
 from lass.collection.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def save(path: Path, matrix: Any, stamp: Stamp, extras: Mapping[str, Any]) -> No
     import numpy as np
     import scipy.sparse as sp
 
-    from lass.model.files import pack_matrix, write
+    from lass.model.files import pack_matrix
     from lass.solvers.assignments import is_sparse
 
     arrays: dict[str, Any] = {}
@@ -69,17 +70,18 @@ def save(path: Path, matrix: Any, stamp: Stamp, extras: Mapping[str, Any]) -> No
     arrays["stamp"] = np.asarray(json.dumps(asdict(stamp)))
     arrays["names"] = np.asarray(json.dumps(list(extras)))
     path.parent.mkdir(exist_ok=True)
-    write(path, arrays)
+    write_arrays(path, arrays)
 
 
-def load(path: Path) -> SavedArray | None:
-    """What :func:`save` wrote, or None if there is no file; any other file is a ``ValueError``."""
+def load(path: Path, *, verify: bool = False) -> SavedArray | None:
+    """What :func:`save` wrote, or None if there is no file; any other file is a ``ValueError``.
+
+    Large arrays are mapped into memory, and then only shapes are checked; if ``verify``, every number is.
+    """
     if not path.exists():
         return None
-    from lass.model.files import read
-
     with _named_errors(path):
-        return read(path, _stored, "array")
+        return _stored(*read_arrays(path, verify=verify))
 
 
 def stamp_of(path: Path) -> Stamp | None:
@@ -103,22 +105,48 @@ def _named_errors(path: Path) -> Iterator[None]:
         raise ValueError(f"{message}; run lass fit again") from None
 
 
-def _stored(data: dict[str, Any]) -> SavedArray:
-    from lass.model.files import unpack_matrix
-
-    stamp, matrix = _stamp(data), unpack_matrix(data, "matrix")
+def _stored(data: dict[str, Any], mapped: set[str]) -> SavedArray:
+    # version 0.1.0 wrote "beside_" where later ones write "extra_"
+    data = {name.replace("beside_", "extra_", 1): value for name, value in data.items()}
+    mapped = {name.replace("beside_", "extra_", 1) for name in mapped}
+    stamp, matrix, large = _stamp(data), _matrix(data, "matrix", mapped), _is_mapped("matrix", mapped)
     if matrix.ndim != 2 or matrix.shape[0] != stamp.items or matrix.dtype.kind not in "biuf":
         raise ValueError("the array does not fit its stamp")
-    if not _is_finite(matrix):
+    if not large and not _is_finite(matrix):
         raise ValueError("the array is not finite")
     if "background" in data:
         from lass.solvers.assignments import unpacked
+        from lass.solvers.sparse.storage import SparseAssignments
 
-        matrix = unpacked(matrix, data["background"])
-    # version 0.1.0 wrote "beside_" where later ones write "extra_"
-    data = {name.replace("beside_", "extra_", 1): value for name, value in data.items()}
-    extras = {name: unpack_matrix(data, f"extra_{name}") for name in json.loads(str(data["names"]))}
+        matrix = (SparseAssignments if large else unpacked)(matrix, data["background"])
+    extras = {name: _matrix(data, f"extra_{name}", mapped) for name in json.loads(str(data["names"]))}
     return SavedArray(matrix, stamp, extras)
+
+
+def _is_mapped(name: str, mapped: set[str]) -> bool:
+    from lass.model.files import PARTS
+
+    return not mapped.isdisjoint({name, *(f"{name}_{part}" for part in PARTS)})
+
+
+def _matrix(data: Mapping[str, Any], name: str, mapped: set[str]) -> Any:
+    """A matrix, dense or CSR; the numbers of one that was read are checked, of a mapped one the shapes."""
+    from lass.model.files import PARTS, unpack_matrix
+
+    if name in data or not _is_mapped(name, mapped):
+        return unpack_matrix(data, name)
+    import numpy as np
+    import scipy.sparse as sp
+
+    values, indices, indptr = (data[f"{name}_{part}"] for part in PARTS)
+    rows, columns = (int(size) for size in data[f"{name}_shape"])
+    if (
+        {indices.dtype.kind, indptr.dtype.kind} != {"i"} or values.dtype.kind not in "biuf"
+        or (values.shape, indptr.shape) != (indices.shape, (rows + 1,)) or indices.ndim != 1
+        or (indptr[0], indptr[-1]) != (0, len(indices)) or (np.diff(indptr) < 0).any()
+    ):  # fmt: skip
+        raise ValueError(f"{name} is not a CSR matrix of shape ({rows}, {columns})")
+    return sp.csr_array((values, indices, indptr), shape=(rows, columns))
 
 
 def _is_finite(matrix: Any) -> bool:

@@ -300,8 +300,14 @@ class CollectionStore:
         return self._database.read(change_log.moments, limit)
 
     def check(self) -> list[str]:
-        """What is wrong with the database, in sentences; reads all of it."""
-        return self._database.read(integrity.problems)
+        """What is wrong with the database and the arrays, in sentences; reads all of them."""
+        found = self._database.read(integrity.problems)
+        for name in arrays.MADE_FROM:
+            try:
+                arrays.load(self._file(name), verify=True)
+            except ValueError as error:
+                found.append(str(error))
+        return found
 
     # ---- settings, and arrays made under them
 
@@ -395,8 +401,9 @@ class CollectionStore:
         found = {}
         for name in arrays.MADE_FROM:
             try:
-                if (matrix := self._matrix(name)) is None:
+                if (saved := arrays.load(self._file(name), verify=True)) is None:
                     continue
+                matrix = saved.matrix
                 self._check_shape(name, matrix)
                 if name == "assignments" and (sp.issparse(matrix) or not is_feasible(matrix, tol=1e-3)):
                     raise ValueError("rows are not on the simplex")
