@@ -18,14 +18,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from sqlite3 import Connection
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lass.collection.records import Change, Moment, Since, TagChange, check_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: the action of annotations that came with the items; it is never undone
 IMPORT = 0
 
 LOGS = ("changes", "namings")
+
+#: annotations written together
+CHUNK = 2**17
 
 
 class TagState(NamedTuple):
@@ -60,15 +67,41 @@ class Action:
                 for number, entry in enumerate(entries, first)
             ),
         )
+        self._set_state(entry[:3] for entry in entries)
+        return list(range(first, first + len(entries)))
+
+    def _set_state(self, entries: Iterable[tuple[int, int, int]]) -> None:
+        entries = list(entries)
         self._connection.executemany(
             "DELETE FROM annotations WHERE item = ? AND category = ?",
-            ((item, category) for item, category, value, _ in entries if not value),
+            ((item, category) for item, category, value in entries if not value),
         )
         self._connection.executemany(
             "INSERT INTO annotations VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-            ((item, category, value) for item, category, value, _ in entries if value),
+            (entry for entry in entries if entry[2]),
         )
-        return list(range(first, first + len(entries)))
+
+    def annotate_many(
+        self, items: NDArray[np.int64], categories: NDArray[np.int64], values: NDArray[np.int8]
+    ) -> None:
+        """Append very many annotations, no pair of which comes twice."""
+        import numpy as np
+
+        first = last(self._connection) + 1
+        for low in range(0, len(items), CHUNK):
+            chunk = slice(low, low + CHUNK)
+            entries = zip(*(part[chunk].tolist() for part in (items, categories, values)), strict=True)
+            self._connection.executemany(
+                "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
+                (
+                    (number, self._batch, self._at, self._who, *entry)
+                    for number, entry in enumerate(entries, first + low)
+                ),
+            )
+        order = np.lexsort((categories, items))  # of the table, to which it is then appended
+        for low in range(0, len(items), CHUNK):
+            rows = order[low : low + CHUNK]
+            self._set_state(zip(*(part[rows].tolist() for part in (items, categories, values)), strict=True))
 
     def change_tag(self, category: int, state: TagState, undoes: int | None = None) -> int:
         """Write the state of a tag from then on to the log and the tables; the number of that change."""

@@ -110,8 +110,9 @@ _WAITING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 class Database:
     """One connection, which threads take in turn: ``reading`` and ``writing`` give it within a transaction.
 
-    A ``new`` file is made, another must be there and be ours. If ``read_only``, the work is on a copy in
-    memory, in the present format, and the file stays as it is.
+    A ``new`` file is made, another must be there and be ours. A new one is fast to fill and has no indexes:
+    :meth:`finish` adds them, and until then an interruption leaves a file of no use. If ``read_only``, the
+    work is on a copy in memory, in the present format, and the file stays as it is.
     """
 
     def __init__(self, path: Path, *, new: bool = False, read_only: bool = False) -> None:
@@ -136,19 +137,31 @@ class Database:
                 if read_only:
                     self._copy_to_memory()
                 else:
-                    self._connection.execute("PRAGMA journal_mode = WAL")
-                    self._connection.execute("PRAGMA synchronous = FULL")
-                self._connection.execute("PRAGMA foreign_keys = ON")
+                    journal, synchronous = ("MEMORY", "OFF") if new else ("WAL", "FULL")
+                    self._connection.execute(f"PRAGMA journal_mode = {journal}")
+                    self._connection.execute(f"PRAGMA synchronous = {synchronous}")
+                self._connection.execute(f"PRAGMA foreign_keys = {'OFF' if new else 'ON'}")
                 # in KiB; many annotations in any order touch all pages of an index
                 self._connection.execute("PRAGMA cache_size = -131072")
                 if new:
                     marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};"
-                    self._connection.executescript(f"BEGIN; {SCHEMA} {marks} COMMIT;")
+                    tables = "; ".join(one for one in _STATEMENTS if not one.startswith("CREATE INDEX"))
+                    self._connection.executescript(f"BEGIN; {tables}; {marks} COMMIT;")
             if not new:
                 self._migrate()
         except BaseException:
             self._connection.close()
             raise
+
+    def finish(self) -> None:
+        """Add the indexes to a new file, and see to it that all of it is on the disk; then close it."""
+        with self.writing() as connection:
+            for statement in _STATEMENTS:
+                if statement.startswith("CREATE INDEX"):
+                    connection.execute(statement)
+        self.close()
+        with self.path.open("rb+") as file:
+            os.fsync(file.fileno())
 
     def read(
         self, query: Callable[Concatenate[sqlite3.Connection, Given], Found], *given: Given.args,

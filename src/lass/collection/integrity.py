@@ -14,6 +14,9 @@ def problems(connection: Connection) -> list[str]:
     found += [
         f"a row of {row[0]} refers to nothing" for row in connection.execute("PRAGMA foreign_key_check")
     ]
+    items, last = connection.execute("SELECT count(*), coalesce(max(row), -1) FROM items").fetchone()
+    if items != last + 1:
+        found.append(f"rows of the items are not numbered one after the other: {items} up to {last}")
     both = connection.execute(f"SELECT count(*) FROM {LOGS[0]} JOIN {LOGS[1]} USING (number)").fetchone()[0]
     if both:
         found.append(f"{both} numbers belong to a change of an annotation and to one of a tag")

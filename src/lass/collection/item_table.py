@@ -7,38 +7,71 @@ What only a damaged or foreign file can cause is a ``DatabaseError``, to which t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from sqlite3 import Connection, DatabaseError
-from typing import Any
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from sqlite3 import Connection, DatabaseError, IntegrityError
+from typing import TYPE_CHECKING, Any
 
 from lass.collection.records import Item, check_sign, check_text, did_you_mean
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ITEM = "SELECT id, title, text, extra FROM items"
 #: names compared with a misspelt one, at most
 _COMPARED = 5000
 
 
 def count(connection: Connection) -> int:
-    """How many items there are; their rows must be 0, 1, 2, ..."""
-    found, last = connection.execute("SELECT count(*), coalesce(max(row), -1) FROM items").fetchone()
-    if found != last + 1:
-        raise DatabaseError(f"rows of the items are not numbered one after the other: {found} up to {last}")
-    return int(found)
+    """How many items there are, whose rows are 0, 1, 2, ..."""
+    return int(connection.execute("SELECT coalesce(max(row), -1) + 1 FROM items").fetchone()[0])
 
 
-def ids(connection: Connection) -> list[str]:
-    """The ids of all items, by row."""
-    count(connection)
-    return [name for (name,) in connection.execute("SELECT id FROM items ORDER BY row")]
+def ids(connection: Connection, first: int = 0) -> list[str]:
+    """The ids of all items by row, or of those from one row on."""
+    total = count(connection)
+    if first > 0:
+        query = "SELECT row, id FROM items WHERE row >= ? ORDER BY row"
+        found = connection.execute(query, (first,)).fetchall()
+    else:  # the index of the ids holds all that is asked for, and far fewer pages than the table
+        found = connection.execute("SELECT row, id FROM items ORDER BY id").fetchall()
+    result = [""] * (total - first)
+    for row, name in found:
+        result[row - first] = name
+    if len(found) != len(result) or not all(result):
+        raise DatabaseError(f"rows of the items are not numbered one after the other up to {total}")
+    return result
 
 
 def items(connection: Connection, wanted: Iterable[str] | None = None) -> list[Item]:
     """Items by row, or those with the wanted ids in their order."""
-    query = "SELECT id, title, text, extra FROM items "
     if wanted is None:
-        rows = connection.execute(query + "ORDER BY row").fetchall()
-    else:
-        found = [find(connection, name) for name in wanted]
-        rows = [connection.execute(query + "WHERE row = ?", (row,)).fetchone() for row in found]
+        return _items(connection.execute(f"{_ITEM} ORDER BY row"))
+    return items_of(connection, [find(connection, name) for name in wanted])
+
+
+def items_of(connection: Connection, rows: Iterable[int]) -> list[Item]:
+    """The items in some rows, in their order; each must be there."""
+    return _items(connection.execute(f"{_ITEM} WHERE row = ?", (row,)).fetchone() for row in rows)
+
+
+def ids_of(connection: Connection, rows: Iterable[int]) -> list[str]:
+    """The ids of the items in some rows, in their order; each must be there."""
+    query = "SELECT id FROM items WHERE row = ?"
+    try:
+        return [str(connection.execute(query, (row,)).fetchone()[0]) for row in rows]
+    except TypeError:
+        raise DatabaseError("an item is not there") from None
+
+
+def pages(connection: Connection, first: int, size: int) -> list[tuple[int, str, str, str]]:
+    """(row, id, title, text) of some items from a row on."""
+    query = "SELECT row, id, title, text FROM items WHERE row >= ? AND row < ? ORDER BY row"
+    return connection.execute(query, (first, first + size)).fetchall()
+
+
+def _items(rows: Iterable[Any]) -> list[Item]:
     try:
         return [Item(name, title, text, json.loads(extra)) for name, title, text, extra in rows]
     except (TypeError, ValueError, RecursionError) as error:
@@ -63,20 +96,28 @@ def find(connection: Connection, name: Any) -> int:
 def add(connection: Connection, new: Iterable[Item]) -> int:
     """Append items; how many there are then."""
     first = row = count(connection)
-    for item in new:
-        values = _values(item)
-        done = connection.execute(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING", (row, *values)
+    name = ""
+
+    def values() -> Iterator[tuple[int, str, str, str, str]]:
+        nonlocal row, name
+        for item in new:
+            found = _values(item)
+            name = found[0]
+            yield row, *found
+            row += 1
+
+    try:
+        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", values())
+    except IntegrityError:
+        known = connection.execute("SELECT row FROM items WHERE id = ?", (name,)).fetchone()
+        if known is None:
+            raise
+        where = (
+            "is in the collection already"
+            if known[0] < first
+            else f"comes twice, as item {known[0] - first} and {row - first}"
         )
-        if not done.rowcount:
-            (at,) = connection.execute("SELECT row FROM items WHERE id = ?", values[:1]).fetchone()
-            where = (
-                "is in the collection already"
-                if at < first
-                else f"comes twice, as item {at - first} and {row - first}"
-            )
-            raise ValueError(f"ids of items must differ; {values[0]!r} {where}")
-        row += 1
+        raise ValueError(f"ids of items must differ; {name!r} {where}") from None
     return row
 
 
@@ -87,9 +128,40 @@ def locate(
 
     ``find_tag`` gives the column of a tag, which it may make.
     """
-    rows: dict[Any, int] = {}
-    columns: dict[Any, int] = {}
     result: dict[tuple[int, int], int] = {}
+    for row, column, value in _located(connection, annotations, find_tag):
+        if result.setdefault((row, column), value) != value:
+            raise _contradiction(connection, row, column)
+    return result
+
+
+def locate_many(
+    connection: Connection, annotations: Iterable[Any], find_tag: Callable[[Any], int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:
+    """The same as three arrays of rows, columns and values, in the order in which they come."""
+    import numpy as np
+
+    pairs, signs = array("q"), array("b")
+    known: dict[Any, int] = {name: row for row, name in enumerate(ids(connection))}
+    for row, column, value in _located(connection, annotations, find_tag, known):
+        pairs.append(row << 32 | column)
+        signs.append(value)
+    packed, values = np.frombuffer(pairs, np.int64), np.frombuffer(signs, np.int8)
+    _, first, place = np.unique(packed, return_index=True, return_inverse=True)
+    if (wrong := np.flatnonzero(values != values[first][place])).size:
+        row, column = divmod(int(packed[wrong[0]]), 2**32)
+        raise _contradiction(connection, row, column)
+    first.sort()
+    return packed[first] >> 32, packed[first] & (2**32 - 1), values[first]
+
+
+def _located(
+    connection: Connection, annotations: Iterable[Any], find_tag: Callable[[Any], int],
+    rows: dict[Any, int] | None = None,
+) -> Iterator[tuple[int, int, int]]:  # fmt: skip
+    """Each annotation as (row, column, value); ``rows`` are those known already by id."""
+    rows = {} if rows is None else rows
+    columns: dict[Any, int] = {}
     for annotation in annotations:
         try:
             item, tag, value = annotation
@@ -101,11 +173,13 @@ def locate(
             rows[item] = find(connection, item)
         if not known[1]:
             columns[tag] = find_tag(tag)
-        if result.setdefault((rows[item], columns[tag]), value) != value:
-            raise ValueError(
-                f"annotations contradict each other on item {item!r} and tag {tag!r}; keep one of them"
-            )
-    return result
+        yield rows[item], columns[tag], value
+
+
+def _contradiction(connection: Connection, row: int, column: int) -> ValueError:
+    (item,) = ids_of(connection, [row])
+    (tag,) = connection.execute('SELECT name FROM categories WHERE "column" = ?', (column,)).fetchone()
+    return ValueError(f"annotations contradict each other on item {item!r} and tag {tag!r}; keep one of them")
 
 
 def _values(item: Any) -> tuple[str, str, str, str]:

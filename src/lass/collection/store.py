@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from sqlite3 import Connection, DatabaseError
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from lass.collection import arrays, change_log, integrity, item_table, tag_table
+from lass.collection import annotation_table, arrays, change_log, integrity, item_table, tag_table
 from lass.collection.database import Database, log_first_names
 from lass.collection.records import Change, Item, Moment, Since, TagChange
 from lass.collection.settings import Settings
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 SETTINGS, DATABASE = "collection.toml", "tags.sqlite"
+#: annotations from which on they are imported as arrays
+MANY = 10_000
 
 
 class AnnotationMatrix(NamedTuple):
@@ -78,6 +80,9 @@ class CollectionStore:
                 raise ValueError(f"{self.path} is not the folder of a collection; it has no {name}")
         self.settings = Settings.read(self.path / SETTINGS)
         self._database = Database(self.path / DATABASE, read_only=read_only)
+        # of an earlier moment, each brought up to date when asked for; only within a transaction
+        self._ids: list[str] = []
+        self._entries: annotation_table.Entries | None = None
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
@@ -115,15 +120,16 @@ class CollectionStore:
         draft.mkdir()
         try:
             settings.write(draft / SETTINGS)
-            with closing(Database(draft / DATABASE, new=True)) as database, database.writing() as connection:
-                if not item_table.add(connection, items):
-                    raise ValueError("items must hold at least one; found none")
-                tag_table.insert_all(connection, tags)
-                new = not tag_table.names(connection)
-                values = _located(connection, annotations, None, new)
-                log_first_names(connection)
-                change_log.Action(connection, "", change_log.IMPORT).annotate(values)
+            with closing(Database(draft / DATABASE, new=True)) as database:
+                with database.writing() as connection:
+                    if not item_table.add(connection, items):
+                        raise ValueError("items must hold at least one; found none")
+                    tag_table.insert_all(connection, tags)
+                    new = not tag_table.names(connection)
+                    _import(connection, annotations, None, new)
+                database.finish()
             with cls(draft) as collection:
+                collection.annotation_entries()  # kept in a file where there are many
                 if features is not None:
                     collection.save_features(features)
                 if graph is not None:
@@ -159,11 +165,22 @@ class CollectionStore:
 
     def ids(self) -> list[str]:
         """The ids of all items, by row."""
-        return self._database.read(item_table.ids)
+        with self._database.reading() as connection:
+            return self._known_ids(connection).copy()
 
     def get_items(self, ids: Iterable[str] | None = None) -> list[Item]:
         """All items by row, or those with these ids in this order."""
         return self._database.read(item_table.items, ids)
+
+    def get_rows(self, rows: Iterable[int]) -> list[Item]:
+        """The items in some rows, in this order."""
+        with self._database.reading() as connection:
+            return item_table.items_of(connection, _checked_rows(connection, rows))
+
+    def ids_of(self, rows: Iterable[int]) -> list[str]:
+        """The ids of the items in some rows, in this order."""
+        with self._database.reading() as connection:
+            return item_table.ids_of(connection, _checked_rows(connection, rows))
 
     def add_items(
         self, items: Iterable[Item], annotations: Iterable[tuple[str, str, float]] = (), *, who: str = "",
@@ -173,8 +190,7 @@ class CollectionStore:
         items, annotations = list(items), list(annotations)
         with self._database.writing() as connection:
             count = item_table.add(connection, items)
-            action = change_log.Action(connection, who, change_log.IMPORT)
-            action.annotate(_located(connection, annotations, action, new))
+            _import(connection, annotations, change_log.Action(connection, who, change_log.IMPORT), new)
         return count
 
     def names(self) -> list[str]:
@@ -212,18 +228,50 @@ class CollectionStore:
         import scipy.sparse as sp
 
         with self._database.reading() as connection:
-            ids, names = item_table.ids(connection), tag_table.names(connection)
-            number, retired = change_log.last(connection), frozenset(tag_table.retired(connection))
-            rows = connection.execute("SELECT item, category, value FROM annotations").fetchall()
-            item, category, value = np.array(rows, dtype=np.float64).reshape(-1, 3).T
-            if rows and not (
-                item.max() < len(ids) and category.max() < len(names) and (abs(value) == 1).all()
-            ):
-                raise DatabaseError("annotations of items or tags that are not there")
-        entries = value, (item.astype(np.int32), category.astype(np.int32))
-        return AnnotationMatrix(
-            sp.csr_array(entries, shape=(len(ids), len(names))), ids, names, number, retired
-        )
+            entries = self._known_entries(connection)
+            ids, names = self._known_ids(connection), tag_table.names(connection)
+            retired = frozenset(tag_table.retired(connection))
+        small = len(entries.indices) < 2**31
+        parts = (
+            entries.values.astype(np.float64), entries.indices.copy(),
+            entries.indptr.astype(np.int32 if small else np.int64),
+        )  # fmt: skip
+        G = sp.csr_array(parts, shape=(len(ids), len(names)))
+        G.has_canonical_format = True
+        return AnnotationMatrix(G, ids.copy(), names, entries.number, retired)
+
+    def annotation_entries(self) -> annotation_table.Entries:
+        """All annotations as the parts of a CSR matrix, without the names; not to be changed in place."""
+        with self._database.reading() as connection:
+            return self._known_entries(connection)
+
+    def annotations_of_rows(self, rows: Iterable[int]) -> dict[int, dict[int, int]]:
+        """The annotations of some rows: {row: {column: +1 or -1}}."""
+        with self._database.reading() as connection:
+            return annotation_table.of_rows(connection, _checked_rows(connection, rows))
+
+    def _known_ids(self, connection: Connection) -> list[str]:
+        """The ids of all items: only those that are new since the last time are read."""
+        if len(self._ids) != item_table.count(connection):
+            self._ids = self._ids + item_table.ids(connection, len(self._ids))
+        return self._ids
+
+    def _known_entries(self, connection: Connection) -> annotation_table.Entries:
+        """All annotations: only rows that changed since the last time, or since the file, are read."""
+        file, known = self.path / "arrays" / "annotations.npz", self._entries
+        from_file = known is None and file.is_file()
+        if from_file:
+            known = annotation_table.kept(connection, file)
+        if known is None:
+            entries, changed = annotation_table.read(connection), annotation_table.MAX_CHANGED + 1
+        else:
+            entries, rows = annotation_table.updated(connection, known)
+            changed = len(rows) if from_file else 0
+        self._entries = entries
+        many = len(entries.indices) >= annotation_table.MIN_KEPT
+        if many and changed > annotation_table.MAX_CHANGED and not self._database.read_only:
+            annotation_table.keep(connection, file, entries)
+        return entries
 
     def annotations_of(self, item: str) -> dict[str, int]:
         """The annotations of one item, by tag."""
@@ -301,7 +349,12 @@ class CollectionStore:
 
     def check(self) -> list[str]:
         """What is wrong with the database and the arrays, in sentences; reads all of them."""
-        found = self._database.read(integrity.problems)
+        with self._database.reading() as connection:
+            found = integrity.problems(connection)
+            file = self.path / "arrays" / "annotations.npz"
+            kept = annotation_table.kept(connection, file) if file.is_file() else None
+            if kept and not _equal(annotation_table.updated(connection, kept)[0], connection):
+                found.append(f"{file} differs from the database; delete it, and it is made again")
         for name in arrays.MADE_FROM:
             try:
                 arrays.load(self._file(name), verify=True)
@@ -469,12 +522,53 @@ class CollectionStore:
 
 
 def _located(
-    connection: Connection, annotations: Iterable[Any], action: change_log.Action | None, new: bool
+    connection: Connection, annotations: Iterable[Any], action: change_log.Action, new: bool
 ) -> dict[tuple[int, int], int]:
     """Annotations by row and column; if ``new``, tags that are not in use are made within the action."""
+    return item_table.locate(connection, annotations, _tag_finder(connection, action, new))
+
+
+def _tag_finder(connection: Connection, action: change_log.Action | None, new: bool) -> Callable[[Any], int]:
     make = partial(tag_table.find_or_add, connection, action=action)
-    find = partial(tag_table.find, connection)
-    return item_table.locate(connection, annotations, make if new else find)
+    return make if new else partial(tag_table.find, connection)
+
+
+def _import(
+    connection: Connection, annotations: Iterable[Any], action: change_log.Action | None, new: bool
+) -> None:
+    """Store annotations that come with items; without an action, those of a new collection.
+
+    What its tags are called is then logged before them, as that is no change.
+    """
+    annotations = annotations if isinstance(annotations, Sized) else list(annotations)
+    find = _tag_finder(connection, action, new)
+    located: Any
+    if many := len(annotations) > MANY:
+        located = item_table.locate_many(connection, annotations, find)
+    else:
+        located = item_table.locate(connection, annotations, find)
+    if action is None:
+        log_first_names(connection)
+        action = change_log.Action(connection, "", change_log.IMPORT)
+    if many:
+        action.annotate_many(*located)
+    else:
+        action.annotate(located)
+
+
+def _equal(entries: annotation_table.Entries, connection: Connection) -> bool:
+    import numpy as np
+
+    others = annotation_table.read(connection)
+    return all(np.array_equal(entries[part], others[part]) for part in range(3))
+
+
+def _checked_rows(connection: Connection, rows: Iterable[int]) -> list[int]:
+    found, items = [int(row) for row in rows], item_table.count(connection)
+    for row in found:
+        if not 0 <= row < items:
+            raise ValueError(f"rows must be from 0 to {items - 1}; found {row}")
+    return found
 
 
 def _check_limit(limit: int) -> None:

@@ -104,9 +104,9 @@ def merge(connection: Connection, tag: Any, into: Any, action: Action) -> list[i
 
 def insert(connection: Connection, name: Any) -> int:
     """A new column behind those that are there, not logged yet."""
-    count = len(names(connection))
-    connection.execute("INSERT INTO categories VALUES (?, ?)", (count, _new_name(name)))
-    return count
+    (column,) = connection.execute('SELECT coalesce(max("column"), -1) + 1 FROM categories').fetchone()
+    connection.execute("INSERT INTO categories VALUES (?, ?)", (column, _new_name(name)))
+    return int(column)
 
 
 def insert_all(connection: Connection, new: Iterable[str]) -> None:
