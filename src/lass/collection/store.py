@@ -16,12 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from lass.collection import annotation_table, arrays, change_log, integrity, item_table, tag_table
 from lass.collection.database import Database, log_first_names
 from lass.collection.records import Change, Item, Moment, Since, TagChange
+from lass.collection.search import SearchIndex
 from lass.collection.settings import Settings
 
 if TYPE_CHECKING:
+    import numpy as np
     import scipy.sparse as sp
+    from numpy.typing import NDArray
 
 SETTINGS, DATABASE = "collection.toml", "tags.sqlite"
+#: answers of the search that are kept
+SEARCHES = 8
 #: annotations from which on they are imported as arrays
 MANY = 10_000
 
@@ -83,6 +88,8 @@ class CollectionStore:
         # of an earlier moment, each brought up to date when asked for; only within a transaction
         self._ids: list[str] = []
         self._entries: annotation_table.Entries | None = None
+        self._index = SearchIndex(self.path, self._texts, writable=not read_only)
+        self._found: dict[tuple[str, ...], NDArray[np.int8]] = {}
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
@@ -147,6 +154,7 @@ class CollectionStore:
 
     def close(self) -> None:
         """Let go of the files."""
+        self._index.close()
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -181,6 +189,36 @@ class CollectionStore:
         """The ids of the items in some rows, in this order."""
         with self._database.reading() as connection:
             return item_table.ids_of(connection, _checked_rows(connection, rows))
+
+    def search(self, text: str) -> NDArray[np.int8]:
+        """How well each item is found by a text, all parts of which must be in it, in any case.
+
+        Returns
+        -------
+        array of shape (number of items,)
+            0 if its id or title begins so, 1 if all parts are in these, 2 if they are anywhere in the item,
+            3 where it is not found.
+        """
+        terms, items = tuple(text.lower().split()), len(self)
+        found = self._found.get(terms)
+        if found is None or len(found) != items:
+            found = self._index.ranks(terms, items)
+            found.flags.writeable = False
+            self._found = {**dict(list(self._found.items())[1 - SEARCHES :]), terms: found}
+        return found
+
+    def index_texts(self, proceed: Callable[[float], bool] = lambda _: True) -> bool:
+        """Make :meth:`search` fast in a large collection, or bring that up to date; whether it is done.
+
+        Parameters
+        ----------
+        proceed : function of the seconds that the last few thousand items took
+            Called again and again; where it says False, the rest is left for another time.
+        """
+        return self._index.extend(len(self), proceed)
+
+    def _texts(self, first: int, size: int) -> list[tuple[int, str, str, str]]:
+        return self._database.read(item_table.pages, first, size)
 
     def add_items(
         self, items: Iterable[Item], annotations: Iterable[tuple[str, str, float]] = (), *, who: str = "",

@@ -1,0 +1,156 @@
+"""Search with an index, with half of one, and without: the same items, ranked alike."""
+
+import shutil
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lass.collection import CollectionStore, Item, search
+
+ODD = [
+    "Straße", "ΣΊΣΥΦΟΣ", "İstanbul", 'say "hi"', "a\0b", "tab\tand\nline", "e", "日本語",
+    "\U0001d518\U0001d52b", "x*y^z", "{id}:", "",
+]  # fmt: skip
+ITEMS = [
+    Item(f"p{n}", f"Title {ODD[n % len(ODD)]} {n}", f"{ODD[-1 - n % len(ODD)]} mail {n % 7} Client", {"n": n})
+    for n in range(60)
+]
+
+
+@pytest.fixture
+def large(tmp_path, monkeypatch):
+    monkeypatch.setattr(search, "MIN_INDEXED", 10)
+    monkeypatch.setattr(search, "PAGE", 7)
+    with CollectionStore.create(tmp_path / "c", ITEMS) as found:
+        yield found
+
+
+def expected(text, items=ITEMS):
+    """As the Studio always searched: item by item."""
+    terms, ranks = text.lower().split(), []
+    for item in items:
+        id, title, whole = item.id.lower(), item.title.lower(), " ".join(terms)
+        if not all(term in f"{item.title}\n{item.id}\n{item.text}".lower() for term in terms):
+            ranks.append(3)
+        elif id.startswith(whole) or title.startswith(whole):
+            ranks.append(0)
+        else:
+            ranks.append(1 if all(term in id or term in title for term in terms) else 2)
+    return ranks
+
+
+TEXTS = [
+    "mail", "MAIL client", "p1", "p", "title", "Title s", "5", "ma 3", "i", "straße", "STRASSE", "σίσυφος",
+    "σίσυφοσ", "i̇stanbul", "istanbul", '"hi"', '"', "a\0b", "\0", "日本語", "本", "\U0001d518",
+    "\U0001d518\U0001d52b", "x*y^z", "{id}:", "no such", "*", "and OR", "NEAR(", "il cli", "p10 title",
+    "title p10", "'", "tle 1 cl", "\udcff", "line", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_index_finds_what_a_look_at_all_items_finds(large, text):
+    assert large.search(text).tolist() == expected(text)
+    large._found.clear()
+    assert not large.index_texts(lambda _: False)  # a first page alone
+    assert large.search(text).tolist() == expected(text)
+    large._found.clear()
+    assert large.index_texts()
+    assert large.search(text).tolist() == expected(text)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_any_part_of_any_item_is_found(tmp_path_factory, data):
+    characters = st.characters(exclude_categories=["Cs"]) | st.sampled_from("abAB \t\n\"*:^'İßΣς\0")
+    texts = data.draw(st.lists(st.text(characters, max_size=8), min_size=5, max_size=5))
+    items = [Item(f"i{n}", texts[n], texts[(2 * n + 1) % 5]) for n in range(5)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "MIN_INDEXED", 1)
+        with CollectionStore.create(tmp_path_factory.mktemp("c", numbered=True) / "c", items) as collection:
+            assert collection.index_texts()
+            source = data.draw(st.sampled_from(texts))
+            low = data.draw(st.integers(0, len(source)))
+            text = source[low : low + data.draw(st.integers(1, 6))]
+            assert collection.search(text).tolist() == expected(text, items)
+
+
+def test_items_that_come_later_are_found_before_they_are_indexed(large):
+    assert large.index_texts()
+    large.search("mail")
+    more = [Item("late", "Mail of late", "nothing"), Item("later", "", "much mail")]
+    large.add_items(more)
+    for _ in range(2):
+        assert large.search("mail").tolist() == expected("mail", ITEMS + more)
+        assert large.index_texts()
+        large._found.clear()
+    with CollectionStore.open(large.path) as other:
+        assert other.search("late").tolist() == expected("late", ITEMS + more)
+        assert other.check() == []
+
+
+def test_an_index_of_other_items_is_not_used(large, tmp_path):
+    large.index_texts()
+    large.close()
+    others = [Item(f"q{n}", "mail" * (n % 2)) for n in range(60)]
+    with CollectionStore.create(tmp_path / "d", others) as other:
+        shutil.copy(large.path / "search.sqlite", other.path)
+        assert other.search("mail").tolist() == expected("mail", others)
+        assert not (other.path / "search.sqlite").exists()
+        assert other.index_texts()
+
+
+@pytest.mark.parametrize("content", [b"", b"no database" * 1000, None])
+def test_a_damaged_index_is_made_again(large, content):
+    large.index_texts()
+    path = large.path / "search.sqlite"
+    rng = np.random.default_rng(0)
+    large.close()
+    damaged = bytearray(path.read_bytes() if content is None else content)
+    if content is None:
+        for at in rng.integers(4096, len(damaged), size=2000):
+            damaged[at] = rng.integers(256)
+    path.write_bytes(damaged)
+    with CollectionStore.open(large.path) as again:
+        for text in TEXTS[:12]:
+            found = again.search(text).tolist()
+            assert content is None or found == expected(text)  # other numbers nobody can notice
+    path.unlink(missing_ok=True)
+    with CollectionStore.open(large.path) as again:
+        assert again.index_texts()
+        assert again.search("mail").tolist() == expected("mail")
+
+
+def test_small_and_read_only_collections_get_no_index(large, tmp_path, monkeypatch):
+    with CollectionStore.open(large.path, read_only=True) as other:
+        assert not other.index_texts()
+        assert other.search("mail").tolist() == expected("mail")
+    monkeypatch.setattr(search, "MIN_INDEXED", 61)
+    assert not large.index_texts()
+    assert not list(large.path.glob("search*"))
+
+
+def test_without_fts5_all_items_are_looked_through(large, monkeypatch):
+    large.index_texts()
+    monkeypatch.setattr(search, "is_available", lambda: False)
+    with CollectionStore.open(large.path) as other:
+        assert not other.index_texts()
+        assert other.search("mail client").tolist() == expected("mail client")
+
+
+def test_two_programs_index_together(large):
+    with CollectionStore.open(large.path) as other:
+        pages = []
+
+        def meanwhile(_):
+            pages.append(other.index_texts(lambda _: False))
+            return True
+
+        assert large.index_texts(meanwhile)
+        assert pages
+        assert other.search("client").tolist() == large.search("client").tolist() == expected("client")
+    connection = sqlite3.connect(large.path / "search.sqlite")
+    assert connection.execute("SELECT count(*) FROM search").fetchone() == (60,)
+    connection.close()
