@@ -246,8 +246,8 @@ CASES = {
         "perplexity must be a number > 0; found 'low'",
     ),
     "approximate, sparse": (
-        lambda: lass.knn_graph(sp.eye_array(5), 2, search="approximate"),
-        "search='approximate' needs dense rows.*sparse X",
+        lambda: lass.knn_graph(-sp.eye_array(5), 2, search="approximate"),
+        "search='approximate' needs dense rows, or sparse ones that are >= 0.*sparse X",
     ),
     "approximate, metric": (
         lambda: lass.knn_graph(rows(5), 2, metric="manhattan", search="approximate"),

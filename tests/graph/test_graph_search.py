@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
+from sklearn.preprocessing import normalize
 
 import lass
-from lass.graph import KNNGraph, search, sparse_products
+from lass.graph import KNNGraph, leading_terms, search, sparse_products
 from lass.graph.approximate import Approximate, Cells, quantised
 from lass.graph.dense_pairs import Exact
+from lass.graph.leading_terms import LeadingTerms
 from lass.graph.sklearn_search import ScikitLearn
 from lass.graph.sparse_products import Products
 
@@ -328,6 +330,70 @@ def test_texts_without_a_common_term():
     assert (which[:, 0] == own ^ 1).all()
     np.testing.assert_allclose(distances, [[0.2, 1, 1, 1]] * 16, rtol=1e-12)
     assert all(len({*row, n}) == 5 for n, row in enumerate(which.tolist()))
+
+
+def texts(rows, terms=400, seed=0):
+    """Counts of words, which are very frequent or rare, from a few topics; rows of length one."""
+    rng = np.random.default_rng(seed)
+    chance = 1.0 / (1.0 + np.arange(terms)) * rng.lognormal(0.0, 2.0, (12, terms))
+    chance *= 12 / chance.sum(axis=1, keepdims=True)
+    X = sp.csr_array(rng.poisson(chance[rng.integers(12, size=rows)]).astype(float))
+    idf = np.log((1 + rows) / (1 + np.bincount(X.indices, minlength=terms)))
+    return sp.csr_array(normalize(X @ sp.diags_array(idf)))
+
+
+@needs_products
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_leading_terms_lead_to_the_neighbours(metric, kind):
+    X = texts(2000).astype(kind)
+    if metric == "cosine":
+        X = sp.csr_array(sp.diags_array(np.linspace(1, 9, 2000).astype(kind)) @ X)
+    own = np.arange(2000)
+    found = LeadingTerms(X, 8, metric)
+    assert found.share < 1.0
+    distances, which = found.nearest(X, own)
+    D = all_pairs(X, X, metric, own)
+    np.testing.assert_allclose(distances, np.take_along_axis(D, which, 1), rtol=1e-6, atol=1e-6)
+    radius = np.sort(D, axis=1)[:, 7:8]
+    recall = (distances <= radius * (1 + 1e-6) + 1e-7).mean()
+    assert recall > 0.95
+    assert abs(recall - found.recall) < 0.03
+    new = texts(60, seed=0)[:30] * 3.0
+    radius = np.sort(all_pairs(new, X, metric), axis=1)[:, 7:8]
+    assert (found.nearest(new)[0] <= radius * (1 + 1e-6)).mean() > 0.95
+    one, other = (lass.knn_graph(X, 8, metric=metric, search=how) for how in ("approximate", "exact"))
+    assert (one.astype(bool).multiply(other.astype(bool))).nnz > 0.95 * other.nnz
+
+
+@needs_products
+@pytest.mark.parametrize("metric", METRICS)
+def test_leading_terms_of_rows_with_few_others(metric):
+    """Rows that share no term with enough others, duplicates and (cosine) rows of zeros."""
+    X = sp.csr_array(np.kron(np.eye(20), [[1.0, 2.0], [2.0, 1.0], [2.0, 1.0]]))
+    if metric == "cosine":
+        X = sp.csr_array(sp.vstack([X, sp.csr_array((3, 40))]))
+    own = np.arange(X.shape[0])
+    assert leading_terms.suits(X, metric)
+    found = LeadingTerms(X, 6, metric)
+    assert agrees(found.nearest(X, own), X, X, metric, 6, own)
+    assert not found.nearest(X[:60], own[:60])[0][1::3, 0].any()
+
+
+def test_which_sparse_rows_suit(monkeypatch):
+    X = sp.csr_array(np.array([[3.0, 4.0], [0.0, 5.0], [5.0, 0.0]]))
+    if sparse_products.installed():
+        assert leading_terms.suits(X, "cosine")
+        assert leading_terms.suits(X, "euclidean")
+        assert leading_terms.suits(X @ sp.diags_array([1.0, 2.0]), "cosine")
+        assert not leading_terms.suits(sp.csr_array(X @ sp.diags_array([1.0, 2.0])), "euclidean")
+        assert not leading_terms.suits(-X, "cosine")
+        monkeypatch.setattr(search, "MANY", 5.0)
+        monkeypatch.setattr(search, "FEW", 2)
+        assert type(search.choose(X, 1, "cosine", "auto", 0)) is LeadingTerms
+        assert type(search.choose(X, 1, "cosine", "exact", 0)) is Products
+    monkeypatch.setattr(leading_terms, "installed", lambda: False)
+    assert not leading_terms.suits(X, "cosine")
 
 
 @needs_products

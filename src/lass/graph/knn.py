@@ -239,9 +239,10 @@ def knn_graph(
         The mean of both directions, the larger of them, or the smaller: then only
         neighbours of each other have an edge.
     search : {"auto", "exact", "approximate"}
-        ``"auto"`` is exact for sparse rows, for up to 8 columns, and up to 30,000
-        dense rows; beyond that approximate, where that finds 95 % of the neighbours
-        of a sample (or rows are more than 100,000).
+        ``"auto"`` is exact for up to 8 columns, up to 30,000 dense rows, and sparse
+        rows (up to about 100,000 texts, where they are >= 0 and of equal length or the
+        metric is the cosine); beyond that approximate, where that finds 95 % of the
+        neighbours of a sample (or rows are more than 100,000).
     seed : int
         Of the approximate search. The same seed gives the same graph on any number of threads.
     bandwidth : float, optional

@@ -18,6 +18,8 @@ EXACT = 30_000
 TREES = 8
 #: from here on an exact search of dense rows takes minutes
 LONG = 100_000
+#: products of numbers from which on an exact search of sparse rows takes minutes
+MANY = 3e10
 #: an approximate search that finds a smaller share of the neighbours than this is not good enough
 POOR = 0.95
 
@@ -70,9 +72,10 @@ def _check_finite(X: Any, name: str) -> None:
 
 
 def choose(X: Any, k: int, metric: str, how: SearchKind, seed: int) -> Search:
-    """The search for rows ``X``: exact up to some tens of thousands of dense rows, or any sparse ones."""
+    """The search for rows ``X``: exact up to some tens of thousands of dense rows, or more sparse ones."""
     from lass.graph.approximate import Approximate
     from lass.graph.dense_pairs import Exact
+    from lass.graph.leading_terms import LeadingTerms, suits
     from lass.graph.sparse_products import Products, installed
 
     size, columns = X.shape
@@ -80,16 +83,25 @@ def choose(X: Any, k: int, metric: str, how: SearchKind, seed: int) -> Search:
         return Precomputed(size, k)
     foreign = metric not in OURS
     if how == "approximate":
-        if foreign or sp.issparse(X):
-            given = "a sparse X" if sp.issparse(X) else f"metric={metric!r}"
+        if foreign:
             raise ValueError(
-                "search='approximate' needs dense rows and the metric 'euclidean' or 'cosine'; "
-                f"found {given}. Use search='exact'"
+                "search='approximate' needs the metric 'euclidean' or 'cosine'; "
+                f"found metric={metric!r}. Use search='exact'"
             )
-        return _warned(Approximate(X, k, metric, seed))
+        if not sp.issparse(X):
+            return _warned(Approximate(X, k, metric, seed))
+        if not suits(X, metric):
+            raise ValueError(
+                "search='approximate' needs dense rows, or sparse ones that are >= 0 and, with "
+                "metric='euclidean', of equal length (and the package sparse-dot-topn); "
+                "found another sparse X. Use search='exact'"
+            )
+        return LeadingTerms(X, k, metric, seed)
     if foreign or size < FEW:
         return ScikitLearn(X, k, metric)
     if sp.issparse(X):
+        if how == "auto" and _products(X) > MANY and suits(X, metric):
+            return LeadingTerms(X, k, metric, seed)
         return Products(X, k, metric, seed) if installed() else ScikitLearn(X, k, metric)
     if columns <= TREES and metric == "euclidean":
         return ScikitLearn(X, k, metric)
@@ -98,6 +110,11 @@ def choose(X: Any, k: int, metric: str, how: SearchKind, seed: int) -> Search:
         if found.recall >= POOR or size > LONG:
             return _warned(found)
     return Exact(X, k, metric, seed)
+
+
+def _products(X: sp.csr_array) -> float:
+    """How many products of numbers that are not zero the inner products of all pairs of rows take."""
+    return float((np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64) ** 2).sum())
 
 
 def _warned(search: Search) -> Search:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +30,7 @@ class Products(Search):
     def __init__(self, X: sp.csr_array, k: int, metric: str, seed: int = 0) -> None:
         self.X, self.k, self.size, self.seed = X, k, X.shape[0], seed
         self.metric, self.cosine = metric, metric == "cosine"
-        self.squares = _squares(X)
+        self.squares = squared_norms(X)
         self.right = sp.csr_matrix(
             _unit(X).T if self.cosine else sp.vstack([X.T, -self.squares[None] / 2, np.ones((1, self.size))])
         )
@@ -41,7 +42,7 @@ class Products(Search):
             return ScikitLearn(self.X, self.k, self.metric, "brute").nearest(X, own)
         count = min(self.k, self.size - (own is not None))
         wanted = count + (own is not None)
-        squares = _squares(X)
+        squares = squared_norms(X)
         # added to the products of a row, so that all are positive and none is left out
         shift = np.sqrt(squares * self.squares.max()) + self.squares.max() + 1e-300
         left = _unit(X) if self.cosine else sp.hstack([X, np.ones((len(shift), 1)), shift[:, None]])
@@ -52,41 +53,53 @@ class Products(Search):
         products, which = np.zeros(slot.shape), np.full(slot.shape, -1, np.int64)
         products[slot], which[slot] = top.data, top.indices
         if self.cosine:
-            self._fill(which, own)
+            fill(which, own, self.size, self.seed)
             distances = np.maximum(1.0 - products, 0.0)
         else:
-            distances = self._distances(X, squares[:, None] + 2.0 * (shift[:, None] - products), which)
+            squares = squares[:, None] + 2.0 * (shift[:, None] - products)
+            distances = euclidean(X, self.X, squares, which, self.squares.max())
         distances[which < 0] = np.inf
         return nearest_first(distances, which, count, own)
 
-    def _fill(self, which: NDArray[np.int64], own: Rows | None) -> None:
-        """Rows with too few overlapping rows get others at random: all of those are at distance one."""
-        rng = np.random.default_rng(self.seed)
-        for row in np.flatnonzero((which < 0).any(axis=1)):
-            free = np.flatnonzero(which[row] < 0)
-            known = {*which[row].tolist(), -1 if own is None else int(own[row])}
-            drawn = rng.choice(self.size, min(self.size, len(known) + len(free)), replace=False)
-            others = [n for n in drawn.tolist() if n not in known][: len(free)]
-            which[row, free[: len(others)]] = others
 
-    def _distances(
-        self, X: sp.csr_array, squares: NDArray[np.float64], which: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """Euclidean distances; where their squares have cancelled, from the difference of the two rows."""
-        rows, slots = np.nonzero(squares < 1e-6 * (_squares(X)[:, None] + self.squares.max()))
-        for low in range(0, len(rows), 10_000):
-            part = slice(low, low + 10_000)
-            step = X[rows[part]] - self.X[which[rows[part], slots[part]]]
-            squares[rows[part], slots[part]] = _squares(sp.csr_array(step))
-        return np.sqrt(squares)
+def euclidean(
+    X: sp.csr_array, Y: sp.csr_array, squares: NDArray[np.float64], which: NDArray[Any], largest: float
+) -> NDArray[np.float64]:
+    """Distances of rows of X to rows ``which`` of Y; where their squares have cancelled, from the difference.
+
+    ``largest`` is the largest squared norm of Y.
+    """
+    found = (squares < 1e-6 * (squared_norms(X)[:, None] + largest)) & (which >= 0)
+    rows, slots = np.nonzero(found)
+    for low in range(0, len(rows), 10_000):
+        part = slice(low, low + 10_000)
+        step = X[rows[part]] - Y[which[rows[part], slots[part]]]
+        squares[rows[part], slots[part]] = squared_norms(sp.csr_array(step))
+    return np.sqrt(np.maximum(squares, 0.0))
 
 
-def _squares(X: sp.csr_array) -> NDArray[np.float64]:
+def squared_norms(X: sp.csr_array) -> NDArray[np.float64]:
+    """The squared norm of each row."""
     return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+
+
+def inverse_norms(X: sp.csr_array) -> NDArray[np.float64]:
+    """What makes each row one of length one; zero for a row of zeros."""
+    norms = np.sqrt(squared_norms(X))
+    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
 
 
 def _unit(X: sp.csr_array) -> sp.csr_array:
     """Rows of length one; rows of zeros stay."""
-    norms = np.sqrt(_squares(X))
-    inverse = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-    return sp.csr_array(sp.diags_array(inverse) @ X)
+    return sp.csr_array(sp.diags_array(inverse_norms(X)) @ X)
+
+
+def fill(which: NDArray[Any], own: Rows | None, size: int, seed: int) -> None:
+    """Rows with too few overlapping rows get others at random: all of those are at distance one."""
+    rng = np.random.default_rng(seed)
+    for row in np.flatnonzero((which < 0).any(axis=1)):
+        free = np.flatnonzero(which[row] < 0)
+        known = {*which[row].tolist(), -1 if own is None else int(own[row])}
+        drawn = rng.choice(size, min(size, len(known) + len(free)), replace=False)
+        others = [n for n in drawn.tolist() if n not in known][: len(free)]
+        which[row, free[: len(others)]] = others

@@ -74,6 +74,29 @@ def square_distances(low, high, Q, mine, X, theirs, which, out):  # type: ignore
 
 
 @compiled(
+    *(f"void(i8, i8, csr, integers, indices, {kind}[::1], i8, i4[:, ::1], matrix)" for kind in ("f4", "f8"))
+)
+def sparse_products(  # type: ignore[no-untyped-def]
+    low, high, pointers, columns, values, their_pointers, their_columns, their_values, size, which, out
+):
+    """out_ij = <q_i, x_m> with m = which_ij, of sparse rows with ``size`` columns; nothing where m < 0."""
+    spread = np.zeros(size)
+    for i in range(low, high):
+        for a in range(pointers[i], pointers[i + 1]):
+            spread[columns[a]] = values[a]
+        for j in range(which.shape[1]):
+            m = which[i, j]
+            if m < 0:
+                continue
+            total = 0.0
+            for b in range(their_pointers[m], their_pointers[m + 1]):
+                total += spread[their_columns[b]] * np.float64(their_values[b])
+            out[i, j] = total
+        for a in range(pointers[i], pointers[i + 1]):
+            spread[columns[a]] = 0.0
+
+
+@compiled(
     *(
         f"void(i8, i8, {kind}[:, ::1], i4[:, ::1], integers, indices, {held}[:, ::1], {kind}[::1],"
         f" {kind}[:, ::1], i4[:, ::1])"
