@@ -154,3 +154,33 @@ def test_an_older_database_that_was_brought_back_is_read_anew(many, tmp_path):
         for _ in range(50):
             again.annotate("i0", {"x": 1})
         same(again)
+
+
+def replayed(collection):
+    """How many annotations and tagged items there were after each action, from the log line by line."""
+    values, found, at = {}, {}, {}
+    for change in reversed(collection.history(limit=10_000)):
+        values[change.item, change.tag] = change.value
+        tagged = {item for (item, _), value in values.items() if value > 0}
+        found[change.batch, change.at] = sum(map(bool, values.values())), len(tagged)
+        at[change.batch, change.at] = change.number
+    return [(key[1], *found[key]) for key in sorted(found, key=at.get)]
+
+
+def test_progress_is_that_of_the_log(many):
+    collection, _ = many
+    assert [tuple(moment) for moment in collection.moments()] == replayed(collection)
+    rng = np.random.default_rng(1)
+    for step in range(60):
+        if step % 7 == 6:
+            collection.undo()
+        elif step % 11 == 10:
+            collection.redo()
+        else:
+            rows = rng.choice(40, size=3, replace=False)
+            collection.annotate_all(
+                [(f"i{row}", TAGS[rng.integers(3)], int(rng.integers(-1, 2))) for row in rows], who="ann"
+            )
+    collection.add_items([Item("new")], [("new", "x", 1), ("i0", "x", 0), ("i1", "y", -1)])
+    assert [tuple(moment) for moment in collection.moments(1000)] == replayed(collection)
+    assert [tuple(moment) for moment in collection.moments(7)][-1] == replayed(collection)[-1]

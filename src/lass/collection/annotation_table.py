@@ -56,6 +56,8 @@ def updated(connection: Connection, known: Entries) -> tuple[Entries, NDArray[np
     before = len(known.indptr) - 1
     if number < known.number or items < before:  # somebody brought back an older file
         return read(connection), np.arange(items)
+    if number == known.number and items == before:
+        return known, np.zeros(0, np.int64)
     rows = np.array(change_log.since(connection, known.number).rows, np.int64)
     if not len(rows) and items == before:
         return known._replace(number=number), rows
@@ -75,6 +77,14 @@ def updated(connection: Connection, known: Entries) -> tuple[Entries, NDArray[np
         target[~new] = old[kept]
         target[new] = current
     return Entries(np.r_[0, np.cumsum(lengths)], indices, values, number), rows
+
+
+def tags_of_items(entries: Entries) -> NDArray[np.int64]:
+    """(items,) how many tags (+1) each item has."""
+    import numpy as np
+
+    sums = np.r_[0, np.cumsum(entries.values > 0, dtype=np.int64)]
+    return sums[entries.indptr[1:]] - sums[entries.indptr[:-1]]
 
 
 def of_rows(connection: Connection, rows: Iterable[int]) -> dict[int, dict[int, int]]:

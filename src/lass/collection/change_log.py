@@ -14,10 +14,9 @@ Both logs share their numbers, so that each number belongs to one change, and th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from sqlite3 import Connection
+from sqlite3 import Connection, DatabaseError
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lass.collection.records import Change, Moment, Since, TagChange, check_text
@@ -235,6 +234,13 @@ def changes(connection: Connection, row: int | None, limit: int) -> list[Change]
     return [Change(*(*rest, bool(undone))) for *rest, undone in found]
 
 
+def recent_rows(connection: Connection, limit: int) -> list[int]:
+    """The items that the last changes were about, the latest first, without what came with the items."""
+    query = "SELECT item, batch FROM changes ORDER BY number DESC LIMIT ?"
+    found = connection.execute(query, (limit,))
+    return list(dict.fromkeys(item for item, batch in found if batch != IMPORT))
+
+
 def tag_changes(connection: Connection, limit: int) -> list[TagChange]:
     """The last changes of tags, the latest first; the names that all began with are no changes."""
     found = connection.execute(
@@ -252,30 +258,89 @@ def tag_changes(connection: Connection, limit: int) -> list[TagChange]:
 
 def since(connection: Connection, number: int) -> Since:
     """What changed after a change."""
-    rows = connection.execute("SELECT DISTINCT item FROM changes WHERE number > ? ORDER BY item", (number,))
+    # by number: with DISTINCT or ORDER BY, SQLite would go through the index of all items instead
+    rows = connection.execute("SELECT item FROM changes NOT INDEXED WHERE number > ?", (number,))
     tags = connection.execute("SELECT EXISTS (SELECT 1 FROM namings WHERE number > ?)", (number,))
-    return Since([row for (row,) in rows], bool(tags.fetchone()[0]))
+    return Since(sorted({row for (row,) in rows}), bool(tags.fetchone()[0]))
 
 
-def moments(connection: Connection, limit: int) -> list[Moment]:
-    """How many annotations there were after each action; of more than ``limit``, some at equal steps."""
-    values: dict[tuple[int, int], float] = {}
-    tags: Counter[int] = Counter()
-    result: list[Moment] = []
-    annotations = tagged = 0
-    action: tuple[int, str] | None = None
-    log = connection.execute("SELECT batch, at, item, category, value FROM changes ORDER BY number")
-    for batch, at, item, category, value in log:
-        if action is not None and action != (batch, at):
-            result.append(Moment(action[1], annotations, tagged))
-        action = batch, at
-        before = values.get((item, category), 0)
-        values[item, category] = value
-        annotations += bool(value) - bool(before)
-        tagged -= tags[item] > 0
-        tags[item] += (value > 0) - (before > 0)
-        tagged += tags[item] > 0
-    if action is not None:
-        result.append(Moment(action[1], annotations, tagged))
-    steps = min(limit, len(result))
-    return [result[(step + 1) * len(result) // steps - 1] for step in range(steps)]
+def moments(connection: Connection, limit: int, tags: NDArray[np.int64], annotations: int) -> list[Moment]:
+    """How many annotations there were after each action; of more than ``limit``, some at equal steps.
+
+    What holds now is given: how many ``tags`` each item has, and how many ``annotations`` there are.
+    """
+    import numpy as np
+
+    if not (first := _first_action(connection)):
+        return []
+    begin, at = first  # only what came after the first action, which may be large, need be read
+    log = connection.execute(
+        "SELECT number, item, category, value FROM changes WHERE number > ? ORDER BY number", (begin,)
+    )
+    kind = np.dtype([("number", "i8"), ("item", "i8"), ("category", "i8"), ("value", "i1")])
+    try:
+        changes = np.fromiter(log, kind)
+    except (TypeError, OverflowError) as error:
+        raise DatabaseError(f"the log holds what is not a change: {error}") from None
+    if len(changes) and not 0 <= changes["item"].min() <= changes["item"].max() < len(tags):
+        raise DatabaseError("changes of items that are not there")
+    added, tagged = _effects(connection, begin, changes, tags)
+    ends = [(begin, at)]
+    ends += connection.execute(
+        "SELECT max(number), at FROM changes NOT INDEXED WHERE number > ? GROUP BY batch, at ORDER BY 1",
+        (begin,),
+    )
+    steps = min(limit, len(ends))
+    chosen = [ends[(step + 1) * len(ends) // steps - 1] for step in range(steps)]
+    places = np.searchsorted(changes["number"], [number for number, _ in chosen], side="right")
+    totals = [
+        (total - np.r_[0, np.cumsum(change[::-1])][::-1])[places].tolist()
+        for total, change in ((annotations, added), (int(np.count_nonzero(tags)), tagged))
+    ]
+    return [Moment(at, *counts) for (_, at), *counts in zip(chosen, *totals, strict=True)]
+
+
+def _first_action(connection: Connection) -> tuple[int, str] | None:
+    """The number of the last change of the first action, and when it was; its numbers follow each other."""
+    query = "SELECT number, batch, at FROM changes WHERE number >= ? ORDER BY number LIMIT 1"
+    found = connection.execute(query, (0,)).fetchone()
+    if found is None:
+        return None
+    first, *action = found
+    low, high = first, last(connection) + 1
+    while high - low > 1:  # the action is at low, and no more at high
+        middle = (low + high) // 2
+        change = connection.execute(query, (middle,)).fetchone()
+        low, high = (middle, high) if change and list(change[1:]) == action else (low, middle)
+    return low, action[1]
+
+
+def _effects(
+    connection: Connection, begin: int, changes: NDArray[Any], tags: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many annotations, and tagged items, each of the changes after ``begin`` added."""
+    import numpy as np
+
+    if not len(changes):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    order = np.lexsort((changes["number"], changes["category"], changes["item"]))
+    item, category, value = (changes[name][order] for name in ("item", "category", "value"))
+    again = np.r_[False, (item[1:] == item[:-1]) & (category[1:] == category[:-1])]
+    before = np.r_[np.int8(0), value[:-1]] * again  # the value of the same item and tag until then
+    query = "SELECT value FROM changes WHERE item = ? AND category = ? AND number <= ?"
+    query += " ORDER BY number DESC LIMIT 1"
+    for place in np.flatnonzero(~again).tolist():
+        pair = int(item[place]), int(category[place]), begin
+        before[place] = (connection.execute(query, pair).fetchone() or (0,))[0]
+    added, gained = (np.empty(len(changes), np.int64) for _ in range(2))
+    added[order] = (value != 0).astype(np.int8) - (before != 0)
+    gained[order] = (value > 0).astype(np.int8) - (before > 0)
+    # how many tags its item has after each change
+    order = np.argsort(changes["item"], kind="stable")
+    item, later = changes["item"][order], np.cumsum(gained[order][::-1])[::-1] - gained[order]
+    final = np.r_[item[1:] != item[:-1], True]
+    lengths = np.diff(np.r_[-1, np.flatnonzero(final)])
+    left = tags[item] - (later - np.repeat(later[final], lengths))
+    tagged = np.empty(len(changes), np.int64)
+    tagged[order] = (left > 0).astype(np.int8) - (left - gained[order] > 0)
+    return added, tagged

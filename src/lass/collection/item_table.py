@@ -65,6 +65,13 @@ def ids_of(connection: Connection, rows: Iterable[int]) -> list[str]:
         raise DatabaseError("an item is not there") from None
 
 
+def rows_of(connection: Connection, names: Iterable[str]) -> dict[str, int]:
+    """The rows of items by id; those that are not there are left out."""
+    query = "SELECT row FROM items WHERE id = ?"
+    found = ((name, connection.execute(query, (name,)).fetchone()) for name in names)
+    return {name: int(row[0]) for name, row in found if row is not None}
+
+
 def pages(connection: Connection, first: int, size: int) -> list[tuple[int, str, str, str]]:
     """(row, id, title, text) of some items from a row on."""
     query = "SELECT row, id, title, text FROM items WHERE row >= ? AND row < ? ORDER BY row"

@@ -190,6 +190,10 @@ class CollectionStore:
         with self._database.reading() as connection:
             return item_table.ids_of(connection, _checked_rows(connection, rows))
 
+    def rows_of(self, ids: Iterable[str]) -> dict[str, int]:
+        """The rows of items by id; ids that there are not are left out."""
+        return self._database.read(item_table.rows_of, ids)
+
     def search(self, text: str) -> NDArray[np.int8]:
         """How well each item is found by a text, all parts of which must be in it, in any case.
 
@@ -380,10 +384,21 @@ class CollectionStore:
             raise ValueError(f"number must be that of a change, or 0; found {number!r}")
         return self._database.read(change_log.since, number)
 
+    def recently_changed(self, limit: int = 100) -> list[int]:
+        """The rows that the last changes of annotations were about, the latest first.
+
+        Annotations that came with the items are none, but count for ``limit``.
+        """
+        _check_limit(limit)
+        return self._database.read(change_log.recent_rows, limit)
+
     def moments(self, limit: int = 200) -> list[Moment]:
         """How many annotations there were after each action, oldest first; ``limit`` of them at most."""
         _check_limit(limit)
-        return self._database.read(change_log.moments, limit)
+        with self._database.reading() as connection:
+            entries = self._known_entries(connection)
+            tags = annotation_table.tags_of_items(entries)
+            return change_log.moments(connection, limit, tags, len(entries.indices))
 
     def check(self) -> list[str]:
         """What is wrong with the database and the arrays, in sentences; reads all of them."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.preprocessing import normalize
+
+# scikit-learn is imported where it is used: whoever has features already starts faster without it
+if TYPE_CHECKING:
+    from sklearn.feature_extraction.text import CountVectorizer
 
 #: texts of so many characters in all are cheap enough to count pairs of words as well
 FEW_CHARACTERS = 3_000_000
@@ -88,6 +90,8 @@ class TextFeatures:
         return self._weighed(counter.transform(_checked(texts)))
 
     def _weighed(self, counts: Any) -> sp.csr_array:
+        from sklearn.preprocessing import normalize
+
         rows = sp.csr_array(counts, dtype=np.float64)
         rows.data = (1 + np.log(rows.data)) * self.idf[rows.indices]
         rows = normalize(rows, copy=False)
@@ -157,6 +161,8 @@ def _is_unspaced(letter: str) -> bool:
 
 
 def _counter(settings: Mapping[str, Any], terms: list[str] | None = None) -> CountVectorizer:
+    from sklearn.feature_extraction.text import CountVectorizer
+
     return CountVectorizer(
         analyzer=settings["analyzer"],
         ngram_range=(1, settings["ngrams"]),
