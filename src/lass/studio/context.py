@@ -67,16 +67,17 @@ class Context:
     def state(self) -> StudioState:
         """The collection and its model, in numbers."""
         session = self.session
-        annotations = list(session.annotations)
-        values = [value for item in annotations for value in item.values()]
-        yes = sum(value > 0 for value in values)
-        tagged = sum(any(value > 0 for value in item.values()) for item in annotations)
+        known = session.annotations
+        counts = {
+            "is": int(known.having.sum()), "is_not": int(known.not_having.sum()),
+            "tagged": int(np.count_nonzero(known.is_tagged)),
+        }  # fmt: skip
         name = "" if session.is_empty else session.collection.settings.name
         return StudioState(
             name=name or session.folder.resolve().name, folder=str(session.folder), version=lass.__version__,
             items=len(session.items), tags=len(session.names) - len(session.retired),
             revision=session.revision, model=self.trainer.model,
-            annotations=AnnotationCounts(**{"is": yes}, is_not=len(values) - yes, tagged=tagged),
+            annotations=AnnotationCounts(**counts),
             map=self.points() is not None, pictures=not session.is_empty and has_picture(session),
         )  # fmt: skip
 

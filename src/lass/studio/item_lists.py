@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from lass.collection.search import NOT_FOUND
+from lass.studio.annotations import Rows
 from lass.studio.session import Session
 from lass.studio.snapshot import Snapshot
 
@@ -20,74 +23,64 @@ MIN_SCORE, MIN_ITEMS = 0.1, 50
 
 def list_rows(
     session: Session, snapshot: Snapshot | None, text: str, kind: Filter, tag: int | None, sign: Sign | None
-) -> list[int]:
+) -> Rows:
     """Rows that pass the filters; those found by name or title first, else as the filter orders them."""
     rows = _filtered(session, snapshot, kind)
     if tag is not None:
         session.tag(tag)
         rows = _with_tag(session, snapshot, rows, tag, sign)
-    words = text.lower().split()
-    return _matching(session, rows, words) if words else rows
+    return _matching(session, rows, text) if text.split() else rows
 
 
-def _filtered(session: Session, snapshot: Snapshot | None, kind: Filter) -> list[int]:
-    everything = range(len(session.items))
+def _filtered(session: Session, snapshot: Snapshot | None, kind: Filter) -> Rows:
+    annotations = session.annotations
     if kind in ("untagged", "tagged"):
-        has_tags = [any(value > 0 for value in annotations.values()) for annotations in session.annotations]
-        return [row for row in everything if has_tags[row] == (kind == "tagged")]
+        return np.flatnonzero(annotations.is_tagged == (kind == "tagged"))
     if kind == "changed":
-        changes = session.collection.history(limit=RECENT)
-        # batch 0 came with the items
-        found = (session.rows.get(change.item) for change in changes if change.batch)
-        return list(dict.fromkeys(row for row in found if row is not None))
+        return np.array(session.recently_changed(RECENT), np.int64)
     if kind == "doubtful":
         pairs = [] if snapshot is None else snapshot.doubts
-        return list(
-            dict.fromkeys(
-                row for row, tag in pairs
-                if snapshot and session.annotations[row].get(tag, 0) > 0 and snapshot.is_doubtful(row, tag)
-            )
+        doubtful = (
+            row for row, tag in pairs
+            if snapshot and annotations[row].get(tag, 0) > 0 and snapshot.is_doubtful(row, tag)
         )  # fmt: skip
+        return np.array(list(dict.fromkeys(doubtful)), np.int64)
     if kind == "next":
         if session.queue is None and snapshot is not None:
             session.reasons = snapshot.next_rows()
             session.queue = list(session.reasons)
-        return [row for row in session.queue or [] if not session.annotations[row]]
-    return list(everything)
+        return np.array([row for row in session.queue or [] if not annotations[row]], np.int64)
+    return np.arange(len(annotations))
 
 
-def _with_tag(
-    session: Session, snapshot: Snapshot | None, rows: list[int], tag: int, sign: Sign | None
-) -> list[int]:
-    if sign == "is-not":
-        return [row for row in rows if session.annotations[row].get(tag, 0) < 0]
-    having = [] if sign == "suggested" else [row for row in rows if session.annotations[row].get(tag, 0) > 0]
-    return having if sign == "is" else having + likely(session, snapshot, rows, tag)
+def _with_tag(session: Session, snapshot: Snapshot | None, rows: Rows, tag: int, sign: Sign | None) -> Rows:
+    value = -1 if sign == "is-not" else 1
+    having = rows[:0] if sign == "suggested" else rows[_marked(session, tag, value)[rows]]
+    return having if sign in ("is", "is-not") else np.r_[having, likely(session, snapshot, rows, tag)]
 
 
-def likely(session: Session, snapshot: Snapshot | None, rows: list[int], tag: int) -> list[int]:
+def _marked(session: Session, tag: int, *values: int) -> NDArray[np.bool_]:
+    """(items,) whether the annotation of a tag is one of some values."""
+    marked = np.zeros(len(session.annotations), bool)
+    for value in values:
+        marked[session.annotations.with_tag(tag, value)] = True
+    return marked
+
+
+def likely(session: Session, snapshot: Snapshot | None, rows: Rows, tag: int) -> Rows:
     """Items without an annotation of a tag that probably have it, the highest score first."""
     if snapshot is None or tag >= snapshot.tags or tag in session.retired:
-        return []
-    column = snapshot.scores[:, tag]
-    without = [row for row in rows if row < len(snapshot) and tag not in session.annotations[row]]
-    open_ = np.array(without, dtype=np.intp)
-    order = open_[np.argsort(-column[open_], kind="stable")]
-    count = max(int(np.count_nonzero(column[open_] >= MIN_SCORE)), MIN_ITEMS)
-    return [int(row) for row in order[:count] if column[row] > 0]
+        return rows[:0]
+    column = snapshot.column(tag)
+    known = rows[rows < len(column)]
+    known = known[(column[known] > 0) & ~_marked(session, tag, 1, -1)[known]]
+    order = known[np.argsort(-column[known], kind="stable")]
+    return order[: max(int(np.count_nonzero(column[known] >= MIN_SCORE)), MIN_ITEMS)]
 
 
-def _matching(session: Session, rows: list[int], words: list[str]) -> list[int]:
-    """Rows with all words in them: first those whose id begins so, then those with them in the title."""
-    whole = " ".join(words)
-    ranked: tuple[list[int], list[int], list[int]] = ([], [], [])
-    for row in rows:
-        text = session.search_texts[row]
-        if all(word in text for word in words):
-            item = session.items[row]
-            named = item.id.lower()
-            place = 0 if named.startswith(whole) or item.title.lower().startswith(whole) else 1
-            if place and not all(word in named or word in item.title.lower() for word in words):
-                place = 2
-            ranked[place].append(row)
-    return [row for rows_ in ranked for row in rows_]
+def _matching(session: Session, rows: Rows, text: str) -> Rows:
+    """Rows with all of a text in them: first those whose id begins so, then those with it in the title."""
+    ranks = session.search(text)
+    known = rows[rows < len(ranks)]
+    found = known[ranks[known] < NOT_FOUND]
+    return found[np.argsort(ranks[found], kind="stable")]

@@ -50,7 +50,7 @@ def suggested_tags(session: Session, snapshot: Snapshot | None, row: int) -> lis
             share=None if snapshot.items_until_percentages else float(snapshot.Z[row, tag]),
         )
         for tag in snapshot.best(row)
-        if tag not in annotations and tag not in session.retired and snapshot.scores[row, tag] >= MIN_SCORE
+        if tag not in annotations and tag not in session.retired and snapshot.score(row, tag) >= MIN_SCORE
     ]  # fmt: skip
 
 
@@ -82,14 +82,15 @@ def item_details(session: Session, snapshot: Snapshot | None, row: int) -> ItemD
 def logged_changes(session: Session, changes: list[Change]) -> list[LoggedChange]:
     """Lines of the log; those on an item or tag that is newer than the session are left out."""
     columns = {name: column for column, name in enumerate(session.names)}
+    rows = session.rows_of(changes)
     return [
         LoggedChange(
             number=change.number, batch=change.batch, at=change.at, who=change.who,
-            row=session.rows[change.item], item=change.item, tag=columns[change.tag],
+            row=rows[change.item], item=change.item, tag=columns[change.tag],
             value=cast(Value, change.value), undone=change.undone, undoes=change.undoes is not None,
         )
         for change in changes
-        if change.tag in columns and change.item in session.rows
+        if change.tag in columns and change.item in rows
     ]  # fmt: skip
 
 

@@ -1,15 +1,28 @@
-"""The open collection: its items and annotations in memory, and every change to them."""
+"""The open collection: its annotations in memory, its items by row, and every change to them."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from lass.collection import Item
+import numpy as np
+from numpy.typing import NDArray
+
+from lass.collection import Change, Item
+from lass.collection.search import MIN_INDEXED
+from lass.studio.annotations import Annotations
+from lass.studio.items import Items
 from lass.studio.snapshot import Snapshot, SnapshotCache
 from lass.tagging import Collection, LiveModel
+
+#: rows from which on all annotations are read again rather than row by row
+MANY_ROWS = 50_000
+#: seconds after the opening until texts are indexed for the search, so that the first view comes first
+INDEX_AFTER = 5.0
 
 
 class AppliedChange(NamedTuple):
@@ -40,13 +53,11 @@ class Session:
         self._changed = changed
         self._lock = threading.RLock()
         self._collection: Collection | None = None
-        self.items: list[Item] = []
-        self.search_texts: list[str] = []
-        self.rows: dict[str, int] = {}
+        self.items = Items()
         self.names: list[str] = []
         self.retired: set[int] = set()
         #: by row: {column: +1 or -1}
-        self.annotations: list[dict[int, int]] = []
+        self.annotations = Annotations()
         self.revision = 0
         self.live: LiveModel | None = None
         #: items to label next, as the trainer ranked them last; those that were tagged since are still in it
@@ -54,6 +65,10 @@ class Session:
         #: why an item of the queue is proposed, by row
         self.reasons: dict[int, str] = {}
         self._snapshots = SnapshotCache()
+        #: annotations before the last change, of the rows that it changed at least
+        self._former: Mapping[int, dict[int, int]] | Annotations = {}
+        self._closing = threading.Event()
+        self._indexing: threading.Thread | None = None
         if (folder / "collection.toml").is_file():
             self.open()
 
@@ -79,30 +94,64 @@ class Session:
         with self._lock:
             if self._collection is None:
                 self._collection = Collection.open(self.folder)
-            collection = self._collection
-            items = collection.get_items()
-            stored = collection.annotation_matrix()
-            annotations: list[dict[int, int]] = [{} for _ in stored.ids]
-            found = stored.G.tocoo()
-            for row, column, value in zip(*(axis.tolist() for axis in found.coords), found.data, strict=True):
-                annotations[row][column] = int(value)
-            self.items, self.annotations, self.names = items[: len(annotations)], annotations, stored.names
-            self.search_texts = [f"{item.title}\n{item.id}\n{item.text}".lower() for item in self.items]
-            self.rows = {item.id: row for row, item in enumerate(self.items)}
-            self.retired = set(collection.retired())
-            self.revision = stored.number
+            self._read(self._collection)
+            idle = self._indexing is None or not self._indexing.is_alive()
+            if idle and len(self.items) >= MIN_INDEXED:
+                self._indexing = threading.Thread(target=self._index_texts, name="search index", daemon=True)
+                self._indexing.start()
+
+    def _read(self, collection: Collection) -> None:
+        entries, names = collection.annotation_entries(), collection.names()
+        self.annotations = Annotations(entries, len(names))
+        self.items = Items(collection, range(len(self.annotations)))
+        self.names, self.retired = names, set(collection.retired())
+        self.revision = entries.number
+
+    def _index_texts(self) -> None:
+        """Index the texts of a large collection, half of the time at most."""
+
+        def proceed(seconds: float) -> bool:
+            time.sleep(min(seconds, 1.0))
+            return not self._closing.is_set()
+
+        if not self._closing.wait(INDEX_AFTER):
+            with suppress(ValueError, OSError):  # the search goes through all items then
+                self.collection.index_texts(proceed)
 
     def close(self) -> None:
         """Close the files."""
+        self._closing.set()
+        if self._indexing is not None:
+            self._indexing.join(timeout=5.0)
         with self._lock:
             if self._collection is not None:
                 self._collection.close()
 
     def row(self, row: int) -> Item:
         """An item; ``NotFound`` where there is none."""
-        if not 0 <= row < len(self.items):
-            raise NotFound(f"There is no item {row}; there are {len(self.items)}.")
+        self.check_rows([row])
         return self.items[row]
+
+    def check_rows(self, rows: Iterable[int]) -> None:
+        """``NotFound`` where one of the items does not exist."""
+        for row in rows:
+            if not 0 <= row < len(self.items):
+                raise NotFound(f"There is no item {row}; there are {len(self.items)}.")
+
+    def search(self, text: str) -> NDArray[np.int8]:
+        """How well each item is found by a text, see :meth:`lass.collection.CollectionStore.search`."""
+        found = self.collection.search(text)
+        return found[: len(self.items)]
+
+    def recently_changed(self, limit: int) -> list[int]:
+        """Items that the last changes were about, the latest first."""
+        found = self.collection.recently_changed(limit)
+        return [row for row in found if row < len(self.items)]
+
+    def rows_of(self, changes: Iterable[Change]) -> dict[str, int]:
+        """The rows of the items that some changes were about, by id."""
+        found = self.collection.rows_of({change.item for change in changes})
+        return {item: row for item, row in found.items() if row < len(self.items)}
 
     def tag(self, tag: int) -> str:
         """The name of a tag; ``NotFound`` where there is none."""
@@ -112,15 +161,20 @@ class Session:
 
     def annotate(self, changes: Iterable[tuple[int, int, int]], who: str) -> AppliedChange:
         """Store annotations (row, tag, value) as one action."""
-        named = [(self.row(row).id, self.tag(tag), value) for row, tag, value in changes]
+        changes = list(changes)
+        self.check_rows(row for row, _, _ in changes)
+        ids = self.collection.ids_of([row for row, _, _ in changes])
+        named = [(item, self.tag(tag), value) for item, (_, tag, value) in zip(ids, changes, strict=True)]
         what = _sentence(named)
         return self._do(lambda collection: collection.annotate_all(named, who=who), what, who)
 
     def tag_items(self, rows: Iterable[int], name: str, who: str) -> AppliedChange:
         """Give a tag, which may be a new one, to items as one action; items annotated with it keep that."""
         column = self.names.index(name) if name in self.names else -1
-        items = {row: self.row(row) for row in rows}
-        named = [(item.id, name, 1) for row, item in items.items() if column not in self.annotations[row]]
+        rows = list(dict.fromkeys(rows))
+        self.check_rows(rows)
+        without = [row for row in rows if column not in self.annotations[row]]
+        named = [(item, name, 1) for item in self.collection.ids_of(without)]
         what = _sentence(named) if named else f"All of them are annotated with {name} already"
         return self._do(lambda collection: collection.annotate_all(named, who=who, new=True), what, who)
 
@@ -162,19 +216,24 @@ class Session:
 
     def _reverse(self, act: Callable[[Collection], object], verb: str, who: str) -> AppliedChange:
         with self._lock:
-            before, former = self.revision, list(self.annotations)
+            before, items = self.revision, len(self.items)
             done = self._do(act, "", who, quiet=True)
             if done.revision == before:
                 what = "Nothing to undo" if verb == "Undid" else "Nothing to do again"
                 return AppliedChange(before, what, [])
-            now, then = (former, self.annotations) if verb == "Undid" else (self.annotations, former)
-            found = [
-                (self.items[row].id, self.names[tag], now[row].get(tag, 0))
-                for row in done.rows
-                for tag in now[row].keys() | then[row].keys()
-                if now[row].get(tag, 0) != then[row].get(tag, 0)
-            ]
-            what = f"{verb}: {_sentence(found)}" if found else f"{verb} a change of tags"
+            found = []
+            for row in (row for row in done.rows if row < items):
+                now, then = self._former[row], self.annotations[row]
+                if verb != "Undid":
+                    now, then = then, now
+                found += [
+                    (row, self.names[tag], now.get(tag, 0))
+                    for tag in now.keys() | then.keys()
+                    if now.get(tag, 0) != then.get(tag, 0)
+                ]
+            ids = self.collection.ids_of({row for row, _, _ in found[:1]})
+            named = [(ids[0], tag, value) for _, tag, value in found] if len(done.rows) == 1 else found
+            what = f"{verb}: {_sentence(named)}" if found else f"{verb} a change of tags"
             return self._announce(who, AppliedChange(done.revision, what, done.rows), not found)
 
     def _do(
@@ -193,16 +252,16 @@ class Session:
         revision = collection.revision()
         rows, tags = collection.changed_since(self.revision)
         if len(collection) != len(self.items):
+            self._former = self.annotations
             self.open()
             tags = True
+        elif len(rows) > MANY_ROWS:
+            self._former = self.annotations
+            self._read(collection)
         else:
-            if tags or len(collection.names()) != len(self.names):
-                tags = True
+            if tags:
                 self.names, self.retired = collection.names(), set(collection.retired())
-            columns = {name: column for column, name in enumerate(self.names)}
-            for row in rows:
-                stored = collection.annotations_of(self.items[row].id)
-                self.annotations[row] = {columns[name]: value for name, value in stored.items()}
+            self._former = self.annotations.update(collection.annotations_of_rows(rows), len(self.names))
             self.revision = revision
         done = AppliedChange(self.revision, what, rows)
         return done if quiet else self._announce(who, done, tags)
@@ -212,7 +271,7 @@ class Session:
         return done
 
 
-def _sentence(changes: list[tuple[str, str, int]]) -> str:
+def _sentence(changes: Sequence[tuple[Hashable, str, int]]) -> str:
     """A short description of changed annotations, for people."""
     signs = {1: "+", -1: "\N{MINUS SIGN}", 0: "withdrew "}
     if len(changes) == 1:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import numpy as np
 
+from lass.studio.annotations import Rows
 from lass.studio.item_lists import likely
 from lass.studio.item_rows import row_of
 from lass.studio.messages import CandidateItem, CoOccurringTag, DoubtedItem, Tag, TagPage
@@ -16,53 +17,60 @@ SHOWN, CO_OCCURRING = 60, 8
 
 def tags_of(session: Session, snapshot: Snapshot | None) -> list[Tag]:
     """All tags, by column."""
-    counts = Counter((tag, value) for item in list(session.annotations) for tag, value in item.items())
+    return [_tag(session, snapshot, tag) for tag in range(len(session.names))]
+
+
+def _tag(session: Session, snapshot: Snapshot | None, tag: int) -> Tag:
+    having, not_having = session.annotations.counts(tag)
     known = 0 if snapshot is None or snapshot.items_until_percentages else snapshot.tags
-    unknown = 0 if snapshot is not None and known else None
-    return [
-        Tag(
-            tag=tag, name=name, **{"is": counts[tag, 1]}, is_not=counts[tag, -1],
-            retired=tag in session.retired,
-            predicted=int(snapshot.predicted[tag]) if snapshot is not None and tag < known else unknown,
-            total=float(snapshot.totals[tag]) if snapshot is not None and tag < known else 0.0,
-        )
-        for tag, name in enumerate(session.names)
-    ]  # fmt: skip
+    predicted, total = 0 if snapshot is not None and known else None, 0.0
+    if snapshot is not None and tag < known:
+        predicted, total = int(snapshot.predicted[tag]), float(snapshot.totals[tag])
+    return Tag(
+        tag=tag, name=session.names[tag], **{"is": having}, is_not=not_having, retired=tag in session.retired,
+        predicted=predicted, total=total,
+    )  # fmt: skip
 
 
 def tag_page(session: Session, snapshot: Snapshot | None, tag: int) -> TagPage:
     """Items that probably have a tag, items that have it though the score is low, and co-occurring tags."""
     session.tag(tag)
     candidates, doubts = [], []
-    having = [row for row, item in enumerate(session.annotations) if item.get(tag, 0) > 0]
+    having = session.annotations.with_tag(tag, 1)
     if snapshot is not None and tag < snapshot.tags:
-        rows = likely(session, snapshot, list(range(len(snapshot))), tag)[:SHOWN]
+        rows = likely(session, snapshot, np.arange(len(snapshot)), tag)[:SHOWN]
         candidates = [
             CandidateItem(
                 row=row_of(session, snapshot, row), score=snapshot.shown_score(row, tag),
                 strength=snapshot.score(row, tag),
             )
-            for row in rows
+            for row in rows.tolist()
         ]  # fmt: skip
-        doubted = [row for row in having if snapshot.is_doubtful(row, tag)]
-        doubted.sort(key=lambda row: snapshot.score(row, tag))
         doubts = [
             DoubtedItem(
                 row=row_of(session, snapshot, row), score=snapshot.score(row, tag),
                 strength=snapshot.score(row, tag), mean_score=snapshot.mean_scores[tag],
             )
-            for row in doubted[:SHOWN]
+            for row in _doubted(snapshot, having, tag)[:SHOWN].tolist()
         ]  # fmt: skip
-    together = Counter(
-        other
-        for row in having
-        for other, value in session.annotations[row].items()
-        if value > 0 and other != tag
-    )
+    together = session.annotations.tag_counts(having)
+    together[tag : tag + 1] = 0
+    most = np.argsort(-together, kind="stable")[:CO_OCCURRING]
     return TagPage(
-        tag=tags_of(session, snapshot)[tag], candidates=candidates, doubts=doubts,
+        tag=_tag(session, snapshot, tag), candidates=candidates, doubts=doubts,
         co_occurring=[
-            CoOccurringTag(tag=other, share=count / len(having))
-            for other, count in together.most_common(CO_OCCURRING)
+            CoOccurringTag(tag=other, share=together[other] / len(having))
+            for other in most.tolist()
+            if together[other]
         ],
     )  # fmt: skip
+
+
+def _doubted(snapshot: Snapshot, having: Rows, tag: int) -> Rows:
+    """Those of some items that have a tag for which :meth:`Snapshot.is_doubtful`, the lowest score first."""
+    if snapshot.items_until_percentages:
+        return having[:0]
+    column = snapshot.column(tag)
+    known = having[having < len(column)]
+    doubted = known[column[known] < 0.5 * snapshot.mean_scores[tag]]
+    return doubted[np.argsort(column[doubted], kind="stable")]

@@ -71,12 +71,12 @@ class Uploads:
             if asked.upload not in self._uploads:
                 raise NotFound("The files are no longer here; choose them again.")
             items, tags = self._uploads[asked.upload]
-        mapping = asked.mapping
+        mapping, known = asked.mapping, [] if session.is_empty else session.collection.ids()
         try:
             imported = read_tables(
                 items=items, id=mapping.id, title=mapping.title, text=mapping.text, numeric=(), tags=tags,
                 layout="auto", value=None, tag_column=mapping.tag_column, separator=mapping.separator,
-                encoding=None, skip_bad=asked.skip_bad, known=session.rows,
+                encoding=None, skip_bad=asked.skip_bad, known=known,
             )  # fmt: skip
         except BadInput as error:
             raise ValueError(_message(error, "the file")) from None

@@ -61,7 +61,8 @@ def tag_items(context: RequestContext, asked: TaggedSelection) -> ChangeResult:
 @router.post("/proposed-name")
 def proposed_name(context: RequestContext, selection: ItemSelection) -> ProposedName:
     """A name for some items, from the terms of their own texts; nothing is stored."""
-    terms = context.groups.selection_terms([row for row in selection.rows if context.session.row(row)])
+    context.session.check_rows(selection.rows)
+    terms = context.groups.selection_terms(selection.rows)
     return ProposedName(name=terms[0] if terms else "", terms=list(terms))
 
 
