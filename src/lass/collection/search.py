@@ -128,15 +128,17 @@ class SearchIndex:
 
     def _search(self, terms: Sequence[str], ranks: NDArray[np.int8]) -> int:
         """Set the ranks of indexed items; how many there are."""
+        import numpy as np
+
         connection = self._open_checked()
         if connection is None:
             return 0
         with self._lock:
             try:
                 indexed = min(_indexed(connection), len(ranks))
-                for rank, (where, values) in _queries(terms):
-                    found = _rows(connection.execute(f"SELECT rowid FROM search WHERE {where}", values))
-                    ranks[found[found < indexed]] = rank
+                for query, values in _queries(terms):
+                    row, rank = np.divmod(_numbers(connection.execute(query, values)), 4)
+                    ranks[row[row < indexed]] = rank[row < indexed]
             except sqlite3.Error:
                 ranks[:] = NOT_FOUND
                 self._drop()
@@ -230,37 +232,37 @@ def _rank(terms: Sequence[str], id: str, title: str, text: str) -> int:
     return NAMED if all(term in id or term in title for term in terms) else FOUND
 
 
-def _queries(terms: Sequence[str]) -> list[tuple[int, tuple[str, list[Any]]]]:
-    """Conditions with their values, each of which gives a rank; a later one counts more."""
-    long = [_quoted(term) for term in terms if len(term) >= _SHORTEST]
-    short = [term for term in terms if len(term) < _SHORTEST]
+def _queries(terms: Sequence[str]) -> list[tuple[str, list[Any]]]:
+    """Queries with their values, which give numbers 4 * row + rank; a later one counts more."""
     whole = " ".join(terms)
-
-    def having(columns: Sequence[str]) -> tuple[str, list[Any]]:
-        conditions, values = [], list[Any]()
-        if long:
-            conditions.append("search MATCH ?")
-            values.append(f"{{{' '.join(columns)}}} : ({' AND '.join(long)})")
-        for term in short:
-            conditions.append("(" + " OR ".join(f"instr({column}, ?)" for column in columns) + ")")
-            values += [term] * len(columns)
-        return " AND ".join(conditions), values
-
-    begins: tuple[str, list[Any]]
-    if len(whole) >= _SHORTEST:
-        begins = "search MATCH ?", [f"({{id}} : ^ {_quoted(whole)}) OR ({{title}} : ^ {_quoted(whole)})"]
-    else:
-        begins = "substr(id, 1, ?) = ? OR substr(title, 1, ?) = ?", [len(whole), whole] * 2
-    return [
-        (FOUND, having(["id", "title", "text"])), (NAMED, having(["id", "title"])), (BEGINS, begins)
-    ]  # fmt: skip
+    if all(len(term) >= _SHORTEST for term in terms):
+        every = " AND ".join(map(_quoted, terms))
+        begins = f"({{id}} : ^ {_quoted(whole)}) OR ({{title}} : ^ {_quoted(whole)})"
+        conditions = {FOUND: every, NAMED: f"{{id title}} : ({every})", BEGINS: begins}
+        return [
+            (f"SELECT 4 * rowid + {rank} FROM search WHERE search MATCH ?", [condition])
+            for rank, condition in conditions.items()
+        ]
+    # shorter ones are not in the index: the texts are looked through, those that longer ones leave over
+    long = " AND ".join(_quoted(term) for term in terms if len(term) >= _SHORTEST)
+    table = "search" if long else "search_content"  # its table, which is read in half of the time
+    row, id, title, text = ("rowid", "id", "title", "text") if long else ("id", "c0", "c1", "c2")
+    named = " AND ".join(f"(instr({id}, ?) OR instr({title}, ?))" for _ in terms)
+    found = " AND ".join(f"(instr({id}, ?) OR instr({title}, ?) OR instr({text}, ?))" for _ in terms)
+    query = (
+        f"SELECT 4 * {row} + CASE WHEN substr({id}, 1, ?) = ? OR substr({title}, 1, ?) = ? THEN {BEGINS}"
+        f" WHEN {named} THEN {NAMED} ELSE {FOUND} END FROM {table} WHERE {found}"
+    )
+    values = [len(whole), whole] * 2 + [term for term in terms for _ in range(2)]
+    values += [term for term in terms for _ in range(3)]
+    return [(f"{query} AND search MATCH ?", [*values, long]) if long else (query, values)]
 
 
 def _quoted(term: str) -> str:
     return '"' + term.replace('"', '""') + '"'
 
 
-def _rows(found: Iterable[tuple[int]]) -> NDArray[np.int64]:
+def _numbers(found: Iterable[tuple[int]]) -> NDArray[np.int64]:
     import numpy as np
 
     return np.fromiter(chain.from_iterable(found), np.int64)
