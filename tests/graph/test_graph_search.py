@@ -13,7 +13,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.preprocessing import normalize
 
 import lass
-from lass.graph import KNNGraph, leading_terms, search, sparse_products
+from lass.graph import KNNGraph, approximate, leading_terms, search, sparse_products
 from lass.graph.approximate import Approximate, Cells, quantised
 from lass.graph.dense_pairs import Exact
 from lass.graph.leading_terms import LeadingTerms
@@ -244,6 +244,38 @@ def test_rows_of_zeros_have_no_direction():
     assert (Approximate(np.zeros((90, 3)), 4, "cosine").nearest(np.zeros((90, 3)), own[:90])[0] == 1.0).all()
 
 
+@pytest.mark.parametrize("min_rows", [100, 10**6], ids=["components", "rows"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_neighbours_of_neighbours_complete_what_few_cells_give(metric, min_rows, monkeypatch):
+    monkeypatch.setattr(approximate, "MANY_ROWS", 0)
+    monkeypatch.setattr(approximate, "FEW_CELLS", 2)
+    X, own = curved(3000, dimension=6), np.arange(3000)
+    radius = np.sort(all_pairs(X, X, metric, own), axis=1)[:, 9:10]
+    recalls = []
+    for rounds in (0, 1, 4):
+        monkeypatch.setattr(approximate, "ROUNDS", rounds)
+        found = Approximate(X, 10, metric, min_rows=min_rows, min_cell=16)
+        monkeypatch.setattr(found, "recall", 0.0)  # keeps what few cells give, however poor
+        distances, which = found.nearest(X, own)
+        assert (which != own[:, None]).all()
+        recalls.append((distances <= radius * (1 + 1e-6)).mean())
+        assert abs(found.recall - recalls[-1]) < 0.05
+    assert recalls[0] + 0.03 < recalls[1] <= recalls[2] + 1e-9
+    assert recalls[2] > 0.95
+
+
+def test_lists_that_stay_poor_are_replaced_by_more_cells(monkeypatch):
+    monkeypatch.setattr(approximate, "MANY_ROWS", 0)
+    monkeypatch.setattr(approximate, "FEW_CELLS", 1)
+    monkeypatch.setattr(approximate, "ROUNDS", 0)
+    X, own = np.random.default_rng(0).normal(size=(2000, 12)), np.arange(2000)
+    found = Approximate(X, 8, "euclidean", min_cell=8)
+    radius = np.sort(all_pairs(X, X, "euclidean", own), axis=1)[:, 7:8]
+    recall = (found.nearest(X, own)[0] <= radius * (1 + 1e-6)).mean()
+    assert recall > 0.9
+    assert abs(recall - found.recall) < 0.03
+
+
 def test_every_row_is_in_the_cell_of_its_nearest_centre():
     P = np.random.default_rng(0).normal(size=(3000, 6)).astype(np.float32)
     rows = np.arange(0, 3000, 2)
@@ -285,8 +317,12 @@ def test_neighbours_are_found_among_many_equal_rows(metric):
     assert (which % 3 == 0)[::3].all()
 
 
+@pytest.mark.parametrize("many", [0, 10**6], ids=["lists", "cells"])
 @pytest.mark.parametrize("min_rows", [100, 10**6], ids=["components", "rows"])
-def test_the_same_seed_gives_the_same_graph_on_any_number_of_threads(min_rows, several_threads):
+def test_the_same_seed_gives_the_same_graph_on_any_number_of_threads(
+    min_rows, many, several_threads, monkeypatch
+):
+    monkeypatch.setattr(approximate, "MANY_ROWS", many)
     X, own = curved(2500), np.arange(2500)
     found = []
     for count in (1, 2, 3):

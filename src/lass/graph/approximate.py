@@ -25,6 +25,16 @@ ENOUGH = 0.995
 GAIN = 0.001
 #: cells searched for a row at first
 FIRST = 16
+#: up to so many rows, searching more cells takes no longer, and rows far from all others find nearer ones
+MANY_ROWS = 20_000
+#: cells searched for each of all rows, before neighbours of neighbours are looked at
+FEW_CELLS = 6
+#: the share at which these are not looked at again, how often they are at most, and a gain that is too little
+CLOSE, ROUNDS, LITTLE = 0.99, 4, 0.002
+#: rows whose neighbours of neighbours are looked at together
+TOGETHER = 1 << 16
+#: rows compared with all centres in one product
+ROWS = 256
 
 
 class Cells:
@@ -67,14 +77,25 @@ class Cells:
 
     def nearest(self, Q: Points32, count: int) -> NDArray[np.int32]:
         """The ``count`` cells with the nearest centres of each point, the nearest first."""
-        from lass.kernels.neighbour_search import keep_least
-
         least, which = np.full((len(Q), count), np.inf, np.float32), np.zeros((len(Q), count), np.int32)
         half = np.einsum("ij,ij->i", self.centres, self.centres) / 2
         with one_blas_thread():
-            products = Q @ self.centres.T
-        over_rows(keep_least, len(Q), products.size, 0, products, half, least, which)
-        return np.take_along_axis(which, np.argsort(least, axis=1, kind="stable"), 1)
+            blocks, work = -(-len(Q) // ROWS), len(Q) * self.centres.size
+            over_rows(_compare, blocks, work, Q, self.centres, half, least, which)
+        return _sorted(least, which)
+
+
+def _compare(
+    low: int, high: int, Q: Points32, centres: Points32, half: Points32, least: Points32,
+    which: NDArray[np.int32],
+) -> None:  # fmt: skip
+    """Keep the nearest centres of some blocks of Q: one thread's share."""
+    from lass.kernels.neighbour_search import keep_least
+
+    for block in range(low, high):
+        rows = slice(block * ROWS, (block + 1) * ROWS)
+        products = Q[rows] @ centres.T
+        keep_least(0, len(products), 0, products, half, least[rows], which[rows])
 
 
 class Approximate(Search):
@@ -85,6 +106,10 @@ class Approximate(Search):
     grows by half until 99.5 % of the neighbours of a sample are found, or hardly more
     than before; an eighth of all (or 64) at most, since from there on comparing all
     pairs is as fast. O(N sqrt(N)) distances where that does not happen.
+
+    Where the neighbours of all of very many rows are wanted, few cells are searched: neighbours of
+    neighbours (in both directions) that these give are compared next, until the lists of a sample are as good
+    as complete. That takes O(N k^2) distances a round, and three lists of a few more than k candidates a row.
 
     Components are tried from ``min_rows`` rows on, and cells hold ``min_cell`` rows on average at least;
     ``first`` cells are searched at first, and no more once the recall is ``enough``.
@@ -100,6 +125,7 @@ class Approximate(Search):
         some = self.space.X[sample]
         truth = self.space.completed(*self.space.near(some, sample, k, None, None), some, sample)
         radius = truth[0][:, -1]
+        self.sample, self.radius = sample, radius
         self.basis, points = self.space.projected(k, rng, sample, min_rows, radius)
         self._divide(points, self._needed(rng), rng, min_cell)
         most = min(max(4 * first, len(self.cells) // 8), len(self.cells))
@@ -144,19 +170,28 @@ class Approximate(Search):
 
     def nearest(self, X: NDArray[Any], own: Rows | None = None) -> Found:
         """The nearest of the candidates; a row with too few of them is searched exactly."""
-        count = min(self.k, self.size - (own is not None))
-        distances, which = np.empty((len(X), count)), np.empty((len(X), count), np.int64)
+        everything = own is not None and len(own) == self.size > MANY_ROWS
+        if everything and (lists := self._lists()) is not None:
+            return self._measured(X, own, lists[self.cells.place[own]])
         # rows of one cell search nearly the same cells, which then are in the processor's cache
         order = np.arange(len(X)) if own is None else np.argsort(self.cells.place[own])
+        # new rows may lie where no cell's rows are: near ones are then in more cells
+        probes = min(2 * self.n_probes, len(self.cells)) if own is None else self.n_probes
+        near = np.empty((len(X), self.candidates), np.int32)
         for low in range(0, len(X), BATCH):
             these = order[low : low + BATCH]
-            rows, mine = X[these], None if own is None else own[these]
-            near = self._candidates(rows, mine)
-            distances[these], which[these] = self.space.measured(rows, near, count, mine)
-        return self.space.completed((distances, which), np.isfinite(distances[:, -1]), X, own)
+            near[these] = self._candidates(X[these], None if own is None else own[these], probes)
+        return self._measured(X, own, near)
 
-    def _candidates(self, X: NDArray[Any], own: Rows | None) -> NDArray[np.int32]:
-        """The nearest rows in the cells that are searched, in no order; -1 where there are few."""
+    @property
+    def candidates(self) -> int:
+        """How many rows are measured to find the neighbours of a row."""
+        return self.space.candidates(self.k)
+
+    def _candidates(
+        self, X: NDArray[Any], own: Rows | None, probes: int, wanted: int | None = None
+    ) -> NDArray[np.int32]:
+        """The places of the nearest rows in some cells, the nearest first; -1 where there are few."""
         from lass.kernels.neighbour_search import search_cells
 
         if self.basis is None or own is None:
@@ -164,17 +199,72 @@ class Approximate(Search):
         else:
             place = self.cells.place[own]
             Q = self.P[place] * self.scale[place, None]
-        # new rows may lie where no cell's rows are: near ones are then in more cells
-        probes = min(2 * self.n_probes, len(self.cells)) if own is None else self.n_probes
         cells = self.cells.nearest(Q, probes)
         if self.basis is None:
             Q = (X * self.space.scales(X)[:, None]).astype(self.P.dtype, copy=False)
-        shape = len(X), self.space.candidates(self.k)
+        shape = len(X), self.candidates if wanted is None else wanted
         least, which = np.full(shape, np.inf, Q.dtype), np.full(shape, -1, np.int32)
         work = Q.size * cells.shape[1] * self.size // len(self.cells)
         arrays = (Q, cells, self.cells.starts, self.rows, self.P, self.scale, least, which)
         over_rows(search_cells, len(Q), work, *arrays)
-        return np.where(which < 0, which, self.cells.order[which])
+        return _sorted(least, which)
+
+    def _measured(self, X: NDArray[Any], own: Rows | None, near: NDArray[np.int32]) -> Found:
+        """The nearest of the candidates at some places; a row with too few of them is searched exactly."""
+        count = min(self.k, self.size - (own is not None))
+        distances, which = np.empty((len(X), count)), np.empty((len(X), count), np.int64)
+        for low in range(0, len(X), BATCH):
+            these = slice(low, low + BATCH)
+            rows = np.where(near[these] < 0, -1, self.cells.order[near[these]])
+            mine = None if own is None else own[these]
+            distances[these], which[these] = self.space.measured(X[these], rows, count, mine)
+        return self.space.completed((distances, which), np.isfinite(distances[:, -1]), X, own)
+
+    def _lists(self) -> NDArray[np.int32] | None:
+        """Candidates of all rows, by places: from few cells, then from the neighbours of neighbours.
+
+        None if those of a sample are worse than what searching more cells finds.
+        """
+        from lass.kernels.neighbour_search import add_reverse, search_neighbours
+
+        # with components, which only bound distances, more rows have to be measured
+        width, lead = self.candidates if self.basis is not None else self.k + 6, self.k + 6
+        lists = np.empty((self.size, width), np.int32)
+        probes = min(FEW_CELLS, len(self.cells))
+        for low in range(0, self.size, BATCH):
+            rows = self.cells.order[low : low + BATCH].astype(np.intp)
+            lists[low : low + BATCH] = self._candidates(self.space.X[rows], rows, probes, width)
+        recall = self._recall_of(lists)
+        for _ in range(ROUNDS):
+            if recall >= CLOSE:
+                break
+            leaders, reverse = lists[:, :lead].copy(), np.empty((self.size, lead), np.int32)
+            add_reverse(0, self.size, leaders, reverse)
+            for low in range(0, self.size, TOGETHER):
+                part = lists[low : low + TOGETHER]
+                least = np.full(part.shape, np.inf, self.scale.dtype)
+                which = np.full(part.shape, -1, np.int32)
+                work = len(part) * lead**2 * self.P.shape[1]
+                arrays = (low, part, leaders, reverse, self.rows, self.P, self.scale, least, which)
+                over_rows(search_neighbours, len(part), work, *arrays)
+                lists[low : low + TOGETHER] = _sorted(least, which)
+            before, recall = recall, self._recall_of(lists)
+            if recall < before + LITTLE:
+                break
+        if recall < min(self.recall - 0.01, CLOSE - 0.02):
+            return None
+        self.recall = recall
+        return lists
+
+    def _recall_of(self, lists: NDArray[np.int32]) -> float:
+        """The share of the true neighbours of the sample that are in its lists."""
+        near = lists[self.cells.place[self.sample]]
+        return share_within(self._measured(self.space.X[self.sample], self.sample, near), self.radius)
+
+
+def _sorted(least: NDArray[Any], which: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Candidates with the nearest first."""
+    return np.take_along_axis(which, np.argsort(least, axis=1, kind="stable"), 1)
 
 
 def quantised(points: Points32, order: NDArray[np.int32]) -> tuple[NDArray[np.int16], Points32]:

@@ -133,3 +133,68 @@ def search_cells(low, high, Q, cells, starts, rows, P, theirs, least, which):  #
                 if total < worst:
                     _replace(least[i], which[i], total, place)
                     worst = least[i, 0]
+
+
+@compiled("void(i8, i8, i4[:, ::1], i4[:, ::1])")
+def add_reverse(low, high, leaders, reverse):  # type: ignore[no-untyped-def]
+    """List for each place the first ones that list it among their leaders; -1 behind them.
+
+    Those that have it nearest come first. In one thread: ``low`` and ``high`` are the first and last row.
+    """
+    count = np.zeros(len(reverse), np.int32)
+    reverse[:] = -1
+    for a in range(leaders.shape[1]):
+        for i in range(low, high):
+            place = leaders[i, a]
+            if place >= 0 and place != i and count[place] < reverse.shape[1]:
+                reverse[place, count[place]] = i
+                count[place] += 1
+
+
+@compiled(
+    *(
+        f"void(i8, i8, i8, i4[:, ::1], i4[:, ::1], i4[:, ::1], indices, {held}[:, ::1], {kind}[::1],"
+        f" {kind}[:, ::1], i4[:, ::1])"
+        for kind, held in (("f4", "i2"), ("f4", "f4"), ("f8", "f8"))
+    )
+)
+def search_neighbours(  # type: ignore[no-untyped-def]
+    low, high, first, lists, leaders, reverse, rows, P, theirs, least, which
+):
+    """Keep the places with the least distances among those a row lists and those that its neighbours list.
+
+    Row i is at the place first + i. ``leaders`` are the nearest that each place lists, of all places;
+    neighbours of a row are its leaders and those that have it as one (``reverse``). Scales, rows, ``least``
+    and ``which`` as in :func:`search_cells`; a negative place is none.
+    """
+    size, half = P.shape[1], leaders.shape[1]
+    seen = np.full(len(leaders), -1, np.int32)
+    q = np.empty(size, theirs.dtype)
+    for i in range(low, high):
+        me = first + i
+        own = rows[me]
+        for d in range(size):
+            q[d] = theirs[own] * P[own, d]
+        seen[me] = i
+        worst = least[i, 0]
+        for a in range(-2, half + reverse.shape[1]):
+            if a < 0:
+                others = lists[i] if a == -1 else reverse[me]
+            else:
+                lead = leaders[me, a] if a < half else reverse[me, a - half]
+                if lead < 0:
+                    continue
+                others = leaders[lead]
+            for place in others:
+                if place < 0 or seen[place] == i:
+                    continue
+                seen[place] = i
+                m = rows[place]
+                scale = theirs[m]
+                total = np.float32(0.0)
+                for d in range(size):
+                    step = q[d] - scale * P[m, d]
+                    total += step * step
+                if total < worst:
+                    _replace(least[i], which[i], total, place)
+                    worst = least[i, 0]
