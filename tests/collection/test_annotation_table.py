@@ -1,6 +1,7 @@
 """Annotations as arrays: from the table, from a file, and brought up to date, they are always the same."""
 
 import shutil
+import sqlite3
 
 import numpy as np
 import pytest
@@ -184,3 +185,40 @@ def test_progress_is_that_of_the_log(many):
     collection.add_items([Item("new")], [("new", "x", 1), ("i0", "x", 0), ("i1", "y", -1)])
     assert [tuple(moment) for moment in collection.moments(1000)] == replayed(collection)
     assert [tuple(moment) for moment in collection.moments(7)][-1] == replayed(collection)[-1]
+
+
+@pytest.mark.parametrize(
+    ("tampering", "counts"),
+    [
+        ("DELETE FROM annotations WHERE item = (SELECT min(item) FROM annotations)", None),
+        ("UPDATE annotations SET value = -value WHERE (item, category) IN (SELECT item, category FROM "
+         "annotations LIMIT 1)", (2, 2)),
+        ("INSERT INTO annotations SELECT row, 0, 1 FROM items WHERE NOT EXISTS "
+         "(SELECT 1 FROM annotations WHERE item = row AND category = 0) LIMIT 3", (3, 3)),
+        ("DELETE FROM changes WHERE number = (SELECT max(number) FROM changes)", (2, 2)),
+    ],
+)  # fmt: skip
+def test_a_check_finds_annotations_that_do_not_follow_from_the_log(many, tampering, counts):
+    collection, known = many
+    item, tag, value = known[0]
+    collection.annotate(item, {tag: -value})
+    collection.annotate(item, {tag: 0})
+    collection.undo()
+    collection.undo()
+    collection.redo()
+    assert collection.check() == []
+    collection.close()
+    (collection.path / "arrays" / "annotations.npz").unlink()
+    connection = sqlite3.connect(collection.path / "tags.sqlite")
+    connection.execute(tampering)
+    connection.commit()
+    connection.close()
+    with CollectionStore.open(collection.path) as again:
+        found = again.check()
+    assert found
+    if counts:
+        names = ("changes that stand", "last values")
+        assert found == [
+            f"{count} annotations differ from the {name} of the log"
+            for count, name in zip(counts, names, strict=True)
+        ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from sqlite3 import Connection
-from typing import Any
+from sqlite3 import Connection, DatabaseError
+from typing import TYPE_CHECKING, Any
 
 from lass.collection.change_log import LOGS, TagState, listed_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def problems(connection: Connection) -> list[str]:
@@ -34,17 +37,49 @@ def _replayed(log: list[tuple[int, int | None, Any, Any]]) -> tuple[dict[Any, An
 
 
 def _annotations(connection: Connection) -> list[str]:
-    log = connection.execute("SELECT number, undoes, item, category, value FROM changes ORDER BY number")
-    by_value, by_rule = _replayed(
-        [(number, undoes, (item, category), value) for number, undoes, item, category, value in log]
+    import numpy as np
+
+    reversals = connection.execute(
+        "SELECT number, undoes FROM changes WHERE undoes IS NOT NULL ORDER BY number DESC"
     )
-    state = {(item, tag): value for item, tag, value in connection.execute("SELECT * FROM annotations")}
+    reversed_: set[int] = set()
+    undoing = set()
+    for number, undoes in reversals:  # what reverses a change comes after it
+        undoing.add(number)
+        if number not in reversed_:
+            reversed_.add(undoes)
+    log = _entries(connection, "SELECT item, category, value, number FROM changes ORDER BY number DESC")
+    stands = ~np.isin(log["number"], list(reversed_ | undoing))
+    state = _entries(connection, "SELECT item, category, value, 0 FROM annotations")
     found = []
-    for name, replayed in (("changes that stand", by_rule), ("last values", by_value)):
-        expected = {pair: value for pair, value in replayed.items() if value}
-        if differing := len(expected.items() ^ state.items()):
+    for name, part in (("changes that stand", log[stands]), ("last values", log)):
+        if differing := _differing(part, state):
             found.append(f"{differing} annotations differ from the {name} of the log")
     return found
+
+
+def _entries(connection: Connection, query: str) -> NDArray[Any]:
+    import numpy as np
+
+    try:
+        kind = np.dtype([("item", "i8"), ("category", "i8"), ("value", "f8"), ("number", "i8")])
+        return np.fromiter(connection.execute(query), kind)
+    except (TypeError, OverflowError) as error:
+        raise DatabaseError(f"an annotation is none: {error}") from None
+
+
+def _differing(log: NDArray[Any], state: NDArray[Any]) -> int:
+    """How many annotations are only in the log, the latest first, or only in the state, or differ."""
+    import numpy as np
+
+    order = np.lexsort((-log["number"], log["category"], log["item"]))
+    pairs = log[["item", "category"]][order]
+    expected = log[order][np.r_[True, pairs[1:] != pairs[:-1]][: len(log)]]
+    parts = [part[part["value"] != 0][["item", "category", "value"]] for part in (expected, state)]
+    both = np.concatenate(parts)
+    both = both[np.lexsort((both["value"], both["category"], both["item"]))]
+    twice = both[1:] == both[:-1]
+    return len(both) - 2 * int(np.count_nonzero(twice))
 
 
 def _tags(connection: Connection) -> list[str]:

@@ -80,7 +80,10 @@ def pages(connection: Connection, first: int, size: int) -> list[tuple[int, str,
 
 def _items(rows: Iterable[Any]) -> list[Item]:
     try:
-        return [Item(name, title, text, json.loads(extra)) for name, title, text, extra in rows]
+        return [
+            Item(name, title, text, {} if extra == "{}" else json.loads(extra))
+            for name, title, text, extra in rows
+        ]
     except (TypeError, ValueError, RecursionError) as error:
         raise DatabaseError(f"an item holds what is not JSON: {error}") from None
 
