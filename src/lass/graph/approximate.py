@@ -30,7 +30,9 @@ MANY_ROWS = 20_000
 #: cells searched for each of all rows, before neighbours of neighbours are looked at
 FEW_CELLS = 6
 #: the share at which these are not looked at again, how often they are at most, and a gain that is too little
-CLOSE, ROUNDS, LITTLE = 0.99, 4, 0.002
+CLOSE, ROUNDS, LITTLE = 0.99, 8, 0.002
+#: the share that is good enough then
+GOOD = 0.96
 #: rows whose neighbours of neighbours are looked at together
 TOGETHER = 1 << 16
 #: rows compared with all centres in one product
@@ -223,38 +225,48 @@ class Approximate(Search):
     def _lists(self) -> NDArray[np.int32] | None:
         """Candidates of all rows, by places: from few cells, then from the neighbours of neighbours.
 
-        None if those of a sample are worse than what searching more cells finds.
+        Twice as many cells where that does not suffice; None where searching ``n_probes`` takes no longer.
         """
-        from lass.kernels.neighbour_search import add_reverse, search_neighbours
+        probes = FEW_CELLS
+        while probes < self.n_probes:
+            lists = self._from_cells(probes)
+            recall = self._refine(lists)
+            if recall >= min(self.recall - 0.01, GOOD):
+                self.recall = recall
+                return lists
+            probes *= 2
+        return None
 
-        # with components, which only bound distances, more rows have to be measured
-        width, lead = self.candidates if self.basis is not None else self.k + 6, self.k + 6
-        lists = np.empty((self.size, width), np.int32)
-        probes = min(FEW_CELLS, len(self.cells))
+    def _from_cells(self, probes: int) -> NDArray[np.int32]:
+        """The nearest places of all places in some cells; more with components, which bound distances."""
+        lists = np.empty((self.size, self.k + 6 if self.basis is None else self.candidates), np.int32)
         for low in range(0, self.size, BATCH):
             rows = self.cells.order[low : low + BATCH].astype(np.intp)
-            lists[low : low + BATCH] = self._candidates(self.space.X[rows], rows, probes, width)
+            lists[low : low + BATCH] = self._candidates(self.space.X[rows], rows, probes, lists.shape[1])
+        return lists
+
+    def _refine(self, lists: NDArray[np.int32]) -> float:
+        """Put neighbours of neighbours into the lists while that helps; the recall of the sample."""
+        from lass.kernels.neighbour_search import add_reverse, search_neighbours
+
         recall = self._recall_of(lists)
         for _ in range(ROUNDS):
             if recall >= CLOSE:
                 break
-            leaders, reverse = lists[:, :lead].copy(), np.empty((self.size, lead), np.int32)
+            leaders = lists[:, : self.k + 6].copy()
+            reverse = np.empty_like(leaders)
             add_reverse(0, self.size, leaders, reverse)
             for low in range(0, self.size, TOGETHER):
                 part = lists[low : low + TOGETHER]
                 least = np.full(part.shape, np.inf, self.scale.dtype)
                 which = np.full(part.shape, -1, np.int32)
-                work = len(part) * lead**2 * self.P.shape[1]
                 arrays = (low, part, leaders, reverse, self.rows, self.P, self.scale, least, which)
-                over_rows(search_neighbours, len(part), work, *arrays)
+                over_rows(search_neighbours, len(part), leaders[0].size * part.size, *arrays)
                 lists[low : low + TOGETHER] = _sorted(least, which)
             before, recall = recall, self._recall_of(lists)
             if recall < before + LITTLE:
                 break
-        if recall < min(self.recall - 0.01, CLOSE - 0.02):
-            return None
-        self.recall = recall
-        return lists
+        return recall
 
     def _recall_of(self, lists: NDArray[np.int32]) -> float:
         """The share of the true neighbours of the sample that are in its lists."""
