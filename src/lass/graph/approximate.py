@@ -25,8 +25,8 @@ ENOUGH = 0.995
 GAIN = 0.001
 #: cells searched for a row at first
 FIRST = 16
-#: up to so many rows, searching more cells takes no longer, and rows far from all others find nearer ones
-MANY_ROWS = 20_000
+#: up to so many rows, searching more cells takes hardly longer and finds a little more
+MANY_ROWS = 80_000
 #: cells searched for each of all rows, before neighbours of neighbours are looked at
 FEW_CELLS = 6
 #: the share at which these are not looked at again, how often they are at most, and a gain that is too little
@@ -34,7 +34,7 @@ CLOSE, ROUNDS, LITTLE = 0.99, 8, 0.002
 #: the share that is good enough then
 GOOD = 0.96
 #: rows whose neighbours of neighbours are looked at together
-TOGETHER = 1 << 16
+TOGETHER = 1 << 14
 #: rows compared with all centres in one product
 ROWS = 256
 
@@ -174,7 +174,7 @@ class Approximate(Search):
         """The nearest of the candidates; a row with too few of them is searched exactly."""
         everything = own is not None and len(own) == self.size > MANY_ROWS
         if everything and (lists := self._lists()) is not None:
-            return self._measured(X, own, lists[self.cells.place[own]])
+            return self._measured(X, own, lists, self.cells.place[own])
         # rows of one cell search nearly the same cells, which then are in the processor's cache
         order = np.arange(len(X)) if own is None else np.argsort(self.cells.place[own])
         # new rows may lie where no cell's rows are: near ones are then in more cells
@@ -211,13 +211,20 @@ class Approximate(Search):
         over_rows(search_cells, len(Q), work, *arrays)
         return _sorted(least, which)
 
-    def _measured(self, X: NDArray[Any], own: Rows | None, near: NDArray[np.int32]) -> Found:
-        """The nearest of the candidates at some places; a row with too few of them is searched exactly."""
+    def _measured(
+        self, X: NDArray[Any], own: Rows | None, lists: NDArray[np.int32],
+        places: NDArray[np.int32] | None = None,
+    ) -> Found:  # fmt: skip
+        """The nearest of the candidates that lists name, one a row or one a place.
+
+        A row with too few of them is searched exactly.
+        """
         count = min(self.k, self.size - (own is not None))
         distances, which = np.empty((len(X), count)), np.empty((len(X), count), np.int64)
         for low in range(0, len(X), BATCH):
             these = slice(low, low + BATCH)
-            rows = np.where(near[these] < 0, -1, self.cells.order[near[these]])
+            near = lists[these if places is None else places[these]]
+            rows = np.where(near < 0, -1, self.cells.order[near])
             mine = None if own is None else own[these]
             distances[these], which[these] = self.space.measured(X[these], rows, count, mine)
         return self.space.completed((distances, which), np.isfinite(distances[:, -1]), X, own)
@@ -270,8 +277,10 @@ class Approximate(Search):
 
     def _recall_of(self, lists: NDArray[np.int32]) -> float:
         """The share of the true neighbours of the sample that are in its lists."""
-        near = lists[self.cells.place[self.sample]]
-        return share_within(self._measured(self.space.X[self.sample], self.sample, near), self.radius)
+        places = self.cells.place[self.sample]
+        return share_within(
+            self._measured(self.space.X[self.sample], self.sample, lists, places), self.radius
+        )
 
 
 def _sorted(least: NDArray[Any], which: NDArray[np.int32]) -> NDArray[np.int32]:
