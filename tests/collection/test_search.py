@@ -2,6 +2,8 @@
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -154,3 +156,25 @@ def test_two_programs_index_together(large):
     connection = sqlite3.connect(large.path / "search.sqlite")
     assert connection.execute("SELECT count(*) FROM search").fetchone() == (60,)
     connection.close()
+
+
+def test_a_kill_leaves_whole_pages_of_the_index(large):
+    program = (
+        "import sys, time\n"
+        "from lass.collection import CollectionStore, search\n"
+        "search.MIN_INDEXED, search.PAGE = 10, 7\n"
+        "report = lambda _: print(0, flush=True) or not time.sleep(0.02)\n"
+        "CollectionStore.open(sys.argv[1]).index_texts(report)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, large.path], stdout=subprocess.PIPE) as process:
+        for _ in range(3):
+            process.stdout.readline()
+        process.kill()
+    assert large.search("mail client").tolist() == expected("mail client")
+    connection = sqlite3.connect(large.path / "search.sqlite")
+    (indexed,) = connection.execute("SELECT count(*) FROM search").fetchone()
+    connection.close()
+    assert indexed in (21, 28, 35, 42)
+    assert large.index_texts()
+    large._found.clear()
+    assert large.search("mail client").tolist() == expected("mail client")
