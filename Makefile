@@ -68,6 +68,7 @@ bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks.growth --million
 	$(BIN)/python -m benchmarks.update
 	$(BIN)/python -m benchmarks.graphs
+	$(BIN)/python -m benchmarks.neighbours --resume
 	$(BIN)/python -m benchmarks.mapping
 	$(BIN)/python -m benchmarks.few_labels --resume
 	$(BIN)/python -m benchmarks.estimator

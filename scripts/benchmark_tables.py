@@ -244,6 +244,60 @@ def graphs() -> str:
     return page(text, table(load("graphs")["rows"], columns), origin("graphs"))
 
 
+#: why there are no numbers
+NOT_FOUND = {
+    "timeout": lambda row: f"not within {number(row['limit'])} s",
+    "memory": lambda row: "too little memory",
+    "not run": lambda row: "not run",
+    "not installed": lambda row: "not installed",
+    "failed": lambda row: "failed",
+}
+
+
+@block
+def neighbours() -> str:
+    results = load("neighbours")
+
+    def of(key: str, shown: Callable[[float], str]) -> Callable[[Row], str]:
+        return lambda row: shown(row[key]) if row["status"] == "found" else ""
+
+    rows = [
+        {"rows": name, "search": method, **row}
+        for name, cells in sorted(results["cells"].items(), key=lambda one: cell_order(one[0]))
+        for method in sorted({*cells, *peers(name)})
+        if (row := cells.get(method, {"status": "not run"}))
+    ]
+    columns: dict[str, Callable[[Row], str]] = {
+        "rows x columns": lambda row: row["rows"],
+        "search": lambda row: row["search"],
+        "seconds": lambda row: (
+            number(row["seconds"]) if row["status"] == "found" else NOT_FOUND[row["status"]](row)
+        ),
+        "processor seconds": of("processor", number),
+        "recall": of("recall", lambda value: f"{value:.3f}"),
+        "MiB beside the rows": of("memory", number),
+    }
+    return page(
+        f"{results['neighbours']} nearest neighbours of every row; recall on {results['sample']:,} rows. The "
+        "machine had other work at the same time: compare processor seconds.",
+        table(rows, columns),
+        origin("neighbours"),
+    )
+
+
+def peers(name: str) -> set[str]:
+    """What a search of such rows is compared with; ten million rows are searched by ours alone."""
+    if name.startswith("10,000,000"):
+        return set()
+    return {"scikit-learn, all pairs"} | ({"ours, exact"} if "texts" in name else {"usearch, expansion 64"})
+
+
+def cell_order(name: str) -> tuple[bool, int, str]:
+    """Dense rows before texts, few rows before many."""
+    size, kind = name.split(" ", 1)
+    return "texts" in name, int(size.replace(",", "")), kind.rjust(9)
+
+
 @block
 def mapping() -> str:
     results = load("mapping")
