@@ -36,7 +36,7 @@ SAMPLE = 1000
 CLOUD, DIRECTIONS = 250, 12
 #: noise in all directions, beside clouds of width one
 NOISE = 0.15
-#: words and pairs of words of texts, at most
+#: terms of texts and pairs of them, at most
 TERMS = 50_000
 #: part of the names of cache files: raise it when rows are made in another way
 RECIPE = 1
@@ -96,8 +96,8 @@ def texts(data: Path, size: int) -> sp.csr_array:
 
     rng = np.random.default_rng(0)
     packages = files.debian(data)
-    words = CountVectorizer(min_df=2, max_df=0.5, ngram_range=(1, 2), max_features=TERMS, dtype=np.float32)
-    counts = sp.csr_array(words.fit_transform(one.text for one in packages))
+    counter = CountVectorizer(min_df=2, max_df=0.5, ngram_range=(1, 2), max_features=TERMS, dtype=np.float32)
+    counts = sp.csr_array(counter.fit_transform(one.text for one in packages))
     first = rng.integers(len(packages), size=size)
     carriers: dict[str, list[int]] = {}
     for number, one in enumerate(packages):
@@ -115,7 +115,7 @@ def texts(data: Path, size: int) -> sp.csr_array:
 
 
 def _thinned(X: sp.csr_array, rng: np.random.Generator) -> sp.csr_array:
-    """About half of all words of each row."""
+    """About half of what each row counts."""
     X.data = rng.binomial(X.data.astype(np.int64), 0.5).astype(np.float32)
     X.eliminate_zeros()
     return X
