@@ -108,7 +108,7 @@ def measure(given: Given, method: str, peers: BaselineScores) -> dict[str, float
     if method != OURS:
         return figures(BASELINES[method](peers), parts, seed)
     scores = ours(given, parts.visible)
-    shown = figures(scores.values[parts.rows], parts, seed)
+    shown = figures(scores.values[parts.rows].toarray(), parts, seed)
     return shown | {"calibration": calibration_error(scores, parts)}
 
 

@@ -15,6 +15,7 @@ from benchmarks.common.results import add, flat, read
 from benchmarks.common.statistics import standard_error, with_error
 from lass.learning.predictors import Scores
 from lass.learning.predictors.holdout import Split
+from lass.learning.predictors.tag_lists import pair_values
 from lass.tagging.evaluation.metrics import average_precision, precision_recall_f1, rank_tags
 
 OURS = "LASS"
@@ -57,8 +58,10 @@ def figures(scores: NDArray[Any], parts: Split, seed: int) -> dict[str, float]:
 def calibration_error(scores: Scores, parts: Split, top: int = 5, bins: int = 10) -> float:
     """How far scores of the tags shown are from the share of them that is right, over bins by score."""
     shown = scores.top_tags[parts.rows][:, :top]
-    claimed = np.take_along_axis(scores.values[parts.rows], shown, 1).ravel().astype(float)
-    right = np.take_along_axis(parts.hidden[parts.rows].toarray(), shown, 1).ravel()
+    item, place = np.nonzero(shown >= 0)
+    tags = shown[item, place]
+    claimed = pair_values(scores.values, parts.rows[item], tags).astype(float)
+    right = pair_values(parts.hidden, parts.rows[item], tags)
     which = np.minimum((bins * claimed).astype(int), bins - 1)
     return float(np.abs(np.bincount(which, claimed - right, bins)).sum() / len(claimed))
 
@@ -76,7 +79,7 @@ def plant(G: sp.csr_array, seed: int) -> tuple[sp.csr_array, sp.csr_array]:
     return sp.csr_array(G + wrong), wrong
 
 
-def doubts_found(values: NDArray[Any], annotations: sp.csr_array, wrong: sp.csr_array) -> dict[str, float]:
+def doubts_found(values: sp.csr_array, annotations: sp.csr_array, wrong: sp.csr_array) -> dict[str, float]:
     """Share of the wrong tags among the tenth of all tags that is doubted most.
 
     Doubted by the score over the frequency of the tag, and by the score alone.
@@ -85,7 +88,7 @@ def doubts_found(values: NDArray[Any], annotations: sp.csr_array, wrong: sp.csr_
     planted = np.asarray(wrong[item, tag]).ravel() > 0
     often = np.bincount(tag, minlength=annotations.shape[1]) / len(np.unique(item))
     reviewed = round(DOUBTED * len(item))
-    score = values[item, tag].astype(float)
+    score = pair_values(values, item, tag).astype(float)
     ways = {"doubts": score / often[tag], "doubts_by_score": score}
     return {
         way: float(planted[np.argsort(size, kind="stable")[:reviewed]].sum() / planted.sum())

@@ -21,6 +21,8 @@ logger = logging.getLogger("lass")
 
 #: numbers touched for each thread, at least: starting a thread takes as long
 WORK_PER_THREAD = 300_000
+#: slices of a kernel whose result depends on them
+SLICES = 16
 
 
 @cache
@@ -126,18 +128,45 @@ def over_rows(kernel: Callable[..., Any], rows: int, work: int, *arguments: Any)
     slices = min(thread_count(), work // WORK_PER_THREAD + 1)
     if slices < 2:
         return kernel(0, rows, *arguments)
-    edges = [rows * i // slices for i in range(slices + 1)]
+    return _added(_in_threads(kernel, [rows * i // slices for i in range(slices + 1)], arguments))
+
+
+def over_slices(kernel: Callable[..., Any], rows: int, work: int, *arguments: Any) -> Any:
+    """As :func:`over_rows`, for kernels whose result depends on the slices: these do not depend on the threads.
+
+    Up to :data:`SLICES` of them run at the same time.
+    """
+    count = SLICES if work > WORK_PER_THREAD and rows >= SLICES else 1
+    edges = [rows * i // count for i in range(count + 1)]
+    threads = min(thread_count(), count)
+    found: list[Any] = [None] * count
+
+    def some(first: int, last: int, *arguments: Any) -> None:
+        for one in range(first, last):
+            found[one] = kernel(edges[one], edges[one + 1], *arguments)
+
+    if threads < 2:
+        some(0, count, *arguments)
+    else:
+        _in_threads(some, [count * i // threads for i in range(threads + 1)], arguments)
+    return _added(found)
+
+
+def _in_threads(kernel: Callable[..., Any], edges: list[int], arguments: tuple[Any, ...]) -> list[Any]:
+    """What the kernel returns for each slice."""
     pool = _pool
     if pool.busy.acquire(blocking=False):
         try:
-            results = pool.run(kernel, edges, arguments)
+            return pool.run(kernel, edges, arguments)
         except BaseException:
             _reset()  # its workers may still be running
             raise
         finally:
             pool.busy.release()
-    else:
-        results = [kernel(low, high, *arguments) for low, high in itertools.pairwise(edges)]
+    return [kernel(low, high, *arguments) for low, high in itertools.pairwise(edges)]
+
+
+def _added(results: list[Any]) -> Any:
     if results[0] is None:
         return None
     if isinstance(results[0], tuple):

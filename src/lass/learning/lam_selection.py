@@ -14,6 +14,7 @@ from lass.learning.poisson import PoissonRegime
 from lass.learning.priors import centred
 from lass.model.harmonic import harmonic_extension
 from lass.model.quadratic_program import Array
+from lass.solvers.assignments import AnyAssignments
 from lass.solvers.solving import solve
 
 #: how often labels are hidden
@@ -22,6 +23,8 @@ FOLDS = 3
 ROUGH, ROUGHER = 1e-4, 1e-2
 #: shares of the crowd that differ by less are equal: what rounding leaves must not decide on lam
 SAME = 1e-9
+#: items x tags up to which assignments are dense; the least factor of the tolerance with more; numbers of a block
+DENSE, LEAST, BLOCK = 2_000_000, 0.2, 4_000_000
 
 
 @dataclass
@@ -143,21 +146,33 @@ def choose_for_tags(
     sample = rng.permutation(len(rows))[:5000]
     rows, columns = rows[sample], columns[sample]
     scores: list[float] = []
-    last: Array | None = None
+    last: AnyAssignments | None = None
+    large = G.shape[0] * G.shape[1] > DENSE
     for lam in lams:
         pause()
         # at a small lam unlabelled items hardly count in the gap: it must be as much smaller
+        small = min(1.0, 2.0 * lam * degree or 1.0)
         solution = solve(
-            W, visible, float(lam), tol=1e-3 * min(1.0, 2.0 * lam * degree or 1.0), start=last,
-            callback=lambda _: bool(pause()) and False,
+            W, visible, float(lam), tol=1e-3 * (max(small, LEAST) if large else small), start=last,
+            output="sparse" if large else "dense", callback=lambda _: bool(pause()) and False,
         )  # fmt: skip
         last = solution.Z
-        crowd = solution.crowd()[rows]
-        crowd[visible[rows].nonzero()] = -np.inf
-        own = crowd[np.arange(len(rows)), columns][:, None]
-        above, level = crowd > own + SAME, np.abs(crowd - own) <= SAME
-        rank = 1.0 + above.sum(axis=1) + 0.5 * (level.sum(axis=1) - 1)
-        scores.append(float((1.0 / rank).mean()))
+        scores.append(_reciprocal_rank(solution.crowd(), visible, rows, columns))
     best = int(np.argmax(scores))
     reason = f"{len(hidden)} hidden annotations came back at a mean reciprocal rank of {scores[best]:.3f}"
     return Choice(float(lams[best]), reason, lams.tolist(), scores)
+
+
+def _reciprocal_rank(
+    crowd: AnyAssignments, visible: sp.csr_array, rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> float:
+    """The mean reciprocal rank of the hidden pairs among tags without a visible affinity."""
+    total, step = 0.0, max(1, BLOCK // visible.shape[1])
+    for low in range(0, len(rows), step):
+        some = rows[low : low + step]
+        shares = np.array(crowd[some])
+        shares[visible[some].nonzero()] = -np.inf
+        own = shares[np.arange(len(some)), columns[low : low + step]][:, None]
+        above, level = shares > own + SAME, np.abs(shares - own) <= SAME
+        total += float((1.0 / (1.0 + above.sum(axis=1) + 0.5 * (level.sum(axis=1) - 1))).sum())
+    return total / len(rows)

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.model.quadratic_program import Array
-from lass.solvers.memory import fits
 from lass.solvers.sparse.mapping import mapped
 from lass.solvers.sparse.storage import SparseAssignments
 
@@ -62,18 +61,13 @@ def neighbour_mean(W: sp.csr_array, Z: AnyAssignments) -> Any:
     return np.divide(W @ Z, degree, out=even, where=degree > 0)
 
 
-def extended(Z: AnyAssignments, W: sp.csr_array, categories: int) -> Any:
+def extended(Z: AnyAssignments, W: sp.csr_array, categories: int) -> SparseAssignments:
     """Assignments for more items and categories: new items get the mean of their known neighbours.
 
-    Dense where so many items x categories fit into memory, sparse where not, whatever they were. A new
-    category has a share of zero; in sparse form, the background value.
+    A new category has the background value.
     """
     known, items = len(Z), W.shape[0]
     edges = sp.csr_array(W[known:, :known])
-    if fits(items, categories):
-        dense = np.zeros((known, categories))
-        dense[:, : Z.shape[1]] = to_dense(Z)
-        return np.concatenate([dense, neighbour_mean(edges, dense)]) if items > known else dense
     sparse = to_sparse(Z).widened(categories)
     return sparse.joined(neighbour_mean(edges, sparse)) if items > known else sparse
 

@@ -18,7 +18,7 @@ from lass.model.files import pack, pack_matrix, read, unpack, unpack_matrix, wri
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.model.uniqueness import Uniqueness, examine
-from lass.solvers.assignments import AnyAssignments, is_sparse, neighbour_mean, to_dense, unpacked
+from lass.solvers.assignments import AnyAssignments, is_sparse, neighbour_mean, to_dense, to_sparse, unpacked
 from lass.solvers.base import Solver
 from lass.solvers.canonical_optimum import canonical
 from lass.solvers.methods import named
@@ -68,13 +68,13 @@ class Solution:
     def __post_init__(self) -> None:
         #: what :meth:`Problem.gap` certifies with; all that is known when weights are negative
         self.stationarity = 0.0
-        if is_sparse(self.Z):
+        if is_sparse(self.Z) and self.problem.C is None:
             self.objective, self.stationarity = certify(self.problem, self.Z)
         elif math.isfinite(self.problem.lam):
-            product = self.warm.product
+            product, Z = self.warm.product, to_dense(self.Z)
             if product is None:
-                product = self.problem.smoothness(self.Z)
-            self.objective, self.stationarity = self.problem.certify(self.Z, self.shift, product)
+                product = self.problem.smoothness(Z)
+            self.objective, self.stationarity = self.problem.certify(Z, self.shift, product)
             self.warm.product = product if product.size <= KEPT else None
         else:
             self.objective = -float(self.problem.G.multiply(self.Z).sum())
@@ -124,6 +124,12 @@ class Solution:
         )
         solution.warn(stacklevel=4)
         return solution
+
+    def to_sparse(self) -> Solution:
+        """The same with assignments that are explicit entries and a background value."""
+        if is_sparse(self.Z):
+            return self
+        return replace(self, Z=to_sparse(self.Z), warm=WarmState())
 
     def _as_start(self, problem: Problem) -> Start:
         """Itself as a start; what belongs to the graph is taken over where that is the same."""

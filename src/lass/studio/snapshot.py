@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix
+from lass.learning.predictors.tag_lists import pair_values
 from lass.model.quadratic_program import Array
+from lass.solvers.sparse import SparseAssignments
 from lass.tagging import LiveModel, TagModel, TagSuggester, scores
 from lass.tagging.suggestions import next_rows
 
@@ -17,8 +19,8 @@ from lass.tagging.suggestions import next_rows
 LIKELY = 0.5
 #: items to label next, and doubtful tags, at most
 NEXT_ITEMS, DOUBTS = 100, 1000
-#: blocks of rows for what needs all scores
-BLOCK = 8192
+#: suggestions of an item
+TOP = 10
 #: stands for "no tag" on the map
 NONE = 65535
 
@@ -31,8 +33,9 @@ class Snapshot:
 
     def __init__(self, model: TagModel, annotations: AnnotationMatrix) -> None:
         self.model, self.annotations = model, annotations
-        self.scores: NDArray[np.floating[Any]] = scores(model)
-        self.Z: Array = model.solution.Z
+        #: (N, K) scores of candidate tags; others have none
+        self.scores: sp.csr_array = scores(model)
+        self.Z: SparseAssignments = model.solution.Z
 
     def __len__(self) -> int:
         return len(self.Z)
@@ -49,36 +52,45 @@ class Snapshot:
 
     def best(self, row: int) -> list[int]:
         """The tags with the highest scores of an item, if above their means, the highest first."""
-        values = self.scores[row]
+        tags, values = self._row(row)
+        order = np.argsort(-values, kind="stable")[: TOP + len(tags)]
         if self.model.scores is not None:
-            top = self.model.scores.top_tags[row].tolist()
-        elif np.ptp(values) < 1e-9:  # even shares of the crowd are no evidence
-            return []
-        else:
-            top = np.argsort(-values, kind="stable")[:10].tolist()
+            place = {int(tag): at for at, tag in enumerate(tags)}
+            top = self.model.scores.top_tags[row]
+            order = np.array([place[int(tag)] for tag in top if tag >= 0], np.intp)
         least = self.suggester.least_scores
-        return [tag for tag in top if values[tag] > least[tag]]
+        return [int(tags[at]) for at in order if values[at] > least[tags[at]]][:TOP]
+
+    def _row(self, row: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Candidate tags of an item, and their scores."""
+        at = slice(self.scores.indptr[row], self.scores.indptr[row + 1])
+        return self.scores.indices[at], self.scores.data[at]
+
+    def column(self, tag: int) -> NDArray[np.float32]:
+        """The score of a tag for each item, zero where it is no candidate."""
+        return np.asarray(self._by_tag[:, [tag]].toarray()[:, 0], np.float32)
+
+    @cached_property
+    def _by_tag(self) -> sp.csc_array:
+        return sp.csc_array(self.scores)
 
     @cached_property
     def mean_scores(self) -> Array:
         """(K,) the mean score of each tag."""
-        return np.asarray(self.scores.mean(axis=0, dtype=float))
+        return self.suggester.mean_scores
 
     @cached_property
     def totals(self) -> Array:
         """(K,) the category totals: sums of the shares of each tag."""
-        return np.asarray(self.Z.sum(axis=0))
+        return np.asarray(self.Z.sums())
 
     @cached_property
     def predicted(self) -> NDArray[np.intp]:
         """(K,) how many items without an annotation of a tag probably have it."""
-        likely = np.zeros(self.tags, np.intp)
-        G = self.model.solution.problem.G
-        for low in range(0, len(self), BLOCK):
-            above = self.scores[low : low + BLOCK] >= LIKELY
-            above[G[low : low + BLOCK].nonzero()] = False
-            likely += above.sum(axis=0)
-        return likely
+        likely = np.repeat(np.arange(len(self)), np.diff(self.scores.indptr))[self.scores.data >= LIKELY]
+        tags = self.scores.indices[self.scores.data >= LIKELY]
+        without = pair_values(self.model.solution.problem.G, likely, tags) == 0
+        return np.bincount(tags[without], minlength=self.tags)
 
     @cached_property
     def tops(self) -> NDArray[np.uint16]:
@@ -120,11 +132,14 @@ class Snapshot:
     def is_doubtful(self, row: int, tag: int) -> bool:
         """Whether the score of a tag is less than half of its mean."""
         known = row < len(self) and tag < self.tags and not self.items_until_percentages
-        return known and bool(self.scores[row, tag] < 0.5 * self.mean_scores[tag])
+        return known and self.score(row, tag) < 0.5 * self.mean_scores[tag]
 
     def score(self, row: int, tag: int) -> float:
         """The score of a tag on an item."""
-        return min(float(self.scores[row, tag]), 1.0)  # crowds may sum to more by rounding
+        tags, values = self._row(row)
+        at = int(np.searchsorted(tags, tag))
+        known = at < len(tags) and tags[at] == tag
+        return min(float(values[at]), 1.0) if known else 0.0  # crowds may sum to more by rounding
 
     def shown_score(self, row: int, tag: int) -> float | None:
         """The score, unless too little is known to show one."""

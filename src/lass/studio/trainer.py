@@ -217,9 +217,8 @@ class Trainer(threading.Thread):
         began = time.monotonic()
         self._set(phase="fitting", stage="starting", error="")
         try:
-            LiveModel.check((len(self._collection), len(self._collection.names())))
             done = self._collection.fit(report=self._report)
-        except ValueError as error:  # nothing to compare items by, or too many for the memory
+        except ValueError as error:  # nothing to compare items by
             self._set(phase="unfitted", stage="", error=f"{error}")
             self._failed_at = self._session.revision
             return

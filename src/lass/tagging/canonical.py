@@ -20,7 +20,6 @@ from lass.collection.settings import Settings
 from lass.learning.predictors import Scores
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
-from lass.solvers.assignments import AnyAssignments
 from lass.solvers.solution import Solution
 from lass.solvers.sparse import SparseAssignments
 from lass.solvers.warm_state import WarmState
@@ -124,33 +123,22 @@ class CanonicalOrder:
         _, first, place = np.unique(codes[self.rows], return_index=True, return_inverse=True)
         return inverse(np.argsort(first))[place].astype(np.intp)
 
-    def assignments(self, Z: AnyAssignments) -> AnyAssignments:
+    def assignments(self, Z: SparseAssignments) -> SparseAssignments:
         """Assignments of the collection in this order, rows scaled to one; even where nothing is left."""
-        if isinstance(Z, SparseAssignments):
-            return SparseAssignments(*_narrowed(Z, self.rows, self.columns))
-        known = np.zeros((len(self.rows), len(self.columns)))
-        there = self.columns < Z.shape[1]
-        known[:, there] = Z[np.ix_(self.rows, self.columns[there])]
-        total = known.sum(axis=1, keepdims=True)
-        even = np.full_like(known, 1.0 / known.shape[1])
-        return np.divide(known, total, out=even, where=total > 1e-9)
+        return SparseAssignments(*_narrowed(Z, self.rows, self.columns))
 
     def scores(self, scores: Scores | None) -> Scores | None:
         """Scores of the collection in this order; None where a tag that does not count is among the top."""
         if scores is None:
             return None
-        places = np.full(max(self.n_tags, scores.values.shape[1]), -1, np.int32)
+        places = np.full(max(self.n_tags, scores.values.shape[1]) + 1, -1, np.int32)  # the last: for -1
         places[self.columns] = np.arange(len(self.columns))
-        top = places[scores.top_tags[self.rows]]
-        if (top < 0).any() or self.columns.max(initial=-1) >= scores.values.shape[1]:
+        top = scores.top_tags[self.rows]
+        known = places[top]
+        if ((known < 0) & (top >= 0)).any() or self.columns.max(initial=-1) >= scores.values.shape[1]:
             return None
-        return Scores(scores.values[np.ix_(self.rows, self.columns)], top, scores.contributions[self.rows])
-
-    def in_collection(self, values: Any) -> Any:
-        """An (N, tags that count) array in the order of the collection, zero for all other tags."""
-        result = np.zeros((len(self.rows), self.n_tags), values.dtype)
-        result[:, self.columns] = values[inverse(self.rows)]
-        return result
+        values = permuted(scores.values, self.rows, self.columns)
+        return Scores(values, known, scores.contributions[self.rows])
 
     def tags_in_collection(self, similarities: sp.csr_array | None) -> sp.csr_array | None:
         """Edges between tags in the order of the collection."""
@@ -165,21 +153,16 @@ class CanonicalOrder:
         if self.is_identity:
             return model
         solution, back = model.solution, inverse(self.rows)
-        if isinstance(solution.Z, SparseAssignments):
-            Z: AnyAssignments = _widened(solution.Z.taken(back), self.columns, self.n_tags)
-            warm = WarmState()
-        else:
-            product = solution.warm.product
-            Z = self.in_collection(solution.Z)
-            warm = WarmState(None if product is None else self.in_collection(product))
-        found = _with_certificate(replace(solution, problem=problem, Z=Z, warm=warm), solution)
+        Z = _widened(solution.Z.taken(back), self.columns, self.n_tags)
+        found = _with_certificate(replace(solution, problem=problem, Z=Z, warm=WarmState()), solution)
         scores = model.scores
         if scores is not None:
-            scores = Scores(
-                self.in_collection(scores.values),
-                self.columns[scores.top_tags[back]].astype(np.int32),
-                scores.contributions[back],
-            )
+            values = scores.values
+            wide = (values.data, self.columns[values.indices].astype(np.int32), values.indptr)
+            top = np.append(self.columns, -1)[scores.top_tags[back]].astype(np.int32)
+            values = permuted(sp.csr_array(wide, shape=(len(back), self.n_tags)), back)
+            values.sort_indices()
+            scores = Scores(values, top, scores.contributions[back])
         return replace(model, solution=found, scores=scores, predictors=None)
 
 

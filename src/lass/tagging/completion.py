@@ -13,25 +13,27 @@ from numpy.typing import NDArray
 
 from lass.learning.lam_selection import Choice, choose_for_tags
 from lass.learning.predictors import Predictors, Prior, Scores, Weights, score_tags
+from lass.learning.predictors.propagation import Propagation
 from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
 from lass.solvers import Callback
-from lass.solvers.assignments import AnyAssignments, is_sparse
+from lass.solvers.assignments import AnyAssignments, to_sparse
 from lass.solvers.memory import allowed_gib, fits, needed_gib
-from lass.solvers.plan import Engine, Output
+from lass.solvers.plan import Engine
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
-from lass.solvers.sparse import certify
 
-#: with more items lam is chosen on a sample of them: its size, and the least where memory is small
-MANY, SAMPLE, LEAST = 10_000, 4000, 100
+#: with more items lam is chosen on a sample of them, and its size
+MANY, SAMPLE = 3000, 2000
 #: share of the edges, the heaviest, that a sample follows
 STRONG = 0.1
 #: tagged items, and clusters of them, from which on scores are shown as percentages
 ENOUGH_ITEMS, ENOUGH_CLUSTERS = 12, 10
-#: a solve from a start ends below this share of its gap there, so that every annotation has an effect and
-#: the gap falls from update to update, down to the least relative gap
-GAP_SHARE, MIN_GAP = 0.98, 1e-6
+#: items x tags up to which every assignment is placed exactly; with more, the relative gap that is small
+#: enough, and the least factor by which it is smaller at a small lam
+EXACT, ROUGH, LEAST_SMALL = 100_000, 1e-3, 0.2
+#: relative difference from the background that may be rounding
+SAME = 1e-5
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,10 @@ class TagModel:
     scores: Scores | None = None
     #: the predictors at this solution, by which rows are scored again; not saved
     predictors: Predictors | None = field(default=None, compare=False, repr=False)
+    #: tags carried through the graph from the annotations of the solution, if they are known; not saved
+    propagation: Propagation | None = field(default=None, compare=False, repr=False)
     #: whether lam was chosen, and weights were trained, with the very annotations of the solution
     retrained: bool = True
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether assignments are :class:`lass.solvers.sparse.SparseAssignments`."""
-        return is_sparse(self.solution.Z)
 
     @cached_property
     def items_until_percentages(self) -> int:
@@ -64,26 +63,12 @@ class TagModel:
         collection says how often suggestions are right. Similar items that were tagged alike, a group in one
         action for instance, are one cluster, and it takes :data:`ENOUGH_CLUSTERS` of these.
         """
-        if self.is_sparse:
-            return 0
         problem = self.solution.problem
         counts = np.asarray((problem.G > 0).sum(axis=0)).ravel()
         tagged = int(np.count_nonzero((problem.G > 0).sum(axis=1)))
         clusters = find_voters(problem.W, problem.G).clusters
         missing = max(ENOUGH_ITEMS - tagged, ENOUGH_CLUSTERS - clusters)
         return max(missing, 0 if (counts > 1).any() else 1)
-
-    @property
-    def note(self) -> str:
-        """What sparse assignments mean for the scores, in one sentence; empty where they are dense."""
-        if not self.is_sparse:
-            return ""
-        items, tags = self.solution.Z.shape
-        return (
-            f"{items:,} items x {tags:,} tags do not fit into {allowed_gib():.3g} GiB in full: assignments "
-            "are stored sparsely, and a score is the tag's mean share among similar items; other predictors "
-            "are not used."
-        )
 
     @property
     def certificate(self) -> str:
@@ -111,12 +96,12 @@ def complete(
     start: Solution | AnyAssignments | None = None,
     callback: Callback | None = None,
     engine: Engine | None = None,
-    output: Output = "auto",
+    device: str | None = None,
 ) -> TagModel:
     """Complete the tags of all items.
 
-    Where all numbers of items x tags do not fit into the memory (see :mod:`lass.solvers.memory`), assignments
-    are stored sparsely, as :class:`lass.solvers.sparse.SparseAssignments`.
+    Assignments are explicit entries and a background value (:class:`lass.solvers.sparse.SparseAssignments`):
+    never a number for every tag of every item.
 
     Parameters
     ----------
@@ -130,39 +115,55 @@ def complete(
         Relative gap to stop at; less where lam is small against the degree of an item.
     category_graph : array or sparse matrix of shape (K, K), optional
         Similarity of tags.
-    start, callback, engine, output
+    start, callback, engine, device
         As in :func:`lass.solve`.
 
     Raises
     ------
     ValueError
-        Where assignments would be sparse, and a ``category_graph`` or an ``engine`` needs dense ones.
+        Where a ``category_graph``, an ``engine`` or a ``device`` needs more memory than there is.
 
     Examples
     --------
     >>> import scipy.sparse as sp
-    >>> from lass.tagging import complete, scores
+    >>> from lass.tagging import complete
     >>> W = sp.csr_array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
     >>> G = sp.csr_array([[1.0, 0], [0, 0], [0, 1]])
     >>> model = complete(W, G, lam=0.5)
-    >>> scores(model)[1].round(3)
+    >>> model.solution.Z[1].round(3)
     array([0.5, 0.5])
     """
     check_form(G, category_graph, engine)
     choice = choose_lam(W, G) if lam == "auto" else None
     value = float(lam) if choice is None else choice.lam
-    # at a small lam unlabelled items hardly contribute to the gap: it must be as much smaller
-    tol *= min(1.0, 2.0 * value * _median_degree(W)) if value > 0 else 1.0
     problem = Problem(W, G, value, category_graph=category_graph)
-    if is_sparse(start) and category_graph is None and engine is None:
-        # one annotation among very many hardly changes the gap, and must have an effect all the same
-        tol = min(tol, max(GAP_SHARE * certify(problem, start)[1] / (problem.stake or 1.0), MIN_GAP))
-    solution = solve(problem, tol=tol, start=start, callback=callback, engine=engine, output=output)
-    return TagModel(solution, value, choice)
+    tol = _tolerance(problem, tol)
+    sparse = category_graph is None and engine is None and device is None
+    carried = None
+    if start is None and sparse and problem.N * problem.K > EXACT:
+        carried = Propagation(W, G)
+        start = carried.assignments()
+    solution = solve(
+        problem, tol=tol, start=start, callback=callback, engine=engine, device=device,
+        output="sparse" if sparse else "dense",
+    )  # fmt: skip
+    return TagModel(solution if sparse else solution.to_sparse(), value, choice, propagation=carried)
+
+
+def _tolerance(problem: Problem, tol: float) -> float:
+    """The relative gap of a solve: smaller at a small lam, where unlabelled items hardly count in it.
+
+    Of few items x tags every assignment is placed exactly; of many to what changes no suggestion: the
+    same collection gives the same answer all the same, since every fit takes the same steps.
+    """
+    small = min(1.0, 2.0 * problem.lam * _median_degree(problem.W)) if problem.lam > 0 else 1.0
+    if problem.N * problem.K <= EXACT:
+        return tol * small
+    return max(tol, ROUGH) * max(small, LEAST_SMALL)
 
 
 def check_form(G: sp.csr_array, category_graph: Any, engine: Engine | None) -> None:
-    """Raise a ``ValueError`` where assignments must be sparse and an option needs dense ones."""
+    """Raise a ``ValueError`` where an option needs all numbers of items x tags, and they do not fit."""
     if category_graph is not None and engine is not None:
         raise ValueError("smoothing cannot be done on workers; set smoothing to 0, or leave the engine out")
     if category_graph is not None:
@@ -188,17 +189,13 @@ def choose_lam(
 ) -> Choice:  # fmt: skip
     """The lam that predicts held-out annotations best, see :mod:`lass.learning.lam_selection`.
 
-    With more than ``max_items`` it is chosen on a sample of ``sample_size``, or fewer where those and their
-    tags do not fit into the memory, and scaled by the ratio of the median degrees; the reason says so.
-    ``pause`` is called now and then, and an error it raises ends the work.
+    With more than ``max_items`` it is chosen on a sample of ``sample_size`` and scaled by the ratio of the
+    median degrees; the reason says so. ``pause`` is called now and then, and an error it raises ends the work.
     """
-    if G.shape[0] <= max_items and fits(*G.shape):
+    if G.shape[0] <= max_items:
         return choose_for_tags(W, G, pause=pause)
     sample = sample_items(W, G, sample_size)
     used = np.unique(G[sample].indices)
-    while len(sample) > LEAST and not fits(len(sample), len(used)):
-        sample = sample_items(W, G, max(LEAST, len(sample) // 2))
-        used = np.unique(G[sample].indices)
     edges = sp.csr_array(W[sample][:, sample])
     choice = choose_for_tags(edges, sp.csr_array(G[sample][:, used]), pause=pause)
     scale = _median_degree(edges) / _median_degree(W)
@@ -268,15 +265,13 @@ def with_scores(
     Returns
     -------
     TagModel
-        With scores; without them where no item has a tag, or where assignments are sparse: predictors
-        need all numbers of items x tags.
+        With scores; without them where no item has a tag.
     """
-    if model.is_sparse:
-        return model
     found = score_tags(
         model.solution, features=features, groups=groups, weights=weights, former=model.predictors,
-        prior=prior, pause=pause,
+        prior=prior, propagation=model.propagation, pause=pause,
     )  # fmt: skip
+    model = replace(model, propagation=None)
     if found is None:
         return model
     return replace(model, weights=found.weights, scores=found.scores, predictors=found.predictors)
@@ -286,10 +281,17 @@ def _median_degree(W: sp.csr_array) -> float:
     return float(np.median(W.sum(axis=1))) or 1.0
 
 
-def scores(model: TagModel) -> Any:
-    """The score of each tag of each item, (N, K), not counting the item's own annotation of the tag.
+def scores(model: TagModel) -> sp.csr_array:
+    """The scores of the candidate tags of each item, (N, K), not counting the item's own annotation of a tag.
 
-    Without scores of predictors those of the crowd: shares ``(W Z)_n / d_n`` that sum to one, in the form of
-    the assignments, see :meth:`lass.Solution.crowd`.
+    A tag that is not stored is no candidate. Without scores of predictors those of the crowd: shares
+    ``(W Z)_n / d_n``, stored where they are above what all tags have, see :meth:`lass.Solution.crowd`.
     """
-    return model.solution.crowd() if model.scores is None else model.scores.values
+    if model.scores is not None:
+        return model.scores.values
+    crowd = to_sparse(model.solution.crowd())
+    found = crowd.to_csr()
+    least = np.repeat(crowd.background, crowd.lengths)
+    found.data = np.where(found.data > least * (1.0 + SAME) + SAME**2, found.data, 0.0).astype(np.float32)
+    found.eliminate_zeros()
+    return found

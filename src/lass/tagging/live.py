@@ -17,27 +17,18 @@ from lass.learning.predictors import Scores, score
 from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
-from lass.model.quadratic_program import Array
-from lass.solvers.local import Local
 from lass.solvers.solution import Solution
-from lass.solvers.solving import solve
+from lass.solvers.sparse.local import update_near
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
-from lass.tagging.completion import GAP_SHARE, TagModel, check_memory, complete, with_scores
-from lass.tagging.pipeline import TOL, smoothing_of, solve_progress, train
+from lass.tagging.completion import TagModel, complete, with_scores
+from lass.tagging.pipeline import smoothing_of, solve_progress, train
 from lass.tagging.preparation import graph_of, groups_of, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
 from lass.tagging.storage import FitRecord, load_model, save_model, saved_model
 
-#: an assignment that changes by more counts as changed
-MOVED = 1e-3
-#: share of the gap before an update that is left after it; beyond a third of what one annotation adds,
-#: solving takes ten times as long (6,000 x 257), and assignments are within 3e-4 after a dozen updates
-UPDATE_SHARE = 0.3
-#: gap that is small enough, where an annotation counts one
-LEAST_GAP = 0.02
 #: rows that are scored again in an update, at most
 NEAR = 1000
-#: items x tags up to which the model of the last training is kept, for annotations that are withdrawn
+#: stored shares up to which the model of the last training is kept, for annotations that are withdrawn
 KEPT = 10_000_000
 
 
@@ -59,16 +50,10 @@ class LiveModel:
     Parameters
     ----------
     collection : CollectionStore
-        Fitted before. If its items x tags do not fit into the memory, it is a ``ValueError``.
+        Fitted before.
     """
 
-    @staticmethod
-    def check(shape: tuple[int, int]) -> None:
-        """Raise a ``ValueError`` where so many items x tags do not fit into the memory."""
-        check_memory(shape, "in the Studio", "use lass fit and lass suggest, which store less")
-
     def __init__(self, collection: CollectionStore) -> None:
-        self.check((len(collection), len(collection.names())))
         self._collection = collection
         model, annotations = load_model(collection)
         #: the model and the annotations it was computed from; replaced together, never changed
@@ -124,7 +109,6 @@ class LiveModel:
         """
         began = time.perf_counter()
         before, order = self._canonical, self._order_of(annotations)
-        self.check((len(order.rows), order.n_tags))
         if not len(order.columns):
             raise ValueError(f"{self._collection.path} has no annotations left; tag a few items first")
         same = np.array_equal(order.columns, self._order.columns)
@@ -134,9 +118,9 @@ class LiveModel:
             if model.predictors is not None:
                 model.predictors.update(G, model.solution.Z, np.arange(len(order.rows)))
         else:
-            solution = self._solve(order, G, same, report)
+            solution, moved = self._solve(order, G, same, report)
             model = replace(before, solution=solution, retrained=False)
-            rows = self._changed_rows(G, solution.Z) if same else None
+            rows = None if moved is None else self._changed_rows(G, moved)
             if FewTags.possible(G, find_voters(self._edges, G)):  # one annotation of few changes all scores
                 model, rows = self._scored(model, order), None
             elif rows is None or before.scores is None or before.predictors is None:
@@ -219,7 +203,7 @@ class LiveModel:
 
     def _keep_trained(self) -> None:
         """Keep the canonical model, which is trained, unless it is large."""
-        small = self._canonical.solution.Z.size <= KEPT
+        small = self._canonical.solution.Z.stored <= KEPT
         self._trained = (self._record.trained_on, self._canonical) if small else None
 
     def _set(self, order: CanonicalOrder, model: TagModel, annotations: AnnotationMatrix) -> None:
@@ -239,48 +223,38 @@ class LiveModel:
     def _keep_scores(self, former: Scores) -> None:
         """Show the scores of before until all are computed again; new tags have none."""
         model, annotations = self.state
-        added = model.solution.Z.shape[1] - former.values.shape[1]
-        values = np.pad(former.values, ((0, 0), (0, added))) if added else former.values
+        values = former.values
+        if values.shape[1] < model.solution.Z.shape[1]:
+            values = values.copy()
+            values.resize(model.solution.Z.shape)
         self.state = replace(model, scores=replace(former, values=values)), annotations
 
     def _solve(
         self, order: CanonicalOrder, G: sp.csr_array, same: bool, report: ProgressCallback
-    ) -> Solution:
+    ) -> tuple[Solution, NDArray[np.intp] | None]:
+        """A solution for these annotations, and the rows that may have moved; None: possibly all."""
         solution = self._canonical.solution
         problem = solution.problem
         report(Progress("solve"))
-        callback = solve_progress(G, report)
-        if self.solved and same:
+        if self.solved and same and problem.C is None and 0 < problem.lam < np.inf:
             after = problem.changed(G=G)
-            tol = _update_tol(after, solution)
-            # the next training places every row exactly
-            method = Local(settles=False)
-            return solve(after, start=solution, tol=tol, method=method, callback=callback, output="dense")
-        start = order.assignments(self._order.in_collection(solution.Z))
+            changed = np.unique((G != problem.G).nonzero()[0])
+            # rows nearby alone: the next training places every row
+            Z, moved = update_near(after, solution.Z, changed)
+            found = Solution(after, Z, tol=1e-3, method="update", n_iter=0, seconds=0.0, history=[])
+            return found, moved
+        start = order.assignments(self.state[0].solution.Z)
         similar = self._smoothing(order, self._collection.names())
-        return complete(
+        callback = solve_progress(G, report)
+        found = complete(
             self._edges, G, problem.lam, category_graph=similar, start=start, callback=callback
         ).solution
+        return found, None
 
-    def _changed_rows(self, G: sp.csr_array, Z: Array) -> NDArray[np.intp] | None:
-        """Rows with other annotations, then those whose assignments moved, most first; None: maybe all."""
-        former = self._canonical.solution
-        if not self.solved:
-            return None
-        annotated = np.unique((G != former.problem.G).nonzero()[0])
-        moved = np.abs(Z - former.Z).max(axis=1)
-        others = np.argsort(-moved, kind="stable")[: np.count_nonzero(moved > MOVED)]
-        return np.concatenate([annotated, others[~np.isin(others, annotated)]]).astype(np.intp)
-
-
-def _update_tol(after: Problem, solution: Solution) -> float:
-    """The relative gap of an update: a part of what the change adds, so that each one has an effect.
-
-    The next training solves more exactly.
-    """
-    stake = after.stake or 1.0
-    _, gap = after.certify(solution.Z, product=solution.warm.product)
-    return max(min(UPDATE_SHARE * gap / stake, TOL), GAP_SHARE * solution.gap / stake, LEAST_GAP / stake)
+    def _changed_rows(self, G: sp.csr_array, moved: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Rows with other annotations, then those whose assignments may have moved."""
+        annotated = np.unique((G != self._canonical.solution.problem.G).nonzero()[0])
+        return np.concatenate([annotated, np.setdiff1d(moved, annotated)]).astype(np.intp)
 
 
 def _near_scored(
@@ -299,6 +273,9 @@ def _near_scored(
 
 def _with_rows(scores: Scores, again: Scores, rows: NDArray[np.intp]) -> Scores:
     """A copy of the scores with some rows replaced; readers of the old ones keep what they have."""
-    values, top, parts = scores.values.copy(), scores.top_tags.copy(), scores.contributions.copy()
-    values[rows], top[rows], parts[rows] = again.values, again.top_tags, again.contributions
+    order = np.arange(scores.values.shape[0])
+    order[rows] = len(order) + np.arange(len(rows))
+    values = sp.csr_array(sp.vstack([scores.values, again.values], format="csr")[order])
+    top, parts = scores.top_tags.copy(), scores.contributions.copy()
+    top[rows], parts[rows] = again.top_tags, again.contributions
     return Scores(values, top, parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from lass.graph import Health, health
 from lass.model.problem import Problem
 from lass.model.quadratic_program import row_ranges
 from lass.solvers import Callback, Step
-from lass.solvers.memory import fits
 from lass.solvers.plan import Engine
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
 from lass.tagging.completion import TagModel, check_form, choose_lam, complete, with_scores
@@ -28,8 +27,6 @@ from lass.tagging.tag_counts import TagCounts, count_tags
 
 #: relative gap of a fit, which places assignments to about 1e-4
 TOL = 1e-4
-#: the same of sparse assignments, up to so many items x tags: those could be dense elsewhere, and must agree
-SPARSE_TOL, SPARSE_SIZE = 1e-7, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class FitResult:
             return ""
         weights = self.model.weights
         if weights is None or weights.completeness == 1.0:
-            return self.model.note
+            return ""
         return (
             f"At most {weights.completeness:.0%} of the tags of tagged items seem to be annotated; "
             "scores allow for the missing ones."
@@ -85,8 +82,8 @@ def fit(
     edges, annotations and settings (:func:`train`): whatever was done before, and in whatever order, the same
     collection gives the same assignments and scores. The map comes last, and only where openTSNE is
     installed; points of earlier items stay where few are new. With an ``engine`` the solve runs elsewhere, as
-    in :func:`lass.solve`; all other stages run on this machine. Where all numbers of items x tags do not fit
-    into the memory, assignments are stored sparsely and predictors are not used, see ``FitResult.note``.
+    in :func:`lass.solve`; all other stages run on this machine. Nothing holds a number for every tag of every
+    item: assignments are sparse, and only candidate tags are scored.
 
     Without annotations there is no model (``FitResult.model`` is None), only features, graph and map.
 
@@ -160,23 +157,19 @@ def train(
         choice = choose_lam(edges, G, pause=partial(report, Progress("lam")))
         lam, reason = choice.lam, choice.reason
     report(Progress("solve"))
-    dense = fits(*annotations.G.shape)  # it must hold all tags in the end
-    if not dense and G.shape[0] * G.shape[1] <= SPARSE_SIZE:
-        tol = min(tol, SPARSE_TOL)
     model = complete(
-        edges, G, lam, tol=tol, category_graph=similar, engine=engine, callback=solve_progress(G, report),
-        output="auto" if dense else "sparse",
+        edges, G, lam, tol=tol, category_graph=similar, engine=engine, callback=solve_progress(G, report)
+    )
+    report(Progress("scores"))
+    features, token = reduced_features(collection, saved_model(collection))
+    model = with_scores(
+        model, features=None if features is None else permuted(features, order.rows),
+        groups=order.groups(groups_of(collection)[1]), pause=partial(report, Progress("scores")),
     )  # fmt: skip
-    record = FitRecord(lam_reason=reason, trained_on=fingerprint(annotations, settings))
-    if not model.is_sparse:
-        report(Progress("scores"))
-        features, token = reduced_features(collection, saved_model(collection))
-        model = with_scores(
-            model, features=None if features is None else permuted(features, order.rows),
-            groups=order.groups(groups_of(collection)[1]), pause=partial(report, Progress("scores")),
-        )  # fmt: skip
-        record = replace(record, reduced_features=features, reduced_from=token)
-    record = replace(record, seconds=time.perf_counter() - began)
+    record = FitRecord(
+        lam_reason=reason, trained_on=fingerprint(annotations, settings), reduced_features=features,
+        reduced_from=token, seconds=time.perf_counter() - began,
+    )  # fmt: skip
     problem = model.solution.problem
     if not order.is_identity:
         problem = Problem(W, annotations.G, model.lam, category_graph=order.tags_in_collection(similar))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.learning.predictors import PREDICTORS, Scores, Weights
 from lass.model.problem import Problem
-from lass.solvers.assignments import extended, is_feasible, is_sparse
+from lass.solvers.assignments import extended, is_feasible, is_sparse, to_sparse
 from lass.solvers.solution import Solution
 from lass.tagging.canonical import fingerprint
 from lass.tagging.completion import TagModel
@@ -147,8 +147,9 @@ class SavedModel(FitRecord):
     gaps: NDArray[np.float64]
     #: the weights as JSON, see :class:`lass.learning.predictors.Weights`
     weights: str = ""
-    #: fields of :class:`lass.learning.predictors.Scores`, in half precision, contributions with two axes
-    scores: NDArray[np.float16] | None = None
+    #: fields of :class:`lass.learning.predictors.Scores`: scores as CSR (lass 0.1.0 saved all of them, in half
+    #: precision), contributions with two axes, in half precision
+    scores: Any = None
     top_tags: NDArray[np.int32] | None = None
     contributions: NDArray[np.float16] | None = None
 
@@ -160,20 +161,22 @@ class SavedModel(FitRecord):
     def with_scores(self, model: TagModel) -> TagModel:
         """The model with the saved weights and scores, if any; a tag that is new since then scores zero."""
         saved, top, parts = self.scores, self.top_tags, self.contributions
-        if model.is_sparse or saved is None or top is None or parts is None or not self.weights:
+        if saved is None or top is None or parts is None or not self.weights:
             return model
         weights = Weights.from_json(self.weights)
         items, tags = model.solution.Z.shape
+        values = sp.csr_array(saved.astype(np.float32))
         if (
-            len({items, len(saved), len(top), len(parts)}) > 1
-            or saved.shape[1] > tags
+            len({items, values.shape[0], len(top), len(parts)}) > 1
+            or values.shape[1] > tags
             or parts.shape[1] != top.shape[1] * len(PREDICTORS)
-            or not (saved.min(initial=0) >= 0 and saved.max(initial=0) <= 1 and np.isfinite(parts).all())
+            or not (values.data.min(initial=0) >= 0 and values.data.max(initial=0) <= 1)
+            or top.max(initial=-1) >= tags
         ):
             raise ValueError("the saved scores are damaged; run lass fit again")
-        values = np.pad(saved.astype(np.float32), ((0, 0), (0, tags - saved.shape[1])))
-        contributions = parts.astype(np.float32).reshape(items, top.shape[1], len(PREDICTORS))
-        return replace(model, weights=weights, scores=Scores(values, top.astype(np.int32), contributions))
+        values.resize((items, tags))
+        contributions = parts.reshape(items, top.shape[1], len(PREDICTORS))
+        return replace(model, weights=weights, scores=Scores(values, top, contributions))
 
 
 def save_model(
@@ -186,11 +189,10 @@ def save_model(
     if weights is not None and scores is not None:
         parts = scores.contributions.reshape(len(scores.contributions), -1)
         state = replace(
-            state, weights=weights.to_json(), scores=scores.values.astype(np.float16),
+            state, weights=weights.to_json(), scores=scores.values,
             top_tags=scores.top_tags, contributions=parts.astype(np.float16),
         )  # fmt: skip
-    Z = solution.Z if model.is_sparse else solution.Z.astype(np.float32)
-    collection.save_assignments(Z, annotations.number, **state.to_arrays())
+    collection.save_assignments(to_sparse(solution.Z), annotations.number, **state.to_arrays())
 
 
 def saved_model(collection: CollectionStore) -> SavedModel | None:
@@ -215,9 +217,9 @@ def load_model(collection: CollectionStore) -> tuple[TagModel, AnnotationMatrix]
     if sp.issparse(Z) or not is_feasible(Z, tol=1e-3):
         raise ValueError(f"the assignments of {collection.path} are damaged; run lass fit again")
     problem = Problem(W, annotations.G[: W.shape[0]], state.lam)
+    if not is_sparse(Z):  # lass 0.1.0 saved all numbers, in single precision
+        Z = to_sparse(Z / Z.sum(axis=1, keepdims=True))
     Z = extended(Z, W, annotations.G.shape[1])
-    if not is_sparse(Z):
-        Z /= Z.sum(axis=1, keepdims=True)  # they are in single precision on the disk
     solution = Solution(problem, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
     trained = saved.stamp.source == graph.stamp.token and state.trained_on == fingerprint(
         annotations, collection.settings

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,15 +14,16 @@ from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.records import did_you_mean
 from lass.learning.coverage import Proposal, propose
 from lass.learning.predictors import PREDICTORS
+from lass.learning.predictors.tag_lists import TagLists, pair_values
 from lass.model.quadratic_program import Array
-from lass.solvers.assignments import AnyAssignments, background, is_sparse
+from lass.solvers.assignments import AnyAssignments
 from lass.solvers.solution import Solution
 from lass.tagging.completion import TagModel, scores
 from lass.tagging.preparation import graph_of
 from lass.tagging.storage import load_model
 
-#: bytes that a block of rows over all tags takes at most, and edges processed together
-BLOCK, EDGES = 2**24, 2_000_000
+#: rows, and edges, processed together
+BLOCK, EDGES = 8192, 2_000_000
 #: relative difference of a score from a mean that may be rounding
 ROUNDING = 1e-5
 #: items that have a tag, from which on an annotation of it can be doubted
@@ -100,34 +101,34 @@ class TagSuggester:
     def __init__(self, model: TagModel, annotations: AnnotationMatrix) -> None:
         self.model, self.annotations = model, annotations
         self.problem = model.solution.problem
-        self.scores: AnyAssignments = scores(model)
-        #: score of the tags without evidence, item by item; no such tag is suggested
-        self._floor = background(self.scores)
-        # in double precision: where all are equal, none may be above it
-        double = {} if model.is_sparse else {"dtype": float}
+        #: (N, K) scores of candidate tags; one that is not stored is not suggested
+        self.scores: sp.csr_array = scores(model)
         #: mean score of each tag over all items
-        self.mean_scores: Array = np.asarray(self.scores.mean(axis=0, **double))
+        self.mean_scores: Array = _column_means(self.scores)
         #: a tag is suggested only where its score is above this: its mean over all items, or over those
         #: without annotations, which are all scored alike, if these are most; nowhere if no item has it
         self.least_scores: Array = self.mean_scores * (1.0 + ROUNDING)
         others = np.diff(self.problem.G.indptr) == 0
         if 2 * others.sum() > len(others):
-            rows = np.flatnonzero(others)
-            untagged = self.scores.taken(rows) if is_sparse(self.scores) else self.scores[rows]
-            self.least_scores = np.asarray(untagged.mean(axis=0, **double)) * (1.0 + ROUNDING)
-        self.least_scores[np.asarray((self.problem.G > 0).sum(axis=0)).ravel() == 0] = np.inf
+            self.least_scores = _column_means(self.scores, others) * (1.0 + ROUNDING)
+        positive = self.problem.G.indices[self.problem.G.data > 0]
+        self.least_scores[np.bincount(positive, minlength=self.scores.shape[1]) == 0] = np.inf
         self.least_scores[list(annotations.retired)] = np.inf
-        #: tags with annotations; all others score zero, which says nothing about an item
-        self._used = np.unique(self.problem.G.indices)
         #: tags in use
         self.columns = {
             name: column for column, name in enumerate(annotations.names) if column not in annotations.retired
         }
         # equal scores in the order of names: nothing depends on what was made first
-        by_name = np.argsort(np.argsort(np.array(annotations.names)))[: self.scores.shape[1]]
-        self._order_of_names: Array = np.asarray(0.4 * 10.0**-DIGITS / max(len(by_name), 1) * by_name)
-        self._places = np.argsort(np.argsort(np.array(annotations.ids[: len(self.scores)])))
-        self._rows = {name: row for row, name in enumerate(annotations.ids[: len(self.scores)])}
+        self._by_name = np.argsort(np.argsort(np.array(annotations.names)))[: self.scores.shape[1]]
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """The place of each item in the order of ids."""
+        return np.argsort(np.argsort(np.array(self.annotations.ids[: self.scores.shape[0]])))
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.annotations.ids[: self.scores.shape[0]])}
 
     @classmethod
     def from_collection(cls, collection: CollectionStore) -> TagSuggester:
@@ -156,7 +157,8 @@ class TagSuggester:
         if limit is not None:
             found = self._strongest(found, limit)
         n, k, _ = found
-        ids, names, values = self.annotations.ids, self.annotations.names, self.scores[n, k].tolist()
+        ids, names = self.annotations.ids, self.annotations.names
+        values = pair_values(self.scores, n, k).tolist()
         support = supporting_neighbours(self.problem.W, self.model.solution.Z, n, k, ids, neighbours)
         found_scores = values if not self.model.items_until_percentages else [None] * len(values)
         return [
@@ -188,7 +190,8 @@ class TagSuggester:
         mean = self.mean_scores
         G = self.problem.G
         n = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
-        k, own = G.indices.astype(np.intp), self.scores[n, G.indices]
+        k = G.indices.astype(np.intp)
+        own = pair_values(self.scores, n, k)
         counts = np.asarray((G > 0).sum(axis=0)).ravel()
         kept = (G.data > 0) & (own < mean[k]) & (counts[k] >= ENOUGH_TO_DOUBT)
         if column is not None:
@@ -197,22 +200,30 @@ class TagSuggester:
             kept &= np.isin(n, self._chosen(items, False))
         kept[kept] = self._has_evidence(n[kept])
         n, k, own = n[kept], k[kept], own[kept]
-        order = np.lexsort((-mean[k], own - self._floor[n]))[:limit]
-        ids, names, K = self.annotations.ids, self.annotations.names, self.scores.shape[1]
-        ranks = ((self.scores[n[some]] >= own[some, None]).sum(axis=1) for some in blocks(order, K))
+        order = np.lexsort((-mean[k], own))[:limit]
+        ids, names = self.annotations.ids, self.annotations.names
         return [
-            DoubtfulTag(ids[n[i]], names[k[i]], float(own[i]), float(mean[k[i]]), int(rank))
-            for i, rank in zip(order.tolist(), chain.from_iterable(ranks), strict=True)
+            DoubtfulTag(ids[n[i]], names[k[i]], float(own[i]), float(mean[k[i]]), self._rank(n[i], own[i]))
+            for i in order.tolist()
         ]
+
+    def _rank(self, row: int, score: float) -> int:
+        """How many tags of an item score at least so much."""
+        values = self.scores.data[self.scores.indptr[row] : self.scores.indptr[row + 1]]
+        return max(int(np.count_nonzero(values >= score)), 1)
 
     def _has_evidence(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether the tags of each of these items differ in score."""
-        named, place = np.unique(rows, return_inverse=True)
-        known = [_differ(self.scores[some][:, self._used]) for some in blocks(named, self.scores.shape[1])]
-        return np.concatenate([np.zeros(0, bool), *known])[place]
+        lengths = np.diff(self.scores.indptr)
+        starts = self.scores.indptr[:-1][lengths > 0]
+        differ = lengths > 0
+        if len(starts):
+            high, low = (f.reduceat(self.scores.data, starts) for f in (np.maximum, np.minimum))
+            differ[lengths > 0] = (high > low) | (lengths[lengths > 0] < self.scores.shape[1])
+        return differ[rows]
 
     def _chosen(self, items: Iterable[str] | None, untagged: bool) -> NDArray[np.intp]:
-        rows = np.arange(len(self.scores))
+        rows = np.arange(self.scores.shape[0])
         if items is not None:
             rows = np.unique([self._place(item, self._rows, "item") for item in items]).astype(np.intp)
         if untagged:
@@ -228,30 +239,26 @@ class TagSuggester:
 
     def best(self, rows: NDArray[np.intp], top: int, least: float = 0.0) -> NDArray[np.intp]:
         """(3, count) rows, columns and ranks of the best tags without an annotation."""
-        count = min(top, self.scores.shape[1])
         found = [np.zeros((3, 0), np.intp)]
-        for some in blocks(rows, self.scores.shape[1]):
-            values = self.scores[some]
-            floor = self._floor[some]
-            if isinstance(self.scores, np.ndarray) and self.model.scores is None:
-                # what all tags have of the crowd is no evidence for any
-                floor = values[:, self._used].min(axis=1, initial=np.inf) + ROUNDING**2
-            values[values <= self.least_scores] = -np.inf
-            values[self.problem.G[some].tocoo().coords] = -np.inf
-            ordered = self._order_of_names - np.round(values, DIGITS)
-            best = np.argpartition(ordered, count - 1, axis=1)[:, :count]
-            order = np.argsort(np.take_along_axis(ordered, best, 1), axis=1, kind="stable")
-            best = np.take_along_axis(best, order, 1)
-            value = np.take_along_axis(values, best, 1)
-            row, rank = np.nonzero((value > floor[:, None]) & (value >= least))
-            found.append(np.stack([some[row], best[row, rank], rank + 1]))
+        for low in range(0, len(rows), BLOCK):
+            some = rows[low : low + BLOCK]
+            lists = TagLists.of(some, self.scores[some])
+            values = lists.lookup(self.scores)
+            kept = (values > self.least_scores[lists.tags]) & (values >= least) & (values > 0)
+            kept &= lists.lookup(self.problem.G) == 0
+            place, tags, values = lists.place[kept], lists.tags[kept], values[kept]
+            order = np.lexsort((self._by_name[tags], -np.round(values.astype(float), DIGITS), place))
+            place, tags = place[order], tags[order]
+            rank = np.arange(len(place)) - np.searchsorted(place, place)
+            best = rank < top
+            found.append(np.stack([some[place[best]], tags[best], rank[best] + 1]))
         return np.concatenate(found, axis=1)
 
     def _strongest(self, found: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
         """Those of the items with the highest scores."""
         n, k, rank = found
-        best = np.full(len(self.scores), -np.inf)
-        np.maximum.at(best, n, self.scores[n, k])
+        best = np.full(self.scores.shape[0], -np.inf)
+        np.maximum.at(best, n, pair_values(self.scores, n, k))
         place = np.argsort(np.lexsort((self._places, -best)))[n]
         order = np.lexsort((rank, place))
         return found[:, order[place[order] < limit]]
@@ -318,7 +325,7 @@ def reason_for(proposal: Proposal) -> str:
 
 
 def supporting_neighbours(
-    W: sp.csr_array, Z: Array, n: NDArray[np.intp], k: NDArray[np.intp], ids: list[str], count: int
+    W: sp.csr_array, Z: AnyAssignments, n: NDArray[np.intp], k: NDArray[np.intp], ids: list[str], count: int
 ) -> list[list[SupportingNeighbour]]:
     """For each pair of an item and a tag the neighbours m with the largest ``W_nm Z_mk``.
 
@@ -343,11 +350,9 @@ def supporting_neighbours(
     return result
 
 
-def blocks(rows: NDArray[np.intp], tags: int) -> Iterator[NDArray[np.intp]]:
-    """The rows in blocks of at most 16 MiB over all tags, with one row at least."""
-    count = max(1, BLOCK // (8 * max(tags, 1)))
-    return (rows[first : first + count] for first in range(0, len(rows), count))
-
-
-def _differ(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
-    return np.asarray(np.ptp(values, axis=1) > 0) if values.shape[1] else np.zeros(len(values), bool)
+def _column_means(scores: sp.csr_array, rows: NDArray[np.bool_] | None = None) -> Array:
+    """The mean of each column over all rows, or over some of them, in double precision."""
+    weights, count = scores.data.astype(float), scores.shape[0]
+    if rows is not None:
+        weights, count = weights * np.repeat(rows, np.diff(scores.indptr)), int(rows.sum())
+    return np.bincount(scores.indices, weights, scores.shape[1]) / max(count, 1)

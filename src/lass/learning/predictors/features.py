@@ -1,17 +1,22 @@
-"""Predictor features of every tag of every item, computed without the item's own annotation of that tag."""
+"""Predictor features of the candidate tags of items, computed without the item's own annotation of a tag."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.learning.predictors.linear import CONTINUE, STEPS, LinearPredictor, transitions
-from lass.model.harmonic import harmonic_extension
+from lass.kernels.threads import kernels, over_rows
+from lass.learning.predictors.co_occurrence import CoOccurrence
+from lass.learning.predictors.linear import LinearPredictor
+from lass.learning.predictors.propagation import Propagation, has_few_tags, scaled
+from lass.learning.predictors.tag_lists import Rows, TagLists, Values, pattern
 from lass.model.quadratic_program import Array
+from lass.solvers.assignments import AnyAssignments, to_sparse
 
 #: sources of evidence for a tag, and what each one is
 PREDICTORS = {
@@ -24,24 +29,21 @@ PREDICTORS = {
 }
 #: smallest share inside a logarithm, as a multiple of the tag's frequency; linear models are noisier
 FLOOR, LINEAR_FLOOR = 1e-3, 0.1
-#: ridge penalty of co-occurrence: items that must share two tags before it counts for half
-CO_OCCURRENCE_PENALTY = 20.0
-#: relative residual of the harmonic extension
-HARMONIC_TOL = 1e-3
-
-Rows = NDArray[np.intp]
+#: candidates of an item beside those of walks, at most: of its neighbours, by linear models, by
+#: co-occurrence with its tags, and the most frequent tags
+NEAR, LINEAR, TOGETHER, FREQUENT = 12, 32, 24, 24
 
 
 class Feature(NamedTuple):
     """One quantity of a predictor: a column, or two (its logarithm and itself) where it is a share.
 
-    ``values`` gives an array that broadcasts to (rows, K), or None where the predictor has no data;
-    ``floor`` is set for shares.
+    ``values`` gives a number for each pair, or None where the predictor has no data; ``floor`` is set for
+    shares.
     """
 
     name: str
     predictor: str
-    values: Callable[[PredictorFeatures, Rows], Array | NDArray[np.float32] | None]
+    values: Callable[[Pairs], Values | None]
     floor: float | None = None
 
     @property
@@ -51,147 +53,179 @@ class Feature(NamedTuple):
 
 
 class PredictorFeatures:
-    """Features of every tag of every item, computed for blocks of rows.
+    """Features of the candidate tags of items, computed for some rows at a time.
 
     W are the similarities of the items, G their annotations (+1, -1 or nothing), Z the assignments at
-    these. ``pause`` is called between steps; an error that it raises ends the work. One harmonic extension
-    of all tags, one K x K inverse, and the fits of the linear models; one array of N x K is kept besides Z.
+    these. ``pause`` is called between steps; an error that it raises ends the work. Kept are some dozens
+    of numbers an item, never one for every tag.
     """
 
     def __init__(
-        self, W: sp.csr_array, G: sp.csr_array, Z: Array, linear: LinearPredictor | None,
-        pause: Callable[[], object] = int,
+        self, W: sp.csr_array, G: sp.csr_array, Z: AnyAssignments, linear: LinearPredictor | None,
+        propagation: Propagation | None = None, pause: Callable[[], object] = int,
     ) -> None:  # fmt: skip
         self.W, self.linear = W, linear
-        self.degree = np.asarray(W.sum(axis=1)).ravel()
+        self.propagation = Propagation(W, G, pause) if propagation is None else propagation
+        self.sums = self.propagation.sums
         self.typical_weight = float(np.median(W.data)) if W.nnz else 1.0
         self._set_annotations(G, Z)
-        pause()
-        # each tag by itself: annotated items keep theirs, the others are means of their neighbours
-        rows, found = harmonic_extension(W, np.diff(G.indptr) > 0, self.T, HARMONIC_TOL)
-        self.harmonic: Array = self.T.toarray()
-        self.harmonic[rows] = np.maximum(found, 0.0)
-        self.harmonic_mean: Array = self.harmonic.mean(axis=0) + FLOOR * self.frequency
-        pause()
-        self.walk: NDArray[np.float32] = _walk(W, self.T, self.tag_counts > 0, self.frequency)
+        self.harmonic_mean: Array = self.propagation.mean_shares() + FLOOR * self.frequency
+        self.co_occurrence = CoOccurrence(self.T, self.frequency)
         pause()
         self.models = None if linear is None else linear.fit(self.T)
 
-    def _set_annotations(self, G: sp.csr_array, Z: Array) -> None:
+    def _set_annotations(self, G: sp.csr_array, Z: AnyAssignments) -> None:
         """Everything that is cheap to compute from annotations and assignments."""
-        self.Z, self.T = Z, sp.csr_array((G > 0).astype(float))
+        self.G, self.T = G, sp.csr_array((G > 0).astype(np.float32))
+        self.T.sort_indices()
         #: (N,) tags of each item
         self.tag_counts = np.diff(self.T.indptr)
         tagged = self.tag_counts > 0
-        counts = np.asarray(self.T.sum(axis=0)).ravel()
+        counts = np.bincount(self.T.indices, minlength=G.shape[1])
         #: (K,) share of the tagged items that have each tag
         self.frequency = (counts + 0.5) / (tagged.sum() + 1.0)
+        self.frequent = np.argsort(-counts, kind="stable")[: scaled(FREQUENT, self.T)].astype(np.int32)
         self.tagged_degree = self.W @ tagged.astype(float)
-        self.ridge, self.lift = _co_occurrence(self.T, counts, self.frequency)
+        sparse = to_sparse(Z)
+        #: assignments above the background of each row, and the mean background of the neighbours
+        self.assigned = sparse.to_csr().astype(np.float32)
+        self.assigned.data -= np.repeat(sparse.background, sparse.lengths).astype(np.float32)
+        self.assigned_base = (self.W @ sparse.background) / np.maximum(
+            self.sums.degree, np.finfo(float).tiny
+        )
 
-    def update(self, G: sp.csr_array, Z: Array, rows: Rows) -> None:
+    @property
+    def has_few_tags(self) -> bool:
+        """Whether all tags are candidates of every item."""
+        return has_few_tags(self.T)
+
+    def update(self, G: sp.csr_array, Z: AnyAssignments, rows: Rows) -> None:
         """Take over annotations that changed in a few rows, for features of rows near them.
 
-        The walk, the linear models and the harmonic extension of the other rows stay as they were: they
-        change very little and take most of the time.
+        Walks, linear models, co-occurrence and the harmonic extension of the other rows stay as they were:
+        they change very little and take most of the time.
         """
         self._set_annotations(G, Z)
-        annotated = rows[np.diff(G.indptr)[rows] > 0]
-        self.harmonic[annotated] = self.T[annotated].toarray()
+        self.propagation.set_annotated(self.T, rows[np.diff(G.indptr)[rows] > 0])
 
-    def compute(self, rows: Rows) -> NDArray[np.float32]:
-        """Features of some rows, of shape (len(rows), K, len(COLUMNS))."""
-        result = np.empty((len(rows), len(self.frequency), len(COLUMNS)), np.float32)
+    def candidates(self, rows: Rows) -> TagLists:
+        """Candidate tags of some rows: all tags where there are few, else those that any predictor proposes.
+
+        The annotated tags of an item are among them, so that they can be doubted.
+        """
+        K = self.T.shape[1]
+        if self.has_few_tags:
+            return TagLists.all(rows, K)
+        found = pattern(self.propagation.walked[rows]) + pattern(sp.csr_array(self.G[rows]))
+        found = found + pattern(self.sums.best(self.T, rows, NEAR))
+        found = found + pattern(self.co_occurrence.best(self.T, rows, scaled(TOGETHER, self.T)))
+        if self.linear is not None and self.models is not None:
+            found = found + self.linear.best(self.models, rows, scaled(LINEAR, self.T))
+        tags = np.tile(np.sort(self.frequent), len(rows))
+        starts = np.arange(len(rows) + 1) * len(self.frequent)
+        found = found + sp.csr_array((np.ones(len(tags), np.float32), tags, starts), (len(rows), K))
+        return TagLists.of(rows, found)
+
+    def compute(self, lists: TagLists) -> NDArray[np.float32]:
+        """Features of pairs of items and tags, of shape (pairs, len(COLUMNS))."""
+        pairs = Pairs(self, lists)
+        result = np.empty((len(lists.tags), len(COLUMNS)), np.float32)
+        floor = self.frequency[lists.tags].astype(np.float32)
         end = 0
         for feature in FEATURES:
             start, end = end, end + len(feature.columns)
-            values = feature.values(self, rows)
+            values = feature.values(pairs)
             if values is None:
-                result[:, :, start:end] = 0.0
+                result[:, start:end] = 0.0
                 continue
-            result[:, :, end - 1] = values
+            result[:, end - 1] = values
             if feature.floor is not None:
-                result[:, :, start] = np.log(np.maximum(values, 0.0) + feature.floor * self.frequency)
+                result[:, start] = np.log(np.maximum(values, 0.0) + np.float32(feature.floor) * floor)
         return result
 
-    def neighbour_mean(self, values: Array, rows: Rows) -> Array:
-        """The weighted mean of the neighbours' rows of an (N, K) array."""
-        return np.asarray(
-            self.W[rows] @ values / np.maximum(self.degree[rows], np.finfo(float).tiny)[:, None]
-        )
 
-    def neighbour_share(self, rows: Rows) -> Array:
-        """The share of the tagged neighbours that have each tag.
+class Pairs:
+    """Pairs of items and tags, and what the predictors know of them."""
+
+    def __init__(self, features: PredictorFeatures, lists: TagLists) -> None:
+        self.features, self.lists = features, lists
+        self._place = lists.place
+
+    def of_rows(self, values: Array) -> Array:
+        """A number of each item, for every pair."""
+        return np.asarray(values[self.lists.rows])[self._place]
+
+    def of_tags(self, values: Array) -> Values:
+        """A number of each tag, for every pair."""
+        return np.asarray(values[self.lists.tags], np.float32)
+
+    def crowd(self) -> Values:
+        """The mean share among neighbours."""
+        f = self.features
+        return np.asarray(f.sums.at(f.assigned, self.lists) + self.of_rows(f.assigned_base), np.float32)
+
+    def harmonic(self) -> Values:
+        """The mean of the harmonic extension among neighbours."""
+        return self.features.sums.at(self.features.propagation.harmonic, self.lists)
+
+    def neighbours(self) -> Values:
+        """The share of the tagged neighbours that have the tag.
 
         One more neighbour of half the typical weight has the frequencies.
         """
-        half = 0.5 * self.typical_weight
-        votes = (self.W[rows] @ self.T).toarray() + half * self.frequency
-        return np.asarray(votes / (self.tagged_degree[rows] + half)[:, None])
+        f, half = self.features, 0.5 * self.features.typical_weight
+        votes = f.sums.at(f.T, self.lists) * self.of_rows(f.sums.degree)
+        votes += half * self.of_tags(f.frequency)
+        return np.asarray(votes / (self.of_rows(f.tagged_degree) + half), np.float32)
 
-    def linear_share(self, model: int, rows: Rows) -> NDArray[np.float32] | None:
+    def walk(self) -> Values:
+        """The share of the tagged items on a walk that have the tag, the item itself left out."""
+        f, p = self.features, self.features.propagation
+        visited = f.sums.at(p.stepped, self.lists) - self.of_rows(p.returns) * self.lists.lookup(f.T)
+        shares = (visited + p.smoothing * self.of_tags(f.frequency)) / self.of_rows(p.visits)
+        return np.asarray(np.maximum(shares, 0.0), np.float32)
+
+    def linear(self, model: int) -> Values | None:
         """The share that a linear model predicts."""
-        if self.linear is None or self.models is None:
+        f = self.features
+        if f.linear is None or f.models is None:
             return None
-        return self.linear.predict(self.models, model, rows, self.tag_counts[rows] > 0)
+        return f.linear.predict(f.models, model, self.lists, f.tag_counts[self.lists.rows] > 0)
 
-    def mean_lift(self, rows: Rows) -> Array:
-        """The lifts of the item's tags, summed and divided by the square root of their number."""
-        size = np.maximum(self.tag_counts[rows], 1)[:, None]
-        return np.asarray((self.T[rows] @ self.lift) / np.sqrt(size))
+    @cached_property
+    def together(self) -> tuple[Values, Values]:
+        """Ridge weights and lifts of the item's other tags."""
+        f, lists = self.features, self.lists
+        ridge, lift = np.empty(len(lists.tags), np.float32), np.empty(len(lists.tags), np.float32)
+        rows = lists.rows.astype(np.int64, copy=False)
+        starts, tags = f.T.indptr.astype(np.int64), f.T.indices.astype(np.int32, copy=False)
+        over_rows(
+            kernels("tag_lists").co_occurrence_at, len(rows), 16 * len(ridge), rows, starts, tags,
+            *f.co_occurrence.arrays, *lists.bounds, ridge, lift,
+        )  # fmt: skip
+        return ridge, lift
 
 
 #: to add a predictor feature, add an entry; weights in files are by name
 FEATURES = (
-    Feature("crowd", "crowd", lambda f, rows: f.neighbour_mean(f.Z, rows), FLOOR),
-    Feature("harmonic", "propagation", lambda f, rows: f.neighbour_mean(f.harmonic, rows), FLOOR),
-    Feature("neighbours", "neighbours", lambda f, rows: f.neighbour_share(rows), FLOOR),
-    Feature("own_features_1", "features", lambda f, rows: f.linear_share(0, rows), LINEAR_FLOOR),
-    Feature("ridge", "co-occurrence", lambda f, rows: f.T[rows] @ f.ridge),
-    Feature("lift", "co-occurrence", lambda f, rows: f.mean_lift(rows)),
-    Feature("log_frequency", "frequency", lambda f, rows: np.log(f.frequency)),
-    Feature("walk", "propagation", lambda f, rows: f.walk[rows], FLOOR),
+    Feature("crowd", "crowd", Pairs.crowd, FLOOR),
+    Feature("harmonic", "propagation", Pairs.harmonic, FLOOR),
+    Feature("neighbours", "neighbours", Pairs.neighbours, FLOOR),
+    Feature("own_features_1", "features", lambda pairs: pairs.linear(0), LINEAR_FLOOR),
+    Feature("ridge", "co-occurrence", lambda pairs: pairs.together[0]),
+    Feature("lift", "co-occurrence", lambda pairs: pairs.together[1]),
+    Feature("log_frequency", "frequency", lambda pairs: pairs.of_tags(np.log(pairs.features.frequency))),
+    Feature("walk", "propagation", Pairs.walk, FLOOR),
     # so that a tag that spreads too far can be held back
-    Feature("log_harmonic_mean", "frequency", lambda f, rows: np.log(f.harmonic_mean)),
-    Feature("own_features_10", "features", lambda f, rows: f.linear_share(1, rows), LINEAR_FLOOR),
-    Feature("near_features_1", "features", lambda f, rows: f.linear_share(2, rows), LINEAR_FLOOR),
-    Feature("near_features_10", "features", lambda f, rows: f.linear_share(3, rows), LINEAR_FLOOR),
-    Feature("frequency", "frequency", lambda f, rows: f.frequency),
+    Feature(
+        "log_harmonic_mean", "frequency", lambda pairs: pairs.of_tags(np.log(pairs.features.harmonic_mean))
+    ),
+    Feature("own_features_10", "features", lambda pairs: pairs.linear(1), LINEAR_FLOOR),
+    Feature("near_features_1", "features", lambda pairs: pairs.linear(2), LINEAR_FLOOR),
+    Feature("near_features_10", "features", lambda pairs: pairs.linear(3), LINEAR_FLOOR),
+    Feature("frequency", "frequency", lambda pairs: pairs.of_tags(pairs.features.frequency)),
 )
 #: names of all columns in order, each with its predictor
 COLUMNS = {name: feature.predictor for feature in FEATURES for name in feature.columns}
 #: positions of the columns that hold a share of the item itself
 SHARES = [list(COLUMNS).index(feature.name) for feature in FEATURES if feature.floor is not None]
-
-
-def _walk(
-    W: sp.csr_array, T: sp.csr_array, tagged: NDArray[np.bool_], frequency: Array
-) -> NDArray[np.float32]:
-    """Tags of the tagged items on a random walk from each item, near ones more often than far ones.
-
-    A return to the item itself on the second step does not count.
-    """
-    P = transitions(W)
-    tags, known = T.toarray(), tagged.astype(float)[:, None]
-    tag_visits, visits = P @ tags, P @ known
-    for _ in range(STEPS - 1):
-        tag_visits, visits = P @ (tags + CONTINUE * tag_visits), P @ (known + CONTINUE * visits)
-    returns = CONTINUE * np.asarray(P.multiply(P.T).sum(axis=1)).reshape(-1, 1)
-    smoothing = 0.01 * float(visits.mean() or 1.0)
-    shares = (tag_visits - returns * tags + smoothing * frequency) / (visits - returns * known + smoothing)
-    return np.maximum(shares, 0.0).astype(np.float32)
-
-
-def _co_occurrence(T: sp.csr_array, counts: Array, frequency: Array) -> tuple[Array, Array]:
-    """Two measures of which tags occur together, zero for a tag and itself.
-
-    The weights of the ridge regression of each tag on all others of an item (Steck 2019); and the lift,
-    the logarithm of how much more often a tag occurs with another than on its own.
-    """
-    both = (T.T @ T).toarray()
-    inverse = np.linalg.inv(both + CO_OCCURRENCE_PENALTY * np.eye(len(both)))
-    ridge = -inverse / np.diag(inverse)
-    lift = np.log((both + 5.0 * frequency) / (counts[:, None] + 5.0)) - np.log(frequency)
-    np.fill_diagonal(ridge, 0.0)
-    np.fill_diagonal(lift, 0.0)
-    return ridge, lift

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.graph.laplacians import components
+from lass.kernels.threads import one_blas_thread
 from lass.learning.predictors.affinities import Affinities
 from lass.learning.predictors.prior import Prior
 from lass.learning.predictors.voters import Voters, find_voters, shares
@@ -161,6 +162,10 @@ class FewTags:
 
     def distributions(self, rows: Rows, kept: NDArray[np.bool_] | None = None) -> Distributions:
         """Distributions over the tags by each predictor, from the annotated items in ``kept``."""
+        with one_blas_thread():  # many small systems
+            return self._distributions(rows, kept)
+
+    def _distributions(self, rows: Rows, kept: NDArray[np.bool_] | None) -> Distributions:
         at = np.flatnonzero(np.ones(len(self.items), bool) if kept is None else kept)
         if not len(at):  # nothing is known but the tags themselves
             f = self.weight @ self.T / max(float(self.weight @ (self.T.sum(axis=1) + self._none)), 1e-300)

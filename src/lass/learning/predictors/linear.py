@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.kernels.threads import kernels, one_blas_thread, over_rows
+from lass.learning.predictors.tag_lists import Rows, TagLists, Values
 from lass.model.quadratic_program import Array
 
 #: more columns than twice this are reduced to so many
@@ -18,9 +20,21 @@ FOLDS = 4
 PENALTIES = (1.0, 10.0)
 #: steps of a random walk through the graph, and the probability to continue after each
 STEPS, CONTINUE = 4, 0.7
+#: tags that have models, and those that candidates are sought among: the most frequent
+MODELLED, SOUGHT = 4096, 1024
+#: rows whose inner products are summed together
+BLOCK = 8192
 
-#: weights for untagged items, then for those of each fold: one array a view and penalty
-Models = list[list[NDArray[np.float32]]]
+
+class Models(NamedTuple):
+    """Weights of the models of the most frequent tags."""
+
+    #: one array a view and penalty, (FOLDS + 1, tags, columns): for untagged items, then for those of each fold
+    weights: list[NDArray[np.float32]]
+    #: (K,) where the weights of a tag are; -1: it has none
+    place: NDArray[np.int32]
+    #: the tags in the order of their weights, the most frequent first
+    tags: NDArray[np.int32]
 
 
 class LinearPredictor:
@@ -30,46 +44,80 @@ class LinearPredictor:
     and from the mean features around it, each with two penalties; how much each counts is trained later.
     All are fitted to items of other groups: items with the same number in ``groups`` are scored by the same
     models, fitted to none of them. ``seed`` is that of the folds and of the reduction. One
-    decomposition when made; then O(N r^2 + N r K) for all tags together.
+    decomposition when made; then O(N r^2 + nnz r + K r^2) for all tags together. Of more than
+    :data:`MODELLED` tags the most frequent have models.
     """
 
     def __init__(
         self, features: Any, groups: NDArray[np.intp], W: sp.csr_array, seed: int = 0,
         penalties: tuple[float, float] = PENALTIES,
     ) -> None:  # fmt: skip
-        own = unit_rows(reduced(features, seed))
-        views, one = (own, unit_rows(_near(W, own))), np.ones((len(own), 1))
-        self.views = [np.hstack([view, one]).astype(np.float32) for view in views]
+        own = unit_rows(reduced(features, seed)).astype(np.float32)
+        views, one = (own, unit_rows(_near(W, own))), np.ones((len(own), 1), np.float32)
+        self.views = [np.hstack([view, one]) for view in views]
         self.penalties = penalties
         self.fold = np.random.default_rng(seed).integers(FOLDS, size=groups.max() + 1)[groups]
 
     def fit(self, T: sp.csr_array) -> Models:
         """Fit all models to the tags."""
+        with one_blas_thread():  # many small systems
+            return self._fit(T)
+
+    def _fit(self, T: sp.csr_array) -> Models:
+        counts = np.bincount(T.indices, minlength=T.shape[1])
+        tags = np.argsort(-counts, kind="stable")[:MODELLED].astype(np.int32)
+        place = np.full(T.shape[1], -1, np.int32)
+        place[tags] = np.arange(len(tags))
         tagged = np.flatnonzero(np.diff(T.indptr))
-        models: Models = [[] for _ in range(FOLDS + 1)]
-        tags, fold = T[tagged], self.fold[tagged]
+        known = sp.csr_array(T[tagged][:, tags])
+        weights = []
         for view in self.views:
-            X = view[tagged].astype(float)
-            gram, right = X.T @ X, np.asarray((tags.T @ X).T)
-            for one, model in enumerate(models, -1):
-                out = np.flatnonzero(fold == one)  # none at first: the model of all
-                rest = gram - X[out].T @ X[out]
-                targets = right - np.asarray((tags[out].T @ X[out]).T)
-                for penalty in self.penalties:
-                    ridge = np.diag(np.append(np.full(len(rest) - 1, penalty), 1e-6))
-                    model.append(np.linalg.solve(rest + ridge, targets).astype(np.float32))
-        return models
+            size = view.shape[1]
+            grams = np.zeros((FOLDS, size, size))
+            sums = np.zeros((FOLDS, len(tags), size))
+            for fold in range(FOLDS):
+                own = np.flatnonzero(self.fold[tagged] == fold)
+                for low in range(0, len(own), BLOCK):
+                    some = own[low : low + BLOCK]
+                    X = view[tagged[some]].astype(float)
+                    grams[fold] += X.T @ X
+                    sums[fold] += known[some].T @ X
+            gram, right = grams.sum(axis=0), sums.sum(axis=0)
+            for penalty in self.penalties:
+                ridge = np.diag(np.append(np.full(size - 1, penalty), 1e-6))
+                model = np.empty((FOLDS + 1, len(tags), size), np.float32)
+                model[0] = np.linalg.solve(gram + ridge, right.T).T
+                for fold in range(FOLDS):
+                    rest = gram - grams[fold] + ridge
+                    model[fold + 1] = np.linalg.solve(rest, (right - sums[fold]).T).T
+                weights.append(model)
+        return Models(weights, place, tags)
 
     def predict(
-        self, models: Models, number: int, rows: NDArray[np.intp], tagged: NDArray[np.bool_]
+        self, models: Models, number: int, lists: TagLists, tagged: NDArray[np.bool_]
     ) -> NDArray[np.float32]:
-        """Predictions (len(rows), K) of one of the four models; ``tagged`` marks the rows with tags."""
-        view = self.views[number // len(self.penalties)][rows]
-        result = view @ models[0][number]
-        for fold in range(FOLDS):
-            own = np.flatnonzero(tagged & (self.fold[rows] == fold))
-            result[own] = view[own] @ models[fold + 1][number]
-        return np.asarray(result)
+        """Predictions of one of the four models for the pairs; ``tagged`` marks the rows with tags."""
+        view = self.views[number // len(self.penalties)]
+        model = np.where(tagged, self.fold[lists.rows] + 1, 0).astype(np.int64)
+        out = np.empty(len(lists.tags), np.float32)
+        rows = lists.rows.astype(np.int64, copy=False)
+        over_rows(
+            kernels("tag_lists").products_at, len(rows), len(out) * view.shape[1], rows, model, view,
+            models.weights[number], models.place, *lists.bounds, out,
+        )  # fmt: skip
+        return out
+
+    def best(self, models: Models, rows: Rows, count: int) -> sp.csr_array:
+        """The tags that both views predict most of, among the most frequent ones."""
+        many = min(SOUGHT, len(models.tags))
+        found: Values = np.zeros((len(rows), many), np.float32)
+        for number, view in enumerate(self.views):
+            found += view[rows] @ models.weights[number * len(self.penalties)][0, :many].T
+        count = min(count, many)
+        best = np.argpartition(-found, count - 1, axis=1)[:, :count] if count < many else None
+        tags = np.tile(models.tags[:many], (len(rows), 1)) if best is None else models.tags[best]
+        starts = np.arange(len(rows) + 1) * count
+        return sp.csr_array((np.ones(tags.size, np.float32), tags.ravel(), starts), (len(rows), len(models.place)))
 
 
 def unit_rows(rows: Array) -> Array:
@@ -78,12 +126,12 @@ def unit_rows(rows: Array) -> Array:
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
 
 
-def _near(W: sp.csr_array, rows: Array) -> Array:
+def _near(W: sp.csr_array, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Each row plus those on a random walk from it, near ones with more weight than far ones."""
-    P, result = transitions(W), rows
+    P, result = transitions(W).astype(np.float32), rows
     for _ in range(STEPS):
-        result = rows + CONTINUE * (P @ result)
-    return result
+        result = rows + np.float32(CONTINUE) * (P @ result)
+    return np.asarray(result)
 
 
 def transitions(W: sp.csr_array) -> sp.csr_array:

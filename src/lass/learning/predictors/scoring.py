@@ -15,10 +15,13 @@ from lass.learning.predictors.features import COLUMNS, PREDICTORS, PredictorFeat
 from lass.learning.predictors.few_tags import MAX_TAGGED, FewTags, members
 from lass.learning.predictors.linear import LinearPredictor
 from lass.learning.predictors.prior import Prior, default_prior
+from lass.learning.predictors.propagation import ALL_TAGS, Propagation
+from lass.learning.predictors.tag_lists import TagLists
 from lass.learning.predictors.training import MIN_GROUPS, enough_to_train, train
 from lass.learning.predictors.voters import Voters, find_voters
 from lass.learning.predictors.weights import Weights, probability
 from lass.model.quadratic_program import Array
+from lass.solvers.assignments import AnyAssignments
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 
@@ -34,11 +37,13 @@ MORE = 0.5
 
 @dataclass(frozen=True)
 class Scores:
-    """The score of every tag of every item, without the item's own annotation of that tag."""
+    """The scores of the candidate tags of every item, without the item's own annotation of that tag."""
 
-    #: (N, K) probabilities; among items like the known ones, 0.8 is right four times out of five
-    values: NDArray[np.float32]
-    #: (N, count) the likeliest tags of each item among those that are not annotated, the likeliest first
+    #: (N, K) probabilities; among items like the known ones, 0.8 is right four times out of five. Stored for
+    #: candidates alone: those that some predictor proposes, and the annotated ones
+    values: sp.csr_array
+    #: (N, count) the likeliest tags of each item among those that are not annotated, the likeliest first; -1
+    #: where there are no more candidates
     top_tags: NDArray[np.int32]
     #: (N, count, len(PREDICTORS)) what each predictor adds to the evidence for those
     contributions: NDArray[np.float32]
@@ -66,7 +71,7 @@ class Predictors:
     prior: Prior
     voters: Voters
 
-    def update(self, G: sp.csr_array, Z: Array, rows: NDArray[np.intp]) -> None:
+    def update(self, G: sp.csr_array, Z: AnyAssignments, rows: NDArray[np.intp]) -> None:
         """Take over annotations that changed in a few rows; see :meth:`PredictorFeatures.update`."""
         if self.trained is not None:
             self.trained.update(G, Z, rows)
@@ -102,84 +107,132 @@ def score(
     predictors: Predictors, G: sp.csr_array, weights: Weights, count: int = 10,
     rows: NDArray[np.intp] | None = None, pause: Callable[[], object] = int,
 ) -> Scores:  # fmt: skip
-    """Scores of all tags of all items, or of those in ``rows``, and contributions to the top ones.
+    """Scores of the candidate tags of all items, or of those in ``rows``, and contributions to the top ones.
 
-    O(K) an item, in blocks of rows; ``pause`` is called before each, and an error it raises ends the work.
+    O(candidates) an item, in blocks of rows; ``pause`` is called before each, and an error it raises ends
+    the work.
     """
     wanted = np.arange(G.shape[0]) if rows is None else rows
     N, K = len(wanted), G.shape[1]
     count = min(count, K)
-    values = np.empty((N, K), np.float32)
     top = np.empty((N, count), np.int32)
     contributions = np.zeros((N, count, len(PREDICTORS)), np.float32)
     few, trained = predictors.few, predictors.trained if weights.is_trained else None
     share = 0.0 if few is None else share_of_few(G, predictors.voters) if trained is not None else 1.0
+    found = [sp.csr_array((0, K), dtype=np.float32)]
     for low in range(0, N, BLOCK):
         at, some = slice(low, low + BLOCK), wanted[low : low + BLOCK]
         pause()
-        parts: list[tuple[float, Array, Callable[[NDArray[Any]], Array]]] = []
-        if few is not None:
-            parts.append((share, *_few_evidence(few, some, weights, predictors.prior, G, pause)))
+        annotated = sp.csr_array(G[some])
+        lists = TagLists.of(some, annotated)
         if trained is not None and share < 1.0:
-            parts.append((1.0 - share, *_trained_evidence(trained, some, weights)))
-        evidence: Array = sum((weight * found for weight, found, _ in parts), np.zeros((len(some), K)))
-        values[at] = probability(evidence) if parts else 0.0
-        evidence[G[some].tocoo().coords] = -np.inf
-        top[at] = np.argsort(-evidence, axis=1, kind="stable")[:, :count]
-        for weight, _, contribution in parts:
-            contributions[at] += weight * contribution(top[at])
-    return Scores(values, top, contributions)
+            lists = trained.candidates(some)
+        parts: list[tuple[float, Evidence]] = []
+        if few is not None:
+            mixed = _FewEvidence(few, some, weights, predictors.prior, G, pause)
+            lists = mixed.with_likeliest(lists)
+            parts.append((share, mixed.of(lists)))
+        if trained is not None and share < 1.0:
+            parts.append((1.0 - share, _trained_evidence(trained, lists, weights)))
+        evidence: Array = sum((weight * part.values for weight, part in parts), np.zeros(len(lists.tags)))
+        values = probability(evidence) if parts else np.zeros(len(evidence))
+        found.append(lists.matrix(values.astype(np.float32), K))
+        evidence[lists.lookup_in(annotated) != 0] = -np.inf
+        best = _best_pairs(lists, evidence, count)
+        top[at] = np.where(best < 0, -1, lists.tags[best])
+        for weight, part in parts:
+            contributions[at] += weight * part.contributions(best)
+        contributions[at][best < 0] = 0.0
+    return Scores(sp.csr_array(sp.vstack(found, format="csr")), top, contributions)
 
 
-def _trained_evidence(
-    features: PredictorFeatures, rows: NDArray[np.intp], weights: Weights
-) -> tuple[Array, Callable[[NDArray[Any]], Array]]:
-    """Evidence by the trained weights, and what each predictor adds to that of some tags of each row."""
-    X = features.compute(rows)
-    tagged = (features.tag_counts[rows] > 0)[:, None]
-    slope = np.where(tagged, np.array(weights.tagged), np.array(weights.untagged))
-    evidence = np.einsum("nkf,nf->nk", X, slope[:, :-1].astype(np.float32)) + slope[:, -1:]
+def _best_pairs(lists: TagLists, evidence: Array, count: int) -> NDArray[np.intp]:
+    """(rows, count) places of the pairs with most evidence, the most first; -1 where there are no more."""
+    lengths = np.diff(lists.starts)
+    width = max(int(lengths.max(initial=0)), count)
+    there = np.arange(width) < lengths[:, None]
+    table = np.full(there.shape, -np.inf, np.float32)
+    table[there] = evidence
+    order = np.argsort(-table, axis=1, kind="stable")[:, :count]
+    known = np.take_along_axis(table, order, 1) > -np.inf
+    return np.where(known, lists.starts[:-1, None] + order, -1)
+
+
+class Evidence(NamedTuple):
+    """Evidence for pairs of items and tags, and what each predictor adds to that of some of them."""
+
+    values: Array
+    #: from places of pairs (rows, count), -1 for none, to (rows, count, len(PREDICTORS))
+    contributions: Callable[[NDArray[np.intp]], Array]
+
+
+def _trained_evidence(features: PredictorFeatures, lists: TagLists, weights: Weights) -> Evidence:
+    """Evidence by the trained weights."""
+    X = features.compute(lists)
+    tagged = features.tag_counts[lists.rows] > 0
+    slopes = np.array([weights.untagged, weights.tagged], np.float32)
+    both = X @ slopes[:, :-1].T + slopes[:, -1]
+    values = np.where(tagged[lists.place], both[:, 1], both[:, 0]).astype(float)
     member = np.array([[predictor == name for name in PREDICTORS] for predictor in COLUMNS.values()], float)
+    mean = np.array(weights.mean)
 
-    def contribution(tags: NDArray[Any]) -> Array:
-        difference = np.take_along_axis(X, tags[:, :, None], axis=1) - np.array(weights.mean)
-        return np.asarray((difference * slope[:, None, :-1]) @ member)
+    def contributions(pairs: NDArray[np.intp]) -> Array:
+        slope = slopes[tagged.astype(int), :-1]
+        return np.asarray(((X[pairs] - mean) * slope[:, None, :]) @ member)
 
-    return evidence, contribution
+    return Evidence(values, contributions)
 
 
-def _few_evidence(
-    few: FewTags, rows: NDArray[np.intp], weights: Weights, prior: Prior, G: sp.csr_array,
-    pause: Callable[[], object],
-) -> tuple[Array, Callable[[NDArray[Any]], Array]]:  # fmt: skip
-    """The same by the mixture of few tags.
+class _FewEvidence:
+    """The same by the mixture of few tags, for all tags of some rows.
 
     What the logarithm of the mixture differs from that of the tag's frequency is shared out among predictors
     by how far each of them differs from it; how near the item is to a tagged one counts as "neighbours".
     """
-    odds, parts, closeness = few.evidence(rows, weights.mixture, prior, pause)
-    odds[np.diff(G.indptr)[rows] > 0] += np.log(MORE)
-    frequency = few.weight @ few.T
-    frequency = frequency / max(frequency.sum(), 1e-300)
-    mixture = np.array([weights.mixture.get(name, 0.0) for name in few.names])
-    member = members(few.names, PREDICTORS)
-    slope = prior.coefficients["share"]
 
-    def contribution(tags: NDArray[Any]) -> Array:
-        chosen = np.take_along_axis(parts, tags[:, :, None], axis=1)
-        usual = frequency[tags]
-        change = (chosen - usual[:, :, None] * mixture) @ member
-        total = change.sum(axis=2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rise = slope * (np.log(chosen.sum(axis=2)) - np.log(usual))
-            found = change * (rise / np.where(np.abs(total) > 1e-6, total, np.inf))[:, :, None]
-            found[:, :, list(PREDICTORS).index("frequency")] += slope * np.log(usual * len(frequency))
-        found[:, :, list(PREDICTORS).index("neighbours")] += (
-            prior.coefficients["closeness"] * closeness[:, None]
-        )
-        return np.nan_to_num(found, posinf=0.0, neginf=0.0)
+    def __init__(
+        self, few: FewTags, rows: NDArray[np.intp], weights: Weights, prior: Prior, G: sp.csr_array,
+        pause: Callable[[], object],
+    ) -> None:  # fmt: skip
+        self.few, self.prior = few, prior
+        self.mixture = np.array([weights.mixture.get(name, 0.0) for name in few.names])
+        odds, self.parts, self.closeness = few.evidence(rows, weights.mixture, prior, pause)
+        odds[np.diff(G.indptr)[rows] > 0] += np.log(MORE)
+        self.values: Array = odds + np.log1p(0.5 * np.exp(np.minimum(odds, 30.0)))
 
-    return odds + np.log1p(0.5 * np.exp(np.minimum(odds, 30.0))), contribution
+    def with_likeliest(self, lists: TagLists) -> TagLists:
+        """The lists with the likeliest tags of each row; all tags where there are few."""
+        rows, K = self.values.shape
+        if K <= ALL_TAGS:
+            return TagLists.all(lists.rows, K)
+        best = np.argpartition(-self.values, ALL_TAGS - 1, axis=1)[:, :ALL_TAGS]
+        starts = np.arange(rows + 1) * ALL_TAGS
+        likeliest = sp.csr_array((np.ones(best.size), best.ravel().astype(np.int32), starts), (rows, K))
+        return lists.joined(likeliest)
+
+    def of(self, lists: TagLists) -> Evidence:
+        """Evidence for pairs of these rows."""
+        few, slope, place = self.few, self.prior.coefficients["share"], lists.place
+        frequency = few.weight @ few.T
+        frequency = frequency / max(frequency.sum(), 1e-300)
+        member = members(few.names, PREDICTORS)
+
+        def contributions(pairs: NDArray[np.intp]) -> Array:
+            tags = lists.tags[pairs]
+            chosen = np.take_along_axis(self.parts, tags[:, :, None], axis=1)
+            usual = frequency[tags]
+            change = (chosen - usual[:, :, None] * self.mixture) @ member
+            total = change.sum(axis=2)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rise = slope * (np.log(chosen.sum(axis=2)) - np.log(usual))
+                found = change * (rise / np.where(np.abs(total) > 1e-6, total, np.inf))[:, :, None]
+                found[:, :, list(PREDICTORS).index("frequency")] += slope * np.log(usual * len(frequency))
+            found[:, :, list(PREDICTORS).index("neighbours")] += (
+                self.prior.coefficients["closeness"] * self.closeness[:, None]
+            )
+            return np.nan_to_num(found, posinf=0.0, neginf=0.0)
+
+        return Evidence(self.values[place, lists.tags], contributions)
 
 
 def score_tags(
@@ -190,6 +243,7 @@ def score_tags(
     weights: Weights | None = None,
     former: Predictors | None = None,
     prior: Prior | None = None,
+    propagation: Propagation | None = None,
     pause: Callable[[], object] = int,
 ) -> ScoredTags | None:
     """Scores of all tags at a solution, and the weights behind them.
@@ -208,6 +262,8 @@ def score_tags(
         Of an earlier call with the same graph and features: what depends on these alone is used again.
     prior : Prior, optional
         What other collections teach; by default that of the package.
+    propagation : Propagation, optional
+        Of the annotations of the solution, if it is known.
     pause : callable
         Called now and then; an error it raises ends the work.
     """
@@ -229,7 +285,7 @@ def score_tags(
     if known:
         linear = None if features is None else LinearPredictor(features, codes, problem.W)
         pause()
-        trained = PredictorFeatures(problem.W, G, solution.Z, linear, pause)
+        trained = PredictorFeatures(problem.W, G, solution.Z, linear, propagation, pause)
     if weights is None:
         mixture = {} if few is None else few.train()
         weights = Weights([], [], [], 1.0, mixture)
@@ -237,10 +293,12 @@ def score_tags(
 
             def compute(visible: sp.csr_array) -> PredictorFeatures:
                 pause()
+                carried = Propagation(problem.W, visible, pause)
                 solved = solve(
-                    problem.changed(G=visible), tol=solution.tol, callback=lambda _: bool(pause()) and False
-                )
-                return PredictorFeatures(problem.W, visible, solved.Z, linear, pause)
+                    problem.changed(G=visible), tol=solution.tol, start=carried.assignments(), output="sparse",
+                    callback=lambda _: bool(pause()) and False,
+                )  # fmt: skip
+                return PredictorFeatures(problem.W, visible, solved.Z, linear, carried, pause)
 
             found = train(compute, trained, G, codes, pause=pause)
             weights = weights if found is None else replace(found, mixture=mixture)

@@ -18,6 +18,7 @@ from lass.learning.predictors.completeness import (
 )
 from lass.learning.predictors.features import SHARES, PredictorFeatures
 from lass.learning.predictors.holdout import only_rows, split
+from lass.learning.predictors.tag_lists import TagLists
 from lass.learning.predictors.weights import Weights
 from lass.model.quadratic_program import Array
 
@@ -26,9 +27,9 @@ GROUPS, ROUNDS = 3000, 4
 #: share of the tagged groups that lose all tags in a round, and of the tags that as many others lose
 HIDE_ALL, HIDE_SOME = 0.2, 0.34
 #: items of a round, and pairs (item, tag) in all, that weights are trained on at most
-ITEMS, PAIRS = 3000, 200_000
-#: items whose features are computed together
-BLOCK = 256
+ITEMS, PAIRS = 3000, 120_000
+#: tags of an item that are no candidates, and stand for all of these in training
+OTHERS = 12
 #: items whose scores are made to sum to the number of missing tags
 SAMPLE = 1500
 #: weights are scaled down to no less than this when there are more visible tags than in training
@@ -100,19 +101,22 @@ def _rescale(
     """
     slope[-1] += np.log(1.0 - completeness)
     some = generator.permutation(np.flatnonzero(current.tag_counts))[:SAMPLE]
-    evidence = current.compute(some) @ slope[:-1].astype(np.float32) + slope[-1]
-    evidence = evidence[G[some].toarray() == 0].astype(float)
+    nothing = sp.csr_array((len(some), G.shape[1]))
+    lists, stands_for = _with_others(current, some, nothing, generator)
+    evidence = current.compute(lists) @ slope[:-1].astype(np.float32) + slope[-1]
+    unstated = lists.lookup(G) == 0
+    evidence, weight = evidence[unstated].astype(float), stands_for[unstated]
     missing = current.tag_counts[some].sum() * (1.0 - completeness) / completeness
 
     def excess(scale: float) -> float:
-        shift = shift_to_total(scale * evidence, missing)
-        return sharpness(scale * evidence + shift, np.ones(len(evidence))) - limit
+        shift = shift_to_total(scale * evidence, missing, weight)
+        return sharpness(scale * evidence + shift, weight) - limit
 
     scale = 1.0
     if excess(1.0) > 0.0:
         scale = brentq(excess, MIN_SCALE, 1.0, xtol=1e-2) if excess(MIN_SCALE) < 0.0 else MIN_SCALE
     slope *= scale
-    slope[-1] += shift_to_total(scale * evidence, missing)
+    slope[-1] += shift_to_total(scale * evidence, missing, weight)
 
 
 def holdouts(
@@ -144,37 +148,62 @@ def _pairs(
     features: PredictorFeatures, rows: NDArray[np.intp], visible: sp.csr_array, hidden: sp.csr_array,
     count: int, generator: np.random.Generator, pause: Callable[[], object],
 ) -> tuple[HoldoutPairs, int]:  # fmt: skip
-    """All hidden pairs, about ``count`` of the others without an annotation, and how many tags are visible.
+    """Pairs without a visible annotation, about ``count``, and how many tags are visible.
 
-    Half of the others are the likeliest of every item, the other half a sample that stands for the rest.
+    All that were hidden and the likeliest candidates of every item, and a sample that stands for the others.
     Features are not standardised.
     """
-    truth = hidden[rows].toarray() > 0
-    candidate = visible[rows].toarray() == 0
-    top = min(max(1, count // (2 * len(rows))), truth.shape[1])
-    rate = min(1.0, 0.5 * count / max(int(candidate.sum()) - top * len(rows), 1))
-    X, found, item, weight = [], [], [], []
-    for low in range(0, len(rows), BLOCK):
-        at = slice(low, low + BLOCK)
-        pause()
-        values = features.compute(rows[at])
-        likely = np.where(candidate[at], values[:, :, SHARES].sum(axis=2), -np.inf)
-        certain = truth[at] | (likely >= -np.partition(-likely, top - 1, axis=1)[:, top - 1 : top])
-        taken = candidate[at] & (certain | (generator.random(likely.shape) < rate))
-        X.append(values[taken].astype(float))
-        found.append(truth[at][taken])
-        item.append(low + np.nonzero(taken)[0])
-        weight.append(np.where(certain[taken], 1.0, 1.0 / rate))
-    each = np.maximum(truth.sum(axis=1), 1)
-    items, lost, kept = np.concatenate(item), int(truth.sum()), int(features.tag_counts[rows].sum())
+    lists, stands_for = _with_others(features, rows, sp.csr_array(hidden[rows]), generator)
+    pause()
+    truth = lists.lookup(hidden) > 0
+    stands_for[truth] = 1.0
+    open_pairs = np.flatnonzero(lists.lookup(visible) == 0)
+    place = lists.place
+    values = features.compute(lists)
+    pause()
+    top = max(1, count // (2 * len(rows)))
+    likely = np.where(stands_for == 1.0, values[:, SHARES].sum(axis=1), -np.inf)[open_pairs]
+    order = np.lexsort((-likely, place[open_pairs]))
+    sorted_place = place[open_pairs][order]
+    rank = np.empty(len(order), np.intp)
+    rank[order] = np.arange(len(order)) - np.searchsorted(sorted_place, sorted_place)
+    certain = truth[open_pairs] | ((rank < top) & (stands_for[open_pairs] == 1.0))
+    rate = min(1.0, 0.5 * count / max(len(open_pairs) - int(certain.sum()), 1))
+    kept = certain | (generator.random(len(open_pairs)) < rate)
+    taken = open_pairs[kept]
+    each = np.maximum(np.diff(hidden.indptr)[rows], 1)
+    lost, left = int(np.diff(hidden.indptr)[rows].sum()), int(features.tag_counts[rows].sum())
     return HoldoutPairs(
-        np.concatenate(X),
-        np.concatenate(found),
-        items,
-        np.concatenate(weight),
-        (each.mean() / each)[items],
-        lost / (lost + kept),
-    ), kept
+        values[taken].astype(float),
+        truth[taken],
+        place[taken],
+        np.where(certain[kept], 1.0, stands_for[taken] / rate),
+        (each.mean() / each)[place[taken]],
+        lost / (lost + left),
+    ), left
+
+
+def _with_others(
+    features: PredictorFeatures, rows: NDArray[np.intp], hidden: sp.csr_array, generator: np.random.Generator
+) -> tuple[TagLists, Array]:
+    """Candidates, hidden tags and a few others drawn at random, and how many tags each of them stands for.
+
+    What is no candidate has a small score, but there are many: together they count.
+    """
+    candidates = features.candidates(rows)
+    K = hidden.shape[1]
+    if len(candidates.tags) == K * len(rows):
+        return candidates, np.ones(len(candidates.tags))
+    count = min(OTHERS, K)
+    drawn = generator.integers(K, size=(len(rows), count)).ravel().astype(np.int32)
+    others = sp.csr_array((np.ones(len(drawn)), drawn, np.arange(len(rows) + 1) * count), (len(rows), K))
+    others.sum_duplicates()
+    lists = candidates.joined(sp.csr_array(others + hidden))
+    marks = candidates.matrix(np.ones(len(candidates.tags), np.float32), K)
+    known = (lists.lookup_in(marks) > 0) | (lists.lookup_in(hidden) > 0)
+    sampled = np.bincount(lists.place[~known], minlength=len(rows))
+    left = K - np.diff(lists.starts) + sampled
+    return lists, np.where(known, 1.0, (left / np.maximum(sampled, 1))[lists.place])
 
 
 class _Sample:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.kernels.threads import kernels, over_rows
+from lass.kernels.threads import kernels, over_slices
 from lass.model.problem import Problem
 
 
@@ -42,7 +42,7 @@ def certify(problem: Problem, Z: SparseRows) -> tuple[float, float]:
     affinities = (problem.G.indptr.astype(np.int64), problem.G.indices, problem.G.data)
     scale = 2.0 * problem.lam if math.isfinite(problem.lam) else 0.0
     gaps = np.empty(problem.N)
-    quadratic, linear = over_rows(
+    quadratic, linear = over_slices(
         kernels("sparse_rows").certify, problem.N, work(problem, Z),
         *graph, problem.diagonal, *affinities, problem.K, scale, Z.arrays, gaps,
     )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.kernels.threads import over_rows
+from lass.kernels.threads import over_slices
 from lass.model.quadratic_program import Array
 from lass.solvers.sparse.storage import SparseAssignments
 
@@ -51,7 +51,7 @@ class RowBuffers:
             if room[-1] > len(self.columns) or 2 * room[-1] < len(self.columns):
                 self.columns, self.values = np.empty(0, np.int32), np.empty(0)  # free before taking
                 self.columns, self.values = np.empty(room[-1], np.int32), np.empty(room[-1])
-            undone, measured = over_rows(kernel, len(lengths), work, *arguments, room, self.arrays)
+            undone, measured = over_slices(kernel, len(lengths), work, *arguments, room, self.arrays)
             if not undone:
                 return float(measured)
             slack *= 2.0

@@ -132,3 +132,5 @@ BASELINES: dict[str, Callable[[Task], Array]] = {
     "harmonic, tag by tag": harmonic, "popularity": popularity, "random": random_scores,
 }  # fmt: skip
 FROM_FEATURES = {"one-vs-rest logistic regression"}
+#: these compute a number for every tag of every item, or a model for every tag
+OF_ALL_NUMBERS = {"one-vs-rest logistic regression", "harmonic, tag by tag"}

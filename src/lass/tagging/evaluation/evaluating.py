@@ -13,15 +13,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.learning.predictors.holdout import SITUATIONS, split
+from lass.learning.predictors.holdout import SITUATIONS, Split, split
 from lass.model.quadratic_program import Array
-from lass.tagging.completion import TagModel, check_memory, complete, scores, with_scores
-from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, Task
+from lass.tagging.completion import TagModel, complete, scores, with_scores
+from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, OF_ALL_NUMBERS, Task
 from lass.tagging.evaluation.metrics import compute_metrics
 from lass.tagging.evaluation.result import CROWD_ONLY, OURS, Evaluation, MetricValues, SituationResult
 
 #: lam is tried at these multiples of one over twice the median degree; beyond, solves get slow and worse
 LAMS = (0.001, 0.01, 0.1, 1.0, 10.0)
+
+#: evaluated items x tags, at most: with more, items are drawn
+EVALUATED = 20_000_000
+#: items x tags up to which baselines that compute all these numbers take part
+ALL_NUMBERS = 60_000_000
 
 #: (description, steps done, all steps)
 StepCallback = Callable[[str, int, int], object]
@@ -70,7 +75,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Its curve over lam uses the hidden tags, in hindsight; the method LASS does not.
+        Of very many items and tags a sample of the items is evaluated. Its curve over lam uses the hidden tags, in hindsight; the method LASS does not.
 
     Examples
     --------
@@ -83,7 +88,6 @@ def evaluate(
     >>> result.situations["items"].methods["LASS"]["f1"].mean
     1.0
     """
-    check_memory(G.shape, "to be evaluated")
     if G.shape[1] < 2:
         raise ValueError(f"two tags are needed to compare lists of them; found {G.shape[1]}")
     if seeds < 1 or top < 1:
@@ -92,11 +96,17 @@ def evaluate(
         raise ValueError(f"situations must name each once, one at least; found {list(situations)}")
     G = sp.csr_array(G)
     codes = np.arange(G.shape[0], dtype=np.intp) if groups is None else groups
-    splits = {name: [split(G, codes, name, hide, seed) for seed in range(seeds)] for name in situations}
+    splits = {
+        name: [_sampled(split(G, codes, name, hide, seed), seed) for seed in range(seeds)]
+        for name in situations
+    }
     degree = float(np.median(W.sum(axis=1)))
     lams = (np.array(LAMS) / (2.0 * degree if degree > 0 else 1.0)).tolist()
     baselines = {
-        name: one for name, one in BASELINES.items() if features is not None or name not in FROM_FEATURES
+        name: one
+        for name, one in BASELINES.items()
+        if (features is not None or name not in FROM_FEATURES)
+        and (G.shape[0] * G.shape[1] <= ALL_NUMBERS or name not in OF_ALL_NUMBERS)
     }
     step, steps = 0, len(situations) * seeds * (len(baselines) + 2 + len(LAMS))
     results = {}
@@ -126,7 +136,7 @@ def evaluate(
         }
         curve = {at: metrics.pop(at) for at in lams}
         results[situation] = SituationResult(
-            evaluated=[len(parts.rows) for parts in drawn], hidden=[parts.hidden.nnz for parts in drawn],
+            evaluated=[len(parts.rows) for parts in drawn], hidden=[parts.hidden[parts.rows].nnz for parts in drawn],
             methods=metrics, seconds={name: seconds[name] for name in metrics}, lam=float(value), curve=curve,
         )  # fmt: skip
     return Evaluation(
@@ -157,4 +167,21 @@ class _Ours:
         return complete(self.task.W, self.task.split.visible, lam, category_graph=self.category_graph)
 
     def _scores(self, model: TagModel) -> Array:
-        return np.asarray(scores(model)[self.task.split.rows], np.float64)
+        return completed(scores(model)[self.task.split.rows], self.task.tags)
+
+
+def completed(found: sp.csr_array, tags: sp.csr_array) -> Array:
+    """Scores of all tags of some items: tags that are no candidates below all others, by frequency."""
+    counts = np.asarray(tags.sum(axis=0)).ravel()
+    rest = counts / (counts.max(initial=0.0) + 1.0) - 1.0
+    values = found.toarray().astype(float)
+    return np.where(values > 0, values, rest)
+
+
+def _sampled(parts: Split, seed: int) -> Split:
+    """Fewer evaluated items where there are very many, drawn at random."""
+    most = max(1, EVALUATED // parts.visible.shape[1])
+    if len(parts.rows) <= most:
+        return parts
+    rows = np.sort(np.random.default_rng(seed).permutation(parts.rows)[:most])
+    return parts._replace(rows=rows)

@@ -1,0 +1,119 @@
+"""Tags carried through the graph, the likeliest of each item: random walks and the harmonic extension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.learning.predictors.linear import CONTINUE, STEPS
+from lass.learning.predictors.tag_lists import NeighbourSums, Rows
+from lass.model.quadratic_program import Array
+from lass.solvers.sparse import SparseAssignments
+
+#: up to so many tags all are kept for every item; of more the likeliest of a walk
+ALL_TAGS, WALKED = 64, 48
+#: tags of an item from which on it has more candidates, and how many times as many at most
+MANY, MOST = 3.0, 4.0
+#: sweeps of the harmonic extension, which starts from a walk
+SWEEPS = 20
+
+
+def has_few_tags(T: sp.csr_array) -> bool:
+    """Whether all tags are candidates of every item."""
+    return bool(T.shape[1] <= ALL_TAGS)
+
+
+def scaled(count: int, T: sp.csr_array) -> int:
+    """More candidates where items have many tags, up to four times as many, and no more than there are tags."""
+    tagged = max(int(np.count_nonzero(np.diff(T.indptr))), 1)
+    return min(int(count * np.clip(T.nnz / tagged / MANY, 1.0, MOST)), T.shape[1])
+
+
+class Propagation:
+    """The tags that reach each item through the graph W from items with annotations G.
+
+    Two ways: a random walk of a few steps, near items counting more than far ones; and the harmonic
+    extension, in which annotated items keep their tags and all others are means of their neighbours. Of each
+    step the likeliest tags of an item are kept, so that both take O(edges x kept tags). ``pause`` is called
+    between steps.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from lass.learning.predictors.propagation import Propagation
+    >>> W = sp.csr_array(sp.diags_array([np.ones(3), np.ones(3)], offsets=[-1, 1]))
+    >>> G = sp.csr_array(np.array([[1.0, 0], [0, 0], [0, 0], [0, 1]]))
+    >>> Propagation(W, G).harmonic.toarray().round(2).tolist()
+    [[1.0, 0.0], [0.67, 0.33], [0.33, 0.67], [0.0, 1.0]]
+    """
+
+    def __init__(self, W: sp.csr_array, G: sp.csr_array, pause: Callable[[], object] = int) -> None:
+        T = sp.csr_array((G > 0).astype(np.float32))
+        T.sort_indices()
+        self.sums = NeighbourSums(W)
+        every = np.arange(W.shape[0])
+        inverse = 1.0 / np.maximum(self.sums.degree, np.finfo(float).tiny)
+        tagged = (np.diff(T.indptr) > 0).astype(float)
+        count = T.shape[1] if has_few_tags(T) else scaled(WALKED, T)
+        #: what the last step of the walk takes the mean of
+        self.stepped, visits = T, inverse * (W @ tagged)
+        for _ in range(STEPS - 1):
+            pause()
+            reached = self.sums.best(self.stepped, every, count)
+            self.stepped = sp.csr_array(T + np.float32(CONTINUE) * reached)
+            visits = inverse * (W @ (tagged + CONTINUE * visits))
+        squares = sp.csr_array((W.data**2, W.indices, W.indptr), W.shape)
+        #: share of the walks that return on the second step: those do not count
+        self.returns: Array = CONTINUE * inverse * (squares @ inverse)
+        self.smoothing = 0.01 * float(visits.mean() or 1.0)
+        #: visits of tagged items other than itself
+        self.visits: Array = visits - self.returns * tagged + self.smoothing
+        pause()
+        #: the likeliest tags of the whole walk
+        self.walked = self.sums.best(self.stepped, every, count)
+        #: shares of the harmonic extension
+        self.harmonic = self._harmonic(T, np.diff(G.indptr) > 0, pause)
+
+    def _harmonic(
+        self, T: sp.csr_array, annotated: NDArray[np.bool_], pause: Callable[[], object]
+    ) -> sp.csr_array:
+        """A fixed number of sweeps, from the walk, over the tags of the walk."""
+        start = self.walked.copy()
+        start.data = (start.data / np.repeat(self.visits, np.diff(start.indptr))).astype(np.float32)
+        marks = annotated.astype(np.float32)
+        shares = sp.csr_array(sp.diags_array(marks) @ T + sp.diags_array(1 - marks) @ start)
+        shares.sort_indices()
+        rows = np.flatnonzero(~annotated)
+        starts = shares.indptr.astype(np.int64)
+        bounds = starts[rows], starts[rows + 1], shares.indices.astype(np.int32)
+        for _ in range(SWEEPS if len(rows) and T.nnz else 0):
+            pause()
+            new = shares.data.copy()
+            self.sums.into(shares, rows, bounds, new)
+            shares = sp.csr_array((new, shares.indices, shares.indptr), shape=shares.shape)
+        return shares
+
+    def mean_shares(self) -> Array:
+        """The mean of the harmonic extension of each tag over all items."""
+        sums = np.bincount(self.harmonic.indices, self.harmonic.data, self.harmonic.shape[1])
+        return np.asarray(sums / max(self.harmonic.shape[0], 1))
+
+    def set_annotated(self, T: sp.csr_array, rows: Rows) -> None:
+        """Take over the tags of rows that were annotated since, as far as they are among their likeliest."""
+        harmonic = self.harmonic
+        for row in rows.tolist():
+            at = slice(harmonic.indptr[row], harmonic.indptr[row + 1])
+            harmonic.data[at] = np.isin(harmonic.indices[at], T.indices[T.indptr[row] : T.indptr[row + 1]])
+
+    def assignments(self) -> SparseAssignments:
+        """The harmonic shares scaled to one: near the optimum at a small lam, and where a solve starts."""
+        entries = self.harmonic.astype(float)
+        entries.eliminate_zeros()
+        total = np.asarray(entries.sum(axis=1)).ravel()
+        known = total > 0
+        scale = np.divide(1.0, total, out=np.zeros_like(total), where=known)
+        entries.data *= np.repeat(scale, np.diff(entries.indptr))
+        return SparseAssignments(entries, np.where(known, 0.0, 1.0 / max(entries.shape[1], 1)))
