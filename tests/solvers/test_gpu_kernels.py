@@ -10,9 +10,11 @@ import scipy.sparse as sp
 import torch
 
 import lass
+from lass.solvers.gpu import coarse_graphs
 from lass.solvers.gpu import torch_kernels as plain
 from lass.solvers.gpu import triton_kernels as kernels
 from lass.solvers.gpu.batch import padded, upload
+from lass.solvers.gpu.faces import Faces
 
 CPU = torch.device("cpu")
 
@@ -100,3 +102,26 @@ def test_a_whole_solve_by_the_kernels(monkeypatch):
     ours = lass.solvers.gpu.solve(W, G, 0.7, device="cpu")
     assert ours.converged
     assert abs(ours.objective - lass.solve(W, G, 0.7, tol=1e-10).objective) <= 1e-5 * ours.problem.stake
+
+
+@pytest.mark.parametrize("number", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("N", "K", "problems", "running"), [(30, 3, 3, [0, 2]), (25, 100, 1, [0])])
+def test_conjugate_gradients_by_the_kernels(monkeypatch, number, N, K, problems, running):
+    """A whole face, coarser graphs included: problems that do not run stay as they are."""
+    monkeypatch.setattr(coarse_graphs, "COARSEST", 3)
+    rng = np.random.default_rng(N)
+    fine = upload(batch(rng, N, K, problems, 0.3 / K), CPU)
+    levels = coarse_graphs.CoarseGraphs(fine)
+    assert levels.useful
+    fine = fine.reordered(levels.order)
+    first, found = points(rng, fine.layout, number), []
+    on, gaps = torch.tensor(running, dtype=torch.int32), torch.zeros(fine.layout.programs).double()
+    for loops in (plain, kernels):
+        Z, faces = first.clone(), Faces(loops, fine.single(), levels)
+        loops.certify(fine, on, Z, gaps, faces.R)
+        faces.solve(on, Z, 3)
+        found.append(Z)
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-4)
+    rest = [b for b in range(problems) if b not in running]
+    torch.testing.assert_close(found[1][:, rest], first[:, rest], rtol=0, atol=0)
+    torch.testing.assert_close(found[1].sum(dim=2), torch.ones_like(found[1][:, :, 0]), rtol=1e-6, atol=1e-6)

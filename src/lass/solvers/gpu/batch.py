@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,6 +60,14 @@ class Batch:
     inverse: torch.Tensor
     linear: tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # starts, where, values (or all, if dense)
     dense: bool
+    #: rows of problems that no bound ever binds, see ``QuadraticProgram.harmonic``; None where nobody asks
+    free: torch.Tensor | None = None
+
+    @cached_property
+    def preconditioner(self) -> torch.Tensor:
+        """One over the diagonal of A."""
+        diagonal = self.graph[3]
+        return torch.where(diagonal > 0.0, 1.0 / diagonal, self.inverse)
 
     def single(self) -> Batch:
         """The same in single precision."""
@@ -70,6 +79,7 @@ class Batch:
             self.inverse.float(),
             (starts, where, values.float()),
             self.dense,
+            self.free,
         )
 
     def reordered(self, order: torch.Tensor) -> Batch:
@@ -88,7 +98,8 @@ class Batch:
             starts, affinities = _rows(starts, programs)
             where, values = where[affinities], values[affinities]
         linear = (starts, where, values)
-        return Batch(self.layout, graph, self.inverse[order], linear, self.dense)
+        free = None if self.free is None else self.free[programs]
+        return Batch(self.layout, graph, self.inverse[order], linear, self.dense, free)
 
 
 def _rows(pointers: torch.Tensor, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -130,7 +141,8 @@ def upload(qps: list[QuadraticProgram], device: torch.device) -> Batch:
         full[row * layout.width + where] = values
         starts, where, values = starts[:0], where[:0], full
     graph, linear = (pointers, columns, weights, diagonal), (starts, where, values)
-    return Batch(layout, graph, inverse, linear, dense)
+    free = torch.from_numpy(np.stack([qp.harmonic for qp in qps], axis=1).ravel().astype(np.uint8)).to(device)
+    return Batch(layout, graph, inverse, linear, dense, free)
 
 
 def _side_by_side(terms: list[sp.csr_array]) -> sp.csr_array:

@@ -1,13 +1,19 @@
-"""Accelerated projected gradient on a device: in single precision as far as that goes, then in double."""
+"""The iterations on a device: in single precision as far as that goes, then in double.
+
+Conjugate gradients on faces where there are coarser graphs and while that helps, else accelerated
+projected gradient.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
 import torch
 
 from lass.solvers.gpu.batch import Batch
+from lass.solvers.gpu.faces import FIRST, MOST, Faces, coarse_graphs
 from lass.solvers.monitor import Monitor
 
 #: iterations between two certificates
@@ -15,6 +21,10 @@ EVERY = 20
 #: certificates without a gap this much smaller after which double precision takes over: where progress is
 #: slow, rounding hides which way is down
 STALLED, FALL = 3, 0.9
+#: how much of the gap must go for a face to have helped, and how many that did not are enough
+HELPED, FAILED = 0.7, 3
+#: the share of the first gap from which on rounding may be why a face did not help
+ROUGH = 1e-5
 #: bytes of assignments from which on the order of rows matters
 CACHE = 2**25
 
@@ -30,18 +40,26 @@ def descend(arrays: Batch, Z: torch.Tensor, monitors: list[Monitor]) -> torch.Te
     """Improve the points of all problems of a batch until their monitors stop them.
 
     ``Z`` is in single precision, the result in double; rows are projected once more there, and the
-    gaps that decide are those of the result. After the first iterations rows are put in the order
-    of their categories, if they are too many for the cache: neighbours mostly share one.
+    gaps that decide are those of the result. Rows are put in the order of their groups in coarser
+    graphs. Where there are none, they are put in the order of their categories after the first
+    iterations, if they are too many for the cache: neighbours mostly share one.
     """
     work, order = loops(Z.device), None
-    Stage(work, arrays, arrays.single(), Z, monitors).run(final=False, rounds=1)
-    if Z.numel() * Z.element_size() > CACHE:
-        order = Z[:, 0].argmax(dim=1).sort(stable=True).indices
+    levels = coarse_graphs(arrays)
+    if levels is not None:
+        order = levels.order
+    else:
+        Stage(work, arrays, arrays.single(), Z, monitors).run(final=False, rounds=1)
+        if Z.numel() * Z.element_size() > CACHE:
+            order = Z[:, 0].argmax(dim=1).sort(stable=True).indices
+    if order is not None:
         arrays, Z = arrays.reordered(order), Z[order]
-    Stage(work, arrays, arrays.single(), Z, monitors).run(final=False)
+    rough = arrays.single()
+    faces = None if levels is None else Faces(work, rough, levels)
+    Stage(work, arrays, rough, Z, monitors, faces).run(final=False)
     Z = Z.double()
     work.project(arrays.layout, Z)
-    Stage(work, arrays, arrays, Z, monitors).run(final=True)
+    Stage(work, arrays, arrays, Z, monitors, faces).run(final=True)
     if order is None:
         return Z
     back = torch.empty_like(Z)
@@ -49,55 +67,127 @@ def descend(arrays: Batch, Z: torch.Tensor, monitors: list[Monitor]) -> torch.Te
     return back
 
 
+@dataclass
+class Progress:
+    """How one problem of a batch fares in one precision."""
+
+    first: float = float("inf")
+    gap: float = float("inf")
+    best: float = float("inf")
+    waited: int = 0  # certificates since the gap fell
+    tried: bool = False  # whether the last thing was to solve on a face
+    steps: int = FIRST  # on the next face
+    failed: int = 0  # faces that did not help
+    pause: bool = False  # gradient steps come next
+
+    def certified(self, gap: float) -> bool:
+        """Take note of a new gap; False if the face that was tried made it larger and is to be left."""
+        self.first = gap if self.gap == float("inf") else self.first
+        self.pause, good = False, not self.tried or gap <= self.gap
+        if self.tried and gap < HELPED * self.gap:
+            self.steps = min(self.steps + 1, MOST)
+        elif self.tried:
+            self.failed, self.pause, self.steps = self.failed + 1, True, min(2 * self.steps, MOST)
+        self.tried = False
+        gap = gap if good else self.gap
+        self.waited = 0 if gap < FALL * self.best else self.waited + 1
+        self.gap, self.best = gap, min(self.best, gap)
+        return good
+
+    @property
+    def done(self) -> bool:
+        """Whether single precision has come to its end."""
+        return self.waited >= STALLED or (self.failed > 0 and self.gap <= ROUGH * self.first)
+
+
 class Stage:
     """Iterations in one precision: ``fine`` certifies, ``rough`` moves."""
 
     def __init__(
-        self, work: ModuleType, fine: Batch, rough: Batch, Z: torch.Tensor, monitors: list[Monitor]
-    ) -> None:
+        self, work: ModuleType, fine: Batch, rough: Batch, Z: torch.Tensor, monitors: list[Monitor],
+        faces: Faces | None = None,
+    ) -> None:  # fmt: skip
         self.work, self.fine, self.rough, self.Z, self.monitors = work, fine, rough, Z, monitors
+        self.faces = faces
         batch, programs = fine.layout.batch, fine.layout.programs
-        #: numbers of the problems that are not solved yet
+        #: numbers of the problems that are moved, on the host and on the device
+        self.problems = list(range(batch))
         self.running = torch.arange(batch, dtype=torch.int32, device=Z.device)
         self.gaps = torch.zeros(programs, dtype=torch.float64, device=Z.device)
         self.scores = torch.zeros(programs, dtype=Z.dtype, device=Z.device)
         self.t = torch.ones(batch, dtype=torch.float64, device=Z.device)
         self.momentum = torch.zeros_like(self.t)
+        self.ahead: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def run(self, final: bool, rounds: int | None = None) -> None:
         """Iterate, ``rounds`` times twenty at most; only the final stage may call a gap small enough."""
-        best = [float("inf")] * len(self.monitors)
-        waited = [0] * len(self.monitors)
+        progress = [Progress() for _ in self.monitors]
         running = list(range(len(self.monitors)))
-        Y: torch.Tensor | None = None
+        former: torch.Tensor | None = None
         while running:
             gaps = self.certified()
             still = []
             for b in running:
-                waited[b] = 0 if gaps[b] < FALL * best[b] else waited[b] + 1
-                best[b] = min(best[b], gaps[b])
-                if not final and (waited[b] >= STALLED or gaps[b] <= self.monitors[b].target):
+                if not progress[b].certified(gaps[b]) and former is not None:
+                    self.Z[:, b] = former[:, b]
+                gap, monitor = progress[b].gap, self.monitors[b]
+                if not final and (progress[b].done or gap <= monitor.target):
                     continue
-                if not self.monitors[b].report(gaps[b]):
+                if not monitor.report(gap):
                     still.append(b)
             if not still or rounds == 0:
                 return
-            if still != running:
-                running = still
-                self.running = torch.tensor(running, dtype=torch.int32, device=self.Z.device)
+            running = still
             rounds = None if rounds is None else rounds - 1
-            if Y is None:
-                Y, following = self.Z.clone(), self.Z.clone()
-            limits = [monitor.max_iter for monitor in self.monitors if monitor.max_iter is not None]
-            steps = min([EVERY, *(limit - self.monitors[running[0]].iterations for limit in limits)])
-            for _ in range(steps):
-                Y, following = self.step(Y, following)
-            for b in running:
-                self.monitors[b].count(steps)
+            solving = [b for b in running if self._wants_face(progress[b], self.monitors[b])]
+            if solving:
+                former = self.Z.clone()
+                self._solve(solving, progress)
+            self._accelerate([b for b in running if b not in solving])
+            self._run_only(running)
+
+    def _wants_face(self, progress: Progress, monitor: Monitor) -> bool:
+        if self.faces is None or progress.pause or progress.failed >= FAILED:
+            return False
+        return monitor.left is None or monitor.left > 1
+
+    def _solve(self, problems: list[int], progress: list[Progress]) -> None:
+        """Solve some problems on their faces; what is ahead of Z then is nothing."""
+        assert self.faces is not None
+        self._run_only(problems)
+        limits = [left - 1 for b in problems if (left := self.monitors[b].left) is not None]
+        steps = min([*(progress[b].steps for b in problems), *limits])
+        self.faces.solve(self.running, self.Z, steps)
+        self.t[problems], self.momentum[problems] = 1.0, 0.0
+        for b in problems:
+            progress[b].tried = True
+            self.monitors[b].count(steps + 1)
+
+    def _accelerate(self, problems: list[int]) -> None:
+        """Twenty accelerated gradient steps of some problems."""
+        if not problems:
+            return
+        self._run_only(problems)
+        Y, following = self.ahead or (self.Z.clone(), self.Z.clone())
+        still = (self.momentum[problems] == 0.0).tolist()
+        for b in [b for b, here in zip(problems, still, strict=True) if here]:
+            Y[:, b] = self.Z[:, b]
+        steps = min([EVERY, *(left for b in problems if (left := self.monitors[b].left) is not None)])
+        for _ in range(steps):
+            Y, following = self.step(Y, following)
+        self.ahead = (Y, following)
+        for b in problems:
+            self.monitors[b].count(steps)
+
+    def _run_only(self, problems: list[int]) -> None:
+        if problems != self.problems:
+            self.problems = problems
+            self.running = torch.tensor(problems, dtype=torch.int32, device=self.Z.device)
 
     def certified(self) -> list[float]:
-        """The gaps of all problems."""
-        self.work.certify(self.fine, self.running, self.Z, self.gaps)
+        """The gaps of all problems; the negative gradient is left for conjugate gradients."""
+        residual = None if self.faces is None else self.faces.R
+        self.work.certify(self.fine, self.running, self.Z, self.gaps, residual)
         gaps: list[float] = self.gaps.view(-1, len(self.monitors)).sum(dim=0).tolist()
         return gaps
 

@@ -27,10 +27,17 @@ def descend(
     Z[:rows, on] = V[:, on]
 
 
-def certify(arrays: Batch, running: torch.Tensor, Z: torch.Tensor, gaps: torch.Tensor) -> None:
-    """The gap of every row of the ``running`` problems, computed in double precision."""
+def certify(
+    arrays: Batch, running: torch.Tensor, Z: torch.Tensor, gaps: torch.Tensor, R: torch.Tensor | None = None
+) -> None:
+    """The gap of every row of the ``running`` problems, computed in double precision.
+
+    The negative gradient goes to ``R`` where that is given.
+    """
     Z, on = Z.double(), running.long()
     gradient = half_gradient(arrays, Z)
+    if R is not None:
+        R[:, on] = -gradient[:, on].to(R.dtype)
     least = gradient[:, :, : arrays.layout.size].amin(dim=2, keepdim=True)
     gaps.view(-1, arrays.layout.batch)[:, on] = ((gradient - least) * Z).sum(dim=2)[:, on]
 
@@ -55,20 +62,113 @@ def project(layout: Layout, Z: torch.Tensor) -> None:
     V /= V.sum(dim=2, keepdim=True)
 
 
+def move(arrays: Batch, running: torch.Tensor, R: torch.Tensor, Z: torch.Tensor, P: torch.Tensor) -> None:
+    """A gradient step of the rows that are not free, given the negative gradient R; P is the motion."""
+    on, bound = running.long(), ~_free(arrays)
+    V = Z + arrays.inverse[:, None, None].to(Z.dtype) * R
+    project(arrays.layout, V)
+    P[:, on] = torch.where(bound, V - Z, 0.0)[:, on].to(P.dtype)
+    Z[:, on] = torch.where(bound, V, Z)[:, on]
+
+
+def multiply(
+    arrays: Batch, running: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, scores: torch.Tensor, bound: bool
+) -> None:
+    """Q = A P, and <p, q> row by row; ``bound``: rows that are free are known to be zero in P."""
+    product = arrays.graph[3][:, None, None] * P - _around(arrays, P)
+    Q[:, running.long()] = product[:, running.long()]
+    scores.view(-1, arrays.layout.batch)[:, running.long()] = (P * product).sum(dim=2)[:, running.long()]
+
+
+def advance(
+    arrays: Batch, running: torch.Tensor, step: torch.Tensor, Z: torch.Tensor, Q: torch.Tensor,
+    R: torch.Tensor, scores: torch.Tensor,
+) -> None:  # fmt: skip
+    """R -= step Q on the face of Z, and |r|^2 over the diagonal row by row."""
+    on = running.long()
+    residual = _on_face(arrays, Z, R - step[:, None].to(R.dtype) * Q)
+    scores.view(-1, arrays.layout.batch)[:, on] = (
+        arrays.preconditioner[:, None] * residual.square().sum(dim=2)
+    )[:, on]
+    R[:, on] = residual[:, on]
+
+
+def redirect(
+    arrays: Batch, running: torch.Tensor, step: torch.Tensor, beta: torch.Tensor, group: torch.Tensor,
+    V: torch.Tensor, Z: torch.Tensor, R: torch.Tensor, P: torch.Tensor, X: torch.Tensor,
+) -> None:  # fmt: skip
+    """X += step P; P = R over the diagonal + beta P + the correction V of its group, on the face."""
+    on = running.long()
+    coarse = torch.where((group >= 0)[:, None, None], V[group.long()], 0.0)
+    X[:, on] += (step[:, None].to(P.dtype) * P)[:, on]
+    ahead = arrays.preconditioner[:, None, None] * R + beta[:, None].to(P.dtype) * P
+    P[:, on] = (ahead + _on_face(arrays, Z, coarse))[:, on]
+
+
+def land(
+    arrays: Batch,
+    running: torch.Tensor,
+    step: torch.Tensor,
+    P: torch.Tensor,
+    X: torch.Tensor,
+    Z: torch.Tensor,
+) -> None:
+    """Z becomes the projection of Z + X + step P."""
+    on = running.long()
+    V = Z + (X + step[:, None].to(P.dtype) * P)
+    project(arrays.layout, V)
+    Z[:, on] = V[:, on]
+
+
+def restrict(layout: Layout, starts: torch.Tensor, R: torch.Tensor, V: torch.Tensor) -> None:
+    """V_c = the sum of R over the rows of group c, which follow each other."""
+    group = torch.repeat_interleave(torch.arange(len(V), device=V.device), starts.diff())
+    V.zero_().index_add_(0, group, R[int(starts[0]) : int(starts[-1])])
+
+
+def prolong(
+    layout: Layout, inverse: torch.Tensor, group: torch.Tensor, coarser: torch.Tensor, R: torch.Tensor,
+    V: torch.Tensor,
+) -> None:  # fmt: skip
+    """V = inverse R + the correction of each row's group."""
+    V[:] = inverse[:, None, None] * R
+    V += torch.where((group >= 0)[:, None, None], coarser[group.long()], 0.0)
+
+
+def _free(arrays: Batch) -> torch.Tensor:
+    """Which rows of problems are free, as wide as assignments."""
+    assert arrays.free is not None
+    return arrays.free.view(arrays.layout.rows, arrays.layout.batch, 1).bool()
+
+
+def _on_face(arrays: Batch, Z: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
+    """Rows of V on the face of those of Z: entries that are positive there, with their mean taken off."""
+    support = Z > 0.0
+    mean = torch.where(support, V, 0.0).sum(dim=2, keepdim=True) / support.sum(dim=2, keepdim=True).clamp(
+        min=1
+    )
+    return torch.where(_free(arrays), V, torch.where(support, V - mean, 0.0))
+
+
 def half_gradient(arrays: Batch, Y: torch.Tensor) -> torch.Tensor:
     """A Y - H of the rows of the layout; Y may have more of them, which only neighbours see."""
-    pointers, columns, weights, diagonal = arrays.graph
-    layout = arrays.layout
-    rows = torch.repeat_interleave(torch.arange(layout.rows, device=Y.device), pointers.diff())
-    W = torch.sparse_coo_tensor(
-        torch.stack([rows, columns.long()]), weights, (layout.rows, len(Y)), is_coalesced=True,
-        check_invariants=False,
-    )  # fmt: skip
-    own = Y[: layout.rows]
-    result = diagonal[:, None, None] * own - (W @ Y.view(len(Y), -1)).view(own.shape)
+    own, layout = Y[: arrays.layout.rows], arrays.layout
+    result = arrays.graph[3][:, None, None] * own - _around(arrays, Y)
     starts, where, values = arrays.linear
     if arrays.dense:
         return result - values.view(own.shape)
     row = torch.repeat_interleave(torch.arange(layout.programs, device=Y.device), starts.diff())
     result.view(-1).index_add_(0, row * layout.width + where, values, alpha=-1)
     return result
+
+
+def _around(arrays: Batch, Y: torch.Tensor) -> torch.Tensor:
+    """W Y."""
+    pointers, columns, weights, _ = arrays.graph
+    layout = arrays.layout
+    rows = torch.repeat_interleave(torch.arange(layout.rows, device=Y.device), pointers.diff())
+    W = torch.sparse_coo_tensor(
+        torch.stack([rows, columns.long()]), weights, (layout.rows, len(Y)), is_coalesced=True,
+        check_invariants=False,
+    )  # fmt: skip
+    return (W @ Y.view(len(Y), -1)).view(layout.rows, *Y.shape[1:])

@@ -22,6 +22,8 @@ GATHERED = 1024
 HELD = 512
 #: numbers up to which rows of several problems share a program
 SHARED = 128
+#: numbers that a program of several rows holds
+TOGETHER = 2048
 #: entries of the linear term read at a time
 READ = 4
 
@@ -35,18 +37,30 @@ def _problems(running, active, groups, share: tl.constexpr):
 
 
 @triton.jit
-def _gather(pointers, columns, weights, Y, n, b, live, k, batch: tl.constexpr, width: tl.constexpr,
-            tile: tl.constexpr, share: tl.constexpr, block: tl.constexpr, number: tl.constexpr):  # fmt: skip
-    """sum_m w_nm y_m."""
+def _several(running, active, rows, share: tl.constexpr):
+    """The same for programs that look at no neighbours: some rows of the graph, a problem each."""
+    slot = tl.program_id(0).to(tl.int64) * share + tl.arange(0, share)
+    live = slot < rows * active
+    n = tl.where(live, slot // active, 0)
+    return n, tl.load(running + slot % active, mask=live, other=0), live
+
+
+@triton.jit
+def _gather(pointers, columns, weights, Y, n, b, live, k, free, bound: tl.constexpr, batch: tl.constexpr,
+            width: tl.constexpr, tile: tl.constexpr, share: tl.constexpr, block: tl.constexpr,
+            number: tl.constexpr):  # fmt: skip
+    """sum_m w_nm y_m, over rows m that are not free if ``bound``."""
     total = tl.zeros([share, block], number)
-    stored = live[:, None] & (k < width)[None, :]
     end = tl.load(pointers + n + 1)
     for first in range(tl.load(pointers + n), end, tile):
         j = first + tl.arange(0, tile)
         m = tl.load(columns + j, mask=j < end, other=0).to(tl.int64)
         weight = tl.load(weights + j, mask=j < end, other=0.0).to(number)
         places = ((m * batch)[:, None] + b[None, :])[:, :, None] * width + k[None, None, :]
-        y = tl.load(Y + places, mask=(j < end)[:, None, None] & stored[None, :, :], other=0.0).to(number)
+        wanted = (j < end)[:, None] & live[None, :]
+        if bound:
+            wanted = wanted & (tl.load(free + (m * batch)[:, None] + b[None, :], mask=wanted, other=1) == 0)
+        y = tl.load(Y + places, mask=wanted[:, :, None] & (k < width)[None, None, :], other=0.0).to(number)
         total += tl.sum(weight[:, None, None] * y, axis=0)
     return total
 
@@ -104,7 +118,9 @@ def _descend(running, active, groups, pointers, columns, weights, diagonal, star
     y = tl.load(Y + own, mask=stored, other=0.0)
     old = tl.load(Z + own, mask=stored, other=0.0)
     step, degree = tl.load(inverse + n), tl.load(diagonal + n)
-    around = _gather(pointers, columns, weights, Y, n, b, live, k, batch, width, tile, share, block, number)
+    around = _gather(
+        pointers, columns, weights, Y, n, b, live, k, Y, False, batch, width, tile, share, block, number
+    )
     h = _linear(starts, where, values, row, live, k, width, dense, read, share, block, number)
     z = _to_simplex(y - step * (degree * y - around - h), (k < size)[None, :])
     change = z - old
@@ -115,21 +131,138 @@ def _descend(running, active, groups, pointers, columns, weights, diagonal, star
 
 
 @triton.jit(do_not_specialize=["active", "groups"])
-def _certify(running, active, groups, pointers, columns, weights, diagonal, starts, where, values, Z, gaps,
-             batch: tl.constexpr, size: tl.constexpr, width: tl.constexpr, dense: tl.constexpr,
-             tile: tl.constexpr, read: tl.constexpr, share: tl.constexpr, block: tl.constexpr):  # fmt: skip
+def _certify(running, active, groups, pointers, columns, weights, diagonal, starts, where, values, Z, gaps, R,
+             keep: tl.constexpr, batch: tl.constexpr, size: tl.constexpr, width: tl.constexpr,
+             dense: tl.constexpr, tile: tl.constexpr, read: tl.constexpr, share: tl.constexpr,
+             block: tl.constexpr):  # fmt: skip
     n, b, live = _problems(running, active, groups, share)
     row, k = n * batch + b, tl.arange(0, block)
     own, stored = row[:, None] * width + k[None, :], live[:, None] & (k < width)[None, :]
     z = tl.load(Z + own, mask=stored, other=0.0).to(tl.float64)
     degree = tl.load(diagonal + n)
     around = _gather(
-        pointers, columns, weights, Z, n, b, live, k, batch, width, tile, share, block, tl.float64
+        pointers, columns, weights, Z, n, b, live, k, Z, False, batch, width, tile, share, block, tl.float64
     )
     h = _linear(starts, where, values, row, live, k, width, dense, read, share, block, tl.float64)
     gradient = degree * z - around - h
     least = tl.min(tl.where((k < size)[None, :], gradient, float("inf")), axis=1)
     tl.store(gaps + row, tl.sum((gradient - least[:, None]) * z, axis=1), mask=live)
+    if keep:
+        tl.store(R + own, -gradient, mask=stored)
+
+
+@triton.jit
+def _on_face(v, z, free):
+    """Rows of v on the face of those of z: entries that are positive there, with their mean taken off."""
+    support = z > 0.0
+    count = tl.maximum(tl.sum(support.to(tl.int32), axis=1), 1)
+    mean = tl.sum(tl.where(support, v, 0.0), axis=1) / count
+    return tl.where(free[:, None], v, tl.where(support, v - mean[:, None], 0.0))
+
+
+@triton.jit(do_not_specialize=["active", "rows"])
+def _move(running, active, rows, free, inverse, R, Z, P, batch: tl.constexpr, size: tl.constexpr,
+          width: tl.constexpr, share: tl.constexpr, block: tl.constexpr):  # fmt: skip
+    n, b, live = _several(running, active, rows, share)
+    row, k = n * batch + b, tl.arange(0, block)
+    own, stored = row[:, None] * width + k[None, :], live[:, None] & (k < width)[None, :]
+    bound = live & (tl.load(free + row, mask=live, other=1) == 0)
+    moving = stored & bound[:, None]
+    z = tl.load(Z + own, mask=moving, other=0.0)
+    r = tl.load(R + own, mask=moving, other=0.0).to(Z.dtype.element_ty)
+    moved = _to_simplex(z + tl.load(inverse + n).to(Z.dtype.element_ty)[:, None] * r, (k < size)[None, :])
+    tl.store(Z + own, moved, mask=moving)
+    tl.store(P + own, tl.where(bound[:, None], moved - z, 0.0), mask=stored)
+
+
+@triton.jit(do_not_specialize=["active", "groups"])
+def _multiply(running, active, groups, pointers, columns, weights, diagonal, free, P, Q, scores,
+              bound: tl.constexpr, batch: tl.constexpr, size: tl.constexpr, width: tl.constexpr,
+              tile: tl.constexpr, share: tl.constexpr, block: tl.constexpr):  # fmt: skip
+    n, b, live = _problems(running, active, groups, share)
+    number: tl.constexpr = P.dtype.element_ty
+    row, k = n * batch + b, tl.arange(0, block)
+    own, stored = row[:, None] * width + k[None, :], live[:, None] & (k < width)[None, :]
+    p = tl.load(P + own, mask=stored, other=0.0)
+    around = _gather(
+        pointers, columns, weights, P, n, b, live, k, free, bound, batch, width, tile, share, block, number
+    )
+    q = tl.load(diagonal + n) * p - around
+    tl.store(Q + own, q, mask=stored)
+    tl.store(scores + row, tl.sum(p * q, axis=1), mask=live)
+
+
+@triton.jit(do_not_specialize=["active", "rows"])
+def _advance(running, active, rows, preconditioner, free, step, Z, Q, R, scores, batch: tl.constexpr,
+             size: tl.constexpr, width: tl.constexpr, share: tl.constexpr, block: tl.constexpr):  # fmt: skip
+    n, b, live = _several(running, active, rows, share)
+    row, k = n * batch + b, tl.arange(0, block)
+    own, stored = row[:, None] * width + k[None, :], live[:, None] & (k < width)[None, :]
+    unbound = tl.load(free + row, mask=live, other=1) != 0
+    z = tl.load(Z + own, mask=stored & (unbound == 0)[:, None], other=0.0)
+    a = tl.load(step + b, mask=live, other=0.0).to(R.dtype.element_ty)
+    r = tl.load(R + own, mask=stored, other=0.0) - a[:, None] * tl.load(Q + own, mask=stored, other=0.0)
+    r = _on_face(r, z, unbound)
+    tl.store(R + own, r, mask=stored)
+    tl.store(scores + row, tl.load(preconditioner + n) * tl.sum(r * r, axis=1), mask=live)
+
+
+@triton.jit(do_not_specialize=["active", "rows"])
+def _redirect(running, active, rows, preconditioner, free, step, beta, group, V, Z, R, P, X,
+              batch: tl.constexpr, size: tl.constexpr, width: tl.constexpr, share: tl.constexpr,
+              block: tl.constexpr):  # fmt: skip
+    n, b, live = _several(running, active, rows, share)
+    number: tl.constexpr = P.dtype.element_ty
+    row, k = n * batch + b, tl.arange(0, block)
+    own, stored = row[:, None] * width + k[None, :], live[:, None] & (k < width)[None, :]
+    unbound = tl.load(free + row, mask=live, other=1) != 0
+    c = tl.load(group + n).to(tl.int64)
+    z = tl.load(Z + own, mask=stored & (unbound == 0)[:, None], other=0.0)
+    v = tl.load(V + (c * batch + b)[:, None] * width + k[None, :], mask=stored & (c >= 0)[:, None], other=0.0)
+    p, x = tl.load(P + own, mask=stored, other=0.0), tl.load(X + own, mask=stored, other=0.0)
+    a = tl.load(step + b, mask=live, other=0.0).to(number)[:, None]
+    keep = tl.load(beta + b, mask=live, other=0.0).to(number)[:, None]
+    ahead = tl.load(preconditioner + n)[:, None] * tl.load(R + own, mask=stored, other=0.0) + keep * p
+    tl.store(X + own, x + a * p, mask=stored)
+    tl.store(P + own, ahead + _on_face(v, z, unbound), mask=stored)
+
+
+@triton.jit(do_not_specialize=["active", "rows"])
+def _land(running, active, rows, step, P, X, Z, batch: tl.constexpr, size: tl.constexpr,
+          width: tl.constexpr, share: tl.constexpr, block: tl.constexpr):  # fmt: skip
+    n, b, live = _several(running, active, rows, share)
+    row, k = n * batch + b, tl.arange(0, block)
+    own, stored = row[:, None] * width + k[None, :], live[:, None] & (k < width)[None, :]
+    a = tl.load(step + b, mask=live, other=0.0).to(P.dtype.element_ty)[:, None]
+    x = tl.load(X + own, mask=stored, other=0.0) + a * tl.load(P + own, mask=stored, other=0.0)
+    z = tl.load(Z + own, mask=stored, other=0.0) + x.to(Z.dtype.element_ty)
+    tl.store(Z + own, _to_simplex(z, (k < size)[None, :]), mask=stored)
+
+
+@triton.jit
+def _restrict(starts, R, V, groups, entries: tl.constexpr, share: tl.constexpr, block: tl.constexpr):
+    c = tl.program_id(0).to(tl.int64) * share + tl.arange(0, share)
+    k = (tl.program_id(1) * block + tl.arange(0, block))[None, :]
+    total = tl.zeros([share, block], tl.float32)
+    first = tl.load(starts + c, mask=c < groups, other=0).to(tl.int64)
+    count = tl.load(starts + c + 1, mask=c < groups, other=0).to(tl.int64) - first
+    for i in range(0, tl.max(count, axis=0)):
+        there = (count > i)[:, None] & (k < entries)
+        total += tl.load(R + (first + i)[:, None] * entries + k, mask=there, other=0.0)
+    tl.store(V + c[:, None] * entries + k, total, mask=(c < groups)[:, None] & (k < entries))
+
+
+@triton.jit
+def _prolong(inverse, group, coarser, R, V, rows, entries: tl.constexpr, share: tl.constexpr,
+             block: tl.constexpr):  # fmt: skip
+    n = tl.program_id(0).to(tl.int64) * share + tl.arange(0, share)
+    k = (tl.program_id(1) * block + tl.arange(0, block))[None, :]
+    live = (n < rows)[:, None] & (k < entries)
+    c = tl.load(group + n, mask=n < rows, other=-1).to(tl.int64)
+    v = tl.load(coarser + c[:, None] * entries + k, mask=live & (c >= 0)[:, None], other=0.0)
+    r = tl.load(R + n[:, None] * entries + k, mask=live, other=0.0)
+    scale = tl.load(inverse + n, mask=n < rows, other=0.0)
+    tl.store(V + n[:, None] * entries + k, scale[:, None] * r + v, mask=live)
 
 
 @triton.jit
@@ -164,6 +297,31 @@ def _launch(layout: Layout, active: int, dense: bool) -> tuple[int, int, dict[st
     }  # fmt: skip
 
 
+def _rows(layout: Layout, active: int) -> tuple[int, dict[str, int]]:
+    """Programs of some rows each, for kernels that look at no neighbours, and what each holds."""
+    block = triton.next_power_of_2(layout.width)
+    share = max(1, TOGETHER // block)
+    warps = min(16, max(1, share * block // HELD))
+    return -(-layout.rows * active // share), {
+        "batch": layout.batch, "size": layout.size, "width": layout.width, "share": share, "block": block,
+        "num_warps": warps,
+    }  # fmt: skip
+
+
+def _entries(layout: Layout, rows: int) -> tuple[tuple[int, int], dict[str, int]]:
+    """Programs for rows whose entries of all problems follow each other, and what each holds."""
+    entries = layout.batch * layout.width
+    block = min(triton.next_power_of_2(entries), HELD)
+    share = max(1, TOGETHER // 4 // block)
+    grid = (-(-rows // share), -(-entries // block))
+    return grid, {
+        "entries": entries,
+        "share": share,
+        "block": block,
+        "num_warps": max(1, share * block // HELD),
+    }
+
+
 def descend(
     arrays: Batch, running: torch.Tensor, momentum: torch.Tensor, Y: torch.Tensor, following: torch.Tensor,
     Z: torch.Tensor, scores: torch.Tensor,
@@ -180,10 +338,98 @@ def descend(
     )  # fmt: skip
 
 
-def certify(arrays: Batch, running: torch.Tensor, Z: torch.Tensor, gaps: torch.Tensor) -> None:
-    """The gap of every row of the ``running`` problems, computed in double precision."""
+def certify(
+    arrays: Batch, running: torch.Tensor, Z: torch.Tensor, gaps: torch.Tensor, R: torch.Tensor | None = None
+) -> None:
+    """The gap of every row of the ``running`` problems, computed in double precision.
+
+    The negative gradient goes to ``R`` where that is given.
+    """
     programs, groups, shape = _launch(arrays.layout, len(running), arrays.dense)
-    _certify[(programs,)](running, len(running), groups, *arrays.graph, *arrays.linear, Z, gaps, **shape)
+    keep, out = R is not None, gaps if R is None else R
+    _certify[(programs,)](
+        running, len(running), groups, *arrays.graph, *arrays.linear, Z, gaps, out, keep=keep, **shape
+    )
+
+
+def move(arrays: Batch, running: torch.Tensor, R: torch.Tensor, Z: torch.Tensor, P: torch.Tensor) -> None:
+    """A gradient step of the rows that are not free, given the negative gradient R; P is the motion."""
+    programs, shape = _rows(arrays.layout, len(running))
+    _move[(programs,)](
+        running, len(running), arrays.layout.rows, arrays.free, arrays.inverse, R, Z, P, **shape
+    )
+
+
+def multiply(
+    arrays: Batch, running: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, scores: torch.Tensor, bound: bool
+) -> None:
+    """Q = A P, and <p, q> row by row; ``bound``: rows that are free are known to be zero in P."""
+    programs, groups, shape = _launch(arrays.layout, len(running), arrays.dense)
+    shape = {name: value for name, value in shape.items() if name not in ("dense", "read")}
+    _multiply[(programs,)](
+        running, len(running), groups, *arrays.graph, arrays.free, P, Q, scores, bound=bound, **shape
+    )
+
+
+def advance(
+    arrays: Batch, running: torch.Tensor, step: torch.Tensor, Z: torch.Tensor, Q: torch.Tensor,
+    R: torch.Tensor, scores: torch.Tensor,
+) -> None:  # fmt: skip
+    """R -= step Q on the face of Z, and |r|^2 over the diagonal row by row."""
+    programs, shape = _rows(arrays.layout, len(running))
+    _advance[(programs,)](
+        running,
+        len(running),
+        arrays.layout.rows,
+        arrays.preconditioner,
+        arrays.free,
+        step,
+        Z,
+        Q,
+        R,
+        scores,
+        **shape,
+    )
+
+
+def redirect(
+    arrays: Batch, running: torch.Tensor, step: torch.Tensor, beta: torch.Tensor, group: torch.Tensor,
+    V: torch.Tensor, Z: torch.Tensor, R: torch.Tensor, P: torch.Tensor, X: torch.Tensor,
+) -> None:  # fmt: skip
+    """X += step P; P = R over the diagonal + beta P + the correction V of its group, on the face."""
+    programs, shape = _rows(arrays.layout, len(running))
+    _redirect[(programs,)](
+        running, len(running), arrays.layout.rows, arrays.preconditioner, arrays.free, step, beta, group, V,
+        Z, R, P, X, **shape,
+    )  # fmt: skip
+
+
+def land(
+    arrays: Batch,
+    running: torch.Tensor,
+    step: torch.Tensor,
+    P: torch.Tensor,
+    X: torch.Tensor,
+    Z: torch.Tensor,
+) -> None:
+    """Z becomes the projection of Z + X + step P."""
+    programs, shape = _rows(arrays.layout, len(running))
+    _land[(programs,)](running, len(running), arrays.layout.rows, step, P, X, Z, **shape)
+
+
+def restrict(layout: Layout, starts: torch.Tensor, R: torch.Tensor, V: torch.Tensor) -> None:
+    """V_c = the sum of R over the rows of group c, which follow each other."""
+    grid, shape = _entries(layout, len(V))
+    _restrict[grid](starts, R, V, len(V), **shape)
+
+
+def prolong(
+    layout: Layout, inverse: torch.Tensor, group: torch.Tensor, coarser: torch.Tensor, R: torch.Tensor,
+    V: torch.Tensor,
+) -> None:  # fmt: skip
+    """V = inverse R + the correction of each row's group."""
+    grid, shape = _entries(layout, len(V))
+    _prolong[grid](inverse, group, coarser, R, V, len(V), **shape)
 
 
 def turn(sums: torch.Tensor, t: torch.Tensor, momentum: torch.Tensor) -> None:
