@@ -88,24 +88,24 @@ class Batch:
         place[order] = torch.arange(len(order), device=order.device)
         pointers, columns, weights, diagonal = self.graph
         starts, where, values = self.linear
-        new, edges = _rows(pointers, order)
+        new, edges = entries_of_rows(pointers, order)
         graph = (new, place[columns[edges]].int(), weights[edges], diagonal[order])
         batch = self.layout.batch
         programs = (order[:, None] * batch + torch.arange(batch, device=order.device)).ravel()
         if self.dense:
             values = values.view(-1, self.layout.width)[programs].ravel()
         else:
-            starts, affinities = _rows(starts, programs)
+            starts, affinities = entries_of_rows(starts, programs)
             where, values = where[affinities], values[affinities]
         linear = (starts, where, values)
         free = None if self.free is None else self.free[programs]
         return Batch(self.layout, graph, self.inverse[order], linear, self.dense, free)
 
 
-def _rows(pointers: torch.Tensor, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pointers of the rows of a CSR matrix in another order, and where their entries were."""
+def entries_of_rows(pointers: torch.Tensor, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pointers of some rows of a CSR matrix, in any order, and where their entries were."""
     lengths = pointers.diff()[order]
-    new = torch.zeros_like(pointers)
+    new = pointers.new_zeros(len(order) + 1)
     torch.cumsum(lengths, 0, out=new[1:])
     moved = (pointers[:-1][order] - new[:-1]).long()
     entries = torch.arange(int(new[-1]), device=order.device) + torch.repeat_interleave(moved, lengths)

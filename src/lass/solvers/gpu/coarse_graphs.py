@@ -46,7 +46,7 @@ class CoarseGraphs:
         freedom = torch.where(free, 1.0, FREEDOM).to(weights.dtype)
         names = torch.arange(len(diagonal), dtype=torch.int32, device=columns.device)
         rows = torch.repeat_interleave(names, pointers.diff())
-        once = rows < columns
+        once = ((rows < columns) & (weights > 0.0)).nonzero()[:, 0]
         rows, columns, weights = rows[once].long(), columns[once].long(), weights[once]
         graph = (rows, columns, weights * freedom[rows] * freedom[columns], diagonal * freedom)
         del rows, columns
@@ -109,7 +109,7 @@ def grouped(
     choice = torch.full_like(diagonal, -1, dtype=torch.int64)
     for ends, others in ((rows, columns), (columns, rows)):
         strongest = (strength == best[ends]) & (strength > 0.0)
-        choice.scatter_reduce_(0, ends[strongest], others[strongest], "amax")
+        choice.scatter_reduce_(0, ends, torch.where(strongest, others, -1), "amax")
     own = torch.arange(len(diagonal), device=rows.device)
     alone = choice < 0
     root = torch.where(alone, own, choice)
@@ -117,7 +117,8 @@ def grouped(
     for _ in range(DOUBLINGS):
         root = root[root]
     named = torch.zeros_like(alone)
-    named[root[~alone]] = True
+    named[root] = True
+    named &= ~alone
     return torch.where(alone, -1, (named.cumsum(0) - 1)[root]), int(named.sum())
 
 
@@ -126,12 +127,12 @@ def coarsened(
     group: torch.Tensor, count: int,
 ) -> Graph:  # fmt: skip
     """The graph and the diagonal between groups; weights within a group leave its diagonal."""
-    inside = group >= 0
-    total = diagonal.new_zeros(count).index_add_(0, group[inside], diagonal[inside])
+    total = diagonal.new_zeros(count)
+    total.index_add_(0, group.clamp(min=0), torch.where(group >= 0, diagonal, 0.0))
     rows, columns = group[rows], group[columns]
     within = rows == columns
-    total.index_add_(0, rows[within], weights[within], alpha=-2)
-    between = ~within & (weights > 0.0)
+    total.index_add_(0, rows, torch.where(within, weights, 0.0), alpha=-2)
+    between = (~within & (weights > 0.0)).nonzero()[:, 0]
     rows, columns, weights = rows[between], columns[between], weights[between]
     key, order = (torch.minimum(rows, columns) * count + torch.maximum(rows, columns)).sort()
     key, place = torch.unique_consecutive(key, return_inverse=True)

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import torch
 
-from lass.solvers.gpu.batch import Batch, Layout
+from lass.solvers.gpu.batch import Batch, Layout, entries_of_rows
 from lass.solvers.gpu.coarse_graphs import BYTES_EDGE, BYTES_NUMBER, CoarseGraphs
 from lass.solvers.gpu.placement import free_bytes
 
@@ -19,6 +19,8 @@ from lass.solvers.gpu.placement import free_bytes
 MIN_NUMBERS = 2**23
 #: share of the rows that may be labelled: coarser graphs take rows for free
 BOUND = 0.1
+#: directions are what the graph is multiplied with; a coarse number is as good as a fine one there
+DIRECTION = torch.bfloat16
 #: conjugate gradient steps on the first face, and at most; every further face is nearer to the last one
 FIRST, MOST = 3, 7
 
@@ -46,7 +48,9 @@ class Faces:
         layout, device = arrays.layout, levels.last.device
         self.shape = (layout.rows, layout.batch, layout.width)
         self.R = torch.zeros(self.shape, device=device)
-        self.P, self.Q, self.X = (torch.zeros_like(self.R) for _ in range(3))
+        self.Q, self.X = torch.zeros_like(self.R), torch.zeros_like(self.R)
+        self.P = torch.zeros_like(self.R, dtype=DIRECTION)
+        self.touched = touched(arrays)
         self.scores = torch.zeros(layout.programs, device=device)
         self.layouts = [Layout(len(starts) - 1, layout.batch, layout.size) for starts in levels.starts]
         sizes = [(level.rows, layout.batch, layout.width) for level in self.layouts]
@@ -56,8 +60,8 @@ class Faces:
     def solve(self, running: torch.Tensor, Z: torch.Tensor, steps: int) -> None:
         """Move Z, given its negative gradient in R, by so many products with the graph."""
         work, arrays, P, Q, R, X = self.work, self.arrays, self.P, self.Q, self.R, self.X
-        work.move(arrays, running, R, Z, P)
-        work.multiply(arrays, running, P, Q, self.scores, bound=True)
+        work.move(arrays, running, R, Z, X)
+        work.multiply(arrays, running, X, Q, self.scores, self.touched)
         step = torch.ones(arrays.layout.batch, dtype=torch.float64, device=Z.device)
         work.advance(arrays, running, step, Z, Q, R, self.scores)
         square, beta = self._square(), torch.zeros_like(step)
@@ -65,7 +69,7 @@ class Faces:
         step = torch.zeros_like(step)
         for i in range(steps):
             work.redirect(arrays, running, step, beta, self.levels.groups[0], self.corrections[0], Z, R, P, X)
-            work.multiply(arrays, running, P, Q, self.scores, bound=False)
+            work.multiply(arrays, running, P, Q, self.scores)
             step = _ratio(square, self._sum(self.scores))
             if i < steps - 1:
                 work.advance(arrays, running, step, Z, Q, R, self.scores)
@@ -86,11 +90,23 @@ class Faces:
                 self.layouts[i], levels.inverses[i], levels.groups[i + 1], self.corrections[i + 1],
                 self.residuals[i], self.corrections[i],
             )  # fmt: skip
-        coarse = torch.linalg.vecdot(self.residuals[0], self.corrections[0])
-        return self._sum(self.scores) + self._sum(coarse)
+        R, V = self.residuals[0], self.corrections[0]
+        if self.arrays.layout.batch == 1:
+            return self._sum(self.scores) + torch.dot(R.view(-1), V.view(-1))
+        return self._sum(self.scores) + self._sum(torch.linalg.vecdot(R, V))
 
     def _sum(self, scores: torch.Tensor) -> torch.Tensor:
         return scores.view(-1, self.arrays.layout.batch).sum(dim=0, dtype=torch.float64)
+
+
+def touched(arrays: Batch) -> torch.Tensor:
+    """Rows that are labelled in some problem, and their neighbours."""
+    assert arrays.free is not None
+    labelled = (arrays.free.view(arrays.layout.rows, -1) == 0).any(dim=1)
+    found = labelled.to(torch.uint8)
+    entries = entries_of_rows(arrays.graph[0], labelled.nonzero()[:, 0])[1]
+    found[arrays.graph[1][entries].long()] = 1
+    return found
 
 
 def _ratio(above: torch.Tensor, below: torch.Tensor) -> torch.Tensor:

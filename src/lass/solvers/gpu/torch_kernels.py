@@ -72,12 +72,14 @@ def move(arrays: Batch, running: torch.Tensor, R: torch.Tensor, Z: torch.Tensor,
 
 
 def multiply(
-    arrays: Batch, running: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, scores: torch.Tensor, bound: bool
-) -> None:
-    """Q = A P, and <p, q> row by row; ``bound``: rows that are free are known to be zero in P."""
+    arrays: Batch, running: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, scores: torch.Tensor,
+    touched: torch.Tensor | None = None,
+) -> None:  # fmt: skip
+    """Q = A P, and <p, q> row by row; other rows than those ``touched`` are zero."""
+    P, on = P.to(Q.dtype), running.long()
     product = arrays.graph[3][:, None, None] * P - _around(arrays, P)
-    Q[:, running.long()] = product[:, running.long()]
-    scores.view(-1, arrays.layout.batch)[:, running.long()] = (P * product).sum(dim=2)[:, running.long()]
+    Q[:, on] = product[:, on]
+    scores.view(-1, arrays.layout.batch)[:, on] = (P * product).sum(dim=2)[:, on]
 
 
 def advance(
@@ -100,9 +102,9 @@ def redirect(
     """X += step P; P = R over the diagonal + beta P + the correction V of its group, on the face."""
     on = running.long()
     coarse = torch.where((group >= 0)[:, None, None], V[group.long()], 0.0)
-    X[:, on] += (step[:, None].to(P.dtype) * P)[:, on]
-    ahead = arrays.preconditioner[:, None, None] * R + beta[:, None].to(P.dtype) * P
-    P[:, on] = (ahead + _on_face(arrays, Z, coarse))[:, on]
+    X[:, on] += (step[:, None].to(X.dtype) * P)[:, on]
+    ahead = arrays.preconditioner[:, None, None] * R + beta[:, None].to(R.dtype) * P
+    P[:, on] = (ahead + _on_face(arrays, Z, coarse))[:, on].to(P.dtype)
 
 
 def land(
@@ -115,7 +117,7 @@ def land(
 ) -> None:
     """Z becomes the projection of Z + X + step P."""
     on = running.long()
-    V = Z + (X + step[:, None].to(P.dtype) * P)
+    V = Z + (X + step[:, None].to(X.dtype) * P)
     project(arrays.layout, V)
     Z[:, on] = V[:, on]
 

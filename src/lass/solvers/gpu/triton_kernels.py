@@ -46,21 +46,21 @@ def _several(running, active, rows, share: tl.constexpr):
 
 
 @triton.jit
-def _gather(pointers, columns, weights, Y, n, b, live, k, free, bound: tl.constexpr, batch: tl.constexpr,
+def _gather(pointers, columns, weights, Y, n, b, live, k, touched, some: tl.constexpr, batch: tl.constexpr,
             width: tl.constexpr, tile: tl.constexpr, share: tl.constexpr, block: tl.constexpr,
             number: tl.constexpr):  # fmt: skip
-    """sum_m w_nm y_m, over rows m that are not free if ``bound``."""
+    """sum_m w_nm y_m; if ``some``, of rows n that are touched."""
     total = tl.zeros([share, block], number)
+    stored = live[:, None] & (k < width)[None, :]
     end = tl.load(pointers + n + 1)
+    if some:
+        end = tl.where(tl.load(touched + n) != 0, end, 0)
     for first in range(tl.load(pointers + n), end, tile):
         j = first + tl.arange(0, tile)
         m = tl.load(columns + j, mask=j < end, other=0).to(tl.int64)
         weight = tl.load(weights + j, mask=j < end, other=0.0).to(number)
         places = ((m * batch)[:, None] + b[None, :])[:, :, None] * width + k[None, None, :]
-        wanted = (j < end)[:, None] & live[None, :]
-        if bound:
-            wanted = wanted & (tl.load(free + (m * batch)[:, None] + b[None, :], mask=wanted, other=1) == 0)
-        y = tl.load(Y + places, mask=wanted[:, :, None] & (k < width)[None, None, :], other=0.0).to(number)
+        y = tl.load(Y + places, mask=(j < end)[:, None, None] & stored[None, :, :], other=0.0).to(number)
         total += tl.sum(weight[:, None, None] * y, axis=0)
     return total
 
@@ -176,16 +176,16 @@ def _move(running, active, rows, free, inverse, R, Z, P, batch: tl.constexpr, si
 
 
 @triton.jit(do_not_specialize=["active", "groups"])
-def _multiply(running, active, groups, pointers, columns, weights, diagonal, free, P, Q, scores,
-              bound: tl.constexpr, batch: tl.constexpr, size: tl.constexpr, width: tl.constexpr,
+def _multiply(running, active, groups, pointers, columns, weights, diagonal, touched, P, Q, scores,
+              some: tl.constexpr, batch: tl.constexpr, size: tl.constexpr, width: tl.constexpr,
               tile: tl.constexpr, share: tl.constexpr, block: tl.constexpr):  # fmt: skip
     n, b, live = _problems(running, active, groups, share)
-    number: tl.constexpr = P.dtype.element_ty
+    number: tl.constexpr = Q.dtype.element_ty
     row, k = n * batch + b, tl.arange(0, block)
     own, stored = row[:, None] * width + k[None, :], live[:, None] & (k < width)[None, :]
-    p = tl.load(P + own, mask=stored, other=0.0)
+    p = tl.load(P + own, mask=stored, other=0.0).to(number)
     around = _gather(
-        pointers, columns, weights, P, n, b, live, k, free, bound, batch, width, tile, share, block, number
+        pointers, columns, weights, P, n, b, live, k, touched, some, batch, width, tile, share, block, number
     )
     q = tl.load(diagonal + n) * p - around
     tl.store(Q + own, q, mask=stored)
@@ -212,14 +212,15 @@ def _redirect(running, active, rows, preconditioner, free, step, beta, group, V,
               batch: tl.constexpr, size: tl.constexpr, width: tl.constexpr, share: tl.constexpr,
               block: tl.constexpr):  # fmt: skip
     n, b, live = _several(running, active, rows, share)
-    number: tl.constexpr = P.dtype.element_ty
+    number: tl.constexpr = R.dtype.element_ty
     row, k = n * batch + b, tl.arange(0, block)
     own, stored = row[:, None] * width + k[None, :], live[:, None] & (k < width)[None, :]
     unbound = tl.load(free + row, mask=live, other=1) != 0
     c = tl.load(group + n).to(tl.int64)
     z = tl.load(Z + own, mask=stored & (unbound == 0)[:, None], other=0.0)
     v = tl.load(V + (c * batch + b)[:, None] * width + k[None, :], mask=stored & (c >= 0)[:, None], other=0.0)
-    p, x = tl.load(P + own, mask=stored, other=0.0), tl.load(X + own, mask=stored, other=0.0)
+    x = tl.load(X + own, mask=stored, other=0.0)
+    p = tl.load(P + own, mask=stored, other=0.0).to(number)
     a = tl.load(step + b, mask=live, other=0.0).to(number)[:, None]
     keep = tl.load(beta + b, mask=live, other=0.0).to(number)[:, None]
     ahead = tl.load(preconditioner + n)[:, None] * tl.load(R + own, mask=stored, other=0.0) + keep * p
@@ -233,8 +234,10 @@ def _land(running, active, rows, step, P, X, Z, batch: tl.constexpr, size: tl.co
     n, b, live = _several(running, active, rows, share)
     row, k = n * batch + b, tl.arange(0, block)
     own, stored = row[:, None] * width + k[None, :], live[:, None] & (k < width)[None, :]
-    a = tl.load(step + b, mask=live, other=0.0).to(P.dtype.element_ty)[:, None]
-    x = tl.load(X + own, mask=stored, other=0.0) + a * tl.load(P + own, mask=stored, other=0.0)
+    number: tl.constexpr = X.dtype.element_ty
+    a = tl.load(step + b, mask=live, other=0.0).to(number)[:, None]
+    p = tl.load(P + own, mask=stored, other=0.0).to(number)
+    x = tl.load(X + own, mask=stored, other=0.0) + a * p
     z = tl.load(Z + own, mask=stored, other=0.0) + x.to(Z.dtype.element_ty)
     tl.store(Z + own, _to_simplex(z, (k < size)[None, :]), mask=stored)
 
@@ -361,13 +364,15 @@ def move(arrays: Batch, running: torch.Tensor, R: torch.Tensor, Z: torch.Tensor,
 
 
 def multiply(
-    arrays: Batch, running: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, scores: torch.Tensor, bound: bool
-) -> None:
-    """Q = A P, and <p, q> row by row; ``bound``: rows that are free are known to be zero in P."""
+    arrays: Batch, running: torch.Tensor, P: torch.Tensor, Q: torch.Tensor, scores: torch.Tensor,
+    touched: torch.Tensor | None = None,
+) -> None:  # fmt: skip
+    """Q = A P, and <p, q> row by row; other rows than those ``touched`` are zero."""
     programs, groups, shape = _launch(arrays.layout, len(running), arrays.dense)
     shape = {name: value for name, value in shape.items() if name not in ("dense", "read")}
+    some, flags = touched is not None, running if touched is None else touched
     _multiply[(programs,)](
-        running, len(running), groups, *arrays.graph, arrays.free, P, Q, scores, bound=bound, **shape
+        running, len(running), groups, *arrays.graph, flags, P, Q, scores, some=some, **shape
     )
 
 
