@@ -46,7 +46,8 @@ from benchmarks.suggestions_report import (
 from lass import Collection
 from lass.learning.predictors import Scores
 from lass.learning.predictors.holdout import Split, split
-from lass.tagging import complete, features_of, graph_of, with_scores
+from lass.tagging import TagModel, complete, features_of, graph_of, with_scores
+from lass.tagging.completion import all_scores
 from lass.tagging.evaluation.baselines import Task
 from lass.tagging.preparation import groups_of
 
@@ -95,11 +96,11 @@ def hide(given: Given, situation: str, seed: int) -> Split:
     return split(given.G, given.groups, *rule, seed)
 
 
-def ours(given: Given, visible: sp.csr_array) -> Scores:
+def ours(given: Given, visible: sp.csr_array) -> tuple[TagModel, Scores]:
     """What ``lass fit`` makes of the visible annotations, by its defaults."""
     weighed = with_scores(complete(given.W, visible), features=given.features, groups=given.groups)
     assert weighed.scores is not None  # that would take fewer than ten tagged items
-    return weighed.scores
+    return weighed, weighed.scores
 
 
 def measure(given: Given, method: str, peers: BaselineScores) -> dict[str, float]:
@@ -107,15 +108,19 @@ def measure(given: Given, method: str, peers: BaselineScores) -> dict[str, float
     parts, seed = peers.task.split, peers.task.seed
     if method != OURS:
         return figures(BASELINES[method](peers), parts, seed)
-    scores = ours(given, parts.visible)
-    shown = figures(scores.values[parts.rows].toarray(), parts, seed)
-    return shown | {"calibration": calibration_error(scores, parts)}
+    model, scores = ours(given, parts.visible)
+    shown = figures(all_scores(model, parts.rows), parts, seed)
+    alone = scores.values[parts.rows].toarray()
+    return shown | {
+        "map_of_candidates": figures(alone, parts, seed)["map"],
+        "calibration": calibration_error(scores, parts),
+    }
 
 
 def measure_doubts(given: Given, seed: int) -> dict[str, float]:
     """How many planted tags are found."""
     annotations, wrong = plant(given.G, seed)
-    return doubts_found(ours(given, annotations).values, annotations, wrong)
+    return doubts_found(ours(given, annotations)[1].values, annotations, wrong)
 
 
 def measure_all(arguments: argparse.Namespace, path: Path) -> None:

@@ -244,7 +244,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             affinities their others are ranked by :func:`lass.learning.predictors.score_tags` (trained by
             hiding some, which takes a while); after labels by the mean of the neighbours.
         top : int or None
-            How many at most; None for all.
+            How many at most; None for all. With many categories only candidates are ranked.
         threshold : float
             Only scores above this.
         """
@@ -260,6 +260,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         best: Any
         if is_sparse(scores):
             best, values = scores.top(count)
+        elif sp.issparse(scores):
+            best, values = _largest(scores, count)
         else:
             best = np.argsort(-scores, axis=1, kind="stable")[:, :count]
             values = np.take_along_axis(scores, best, axis=1)
@@ -446,7 +448,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         if self._codes is None and not is_sparse(self.solution_.Z):
             items = None if self.neighbours_ is None else self.neighbours_.items
             if (scored := score_tags(self.solution_, features=items)) is not None:
-                return scored[1].values.astype(float)
+                return scored.scores.values
         return self.solution_.crowd()
 
     def _log(self, text: str) -> None:
@@ -475,3 +477,14 @@ def _is(value: Any, *names: str) -> bool:
 def _positive(value: Any) -> bool:
     """Whether a setting is a number > 0."""
     return isinstance(value, int | float | np.number) and bool(0 < value < np.inf)
+
+
+def _largest(scores: sp.csr_array, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The stored columns with the largest values of each row, (rows, count); others have zero."""
+    best = np.zeros((scores.shape[0], count), np.intp)
+    values = np.zeros((scores.shape[0], count))
+    for n in range(scores.shape[0]):
+        at = slice(scores.indptr[n], scores.indptr[n + 1])
+        order = np.argsort(-scores.data[at], kind="stable")[:count]
+        best[n, : len(order)], values[n, : len(order)] = scores.indices[at][order], scores.data[at][order]
+    return best, values

@@ -153,7 +153,7 @@ def choose_for_tags(
         # at a small lam unlabelled items hardly count in the gap: it must be as much smaller
         small = min(1.0, 2.0 * lam * degree or 1.0)
         solution = solve(
-            W, visible, float(lam), tol=1e-3 * (max(small, LEAST) if large else small), start=last,
+            W, visible, float(lam), tol=1e-2 * max(small, LEAST) if large else 1e-3 * small, start=last,
             output="sparse" if large else "dense", callback=lambda _: bool(pause()) and False,
         )  # fmt: skip
         last = solution.Z

@@ -42,8 +42,6 @@ class Facts:
     facets: dict[str, list[tuple[str, int]]]
     lam: float
     relative_gap: float
-    #: what limits the scores; empty if nothing does
-    note: str
     #: array -> why it is out of date
     stale: dict[str, str]
     demand: list[TagDemand]
@@ -74,7 +72,7 @@ def gather(collection: CollectionStore) -> Facts:
     return Facts(
         name=settings.name, created=settings.created, graph=health(suggester.problem.W, labelled),
         tags=count_tags(annotations), facets=facets(stated),
-        lam=saved.lam, relative_gap=saved.relative_gap, note=suggester.model.note, stale=collection.stale(),
+        lam=saved.lam, relative_gap=saved.relative_gap, stale=collection.stale(),
         demand=_demand(suggester, stated), suggestions=shown, doubtful=doubtful, next_items=asked,
         titles={item.id: _title(item) for item in collection.get_items(named)},
         evaluation=Evaluation.load(file) if file.is_file() else None,

@@ -108,7 +108,7 @@ def _trust(facts: Facts) -> Markup:
         if names
     ]
     notes = (tag("p", warning[:1].upper() + warning[1:], class_=kind) for warning in warnings)
-    return join([*(tag("p", text) for text in (proof, facts.note, edges) if text), *notes, *rare])
+    return join([*(tag("p", text) for text in (proof, edges) if text), *notes, *rare])
 
 
 def _hierarchy(facts: Facts) -> Markup:
@@ -147,7 +147,7 @@ def _suggested(facts: Facts) -> Markup:
     """Some items with tags to add, and their supporting neighbours."""
     if not facts.suggestions:
         return tag("p", "There is nothing to suggest.")
-    bar = "the tag's mean share among similar items" if facts.note else "the probability of the tag"
+    bar = "the probability of the tag"
     lead = tag(
         "p", f"The suggestions with the highest scores. A score is {bar}; "
         "behind it are the neighbours that support the tag most.",

@@ -25,7 +25,7 @@ class Groups:
         return [
             ItemGroup(
                 number=group.number, name=group.name, terms=list(group.terms), rows=group.rows.tolist(),
-                tagged=sum(any(value > 0 for value in annotations[row].values()) for row in group.rows),
+                tagged=int(annotations.is_tagged[group.rows].sum()),
             )
             for group in self._groups()
         ]  # fmt: skip
@@ -48,5 +48,5 @@ class Groups:
             found = None if saved is None else Grouping.from_map(SavedMap.from_arrays(saved.extras))
             if found is None or graph is None or graph.stamp.items != stamp.items:
                 return []
-            self._found = stamp.token, found.groups(graph.matrix, [item.id for item in self._session.items])
+            self._found = stamp.token, found.groups(graph.matrix, collection.ids())
         return self._found[1]

@@ -106,7 +106,7 @@ class Trainer(threading.Thread):
             self._collection = Collection.open(session.folder)
         if session.revision == self._failed_at and not self._fit_requested:
             return False
-        if not any(session.annotations):
+        if session.annotations.is_empty:
             return self._prepare_untagged()
         session.reasons = {} if self._prepared >= 0 else session.reasons  # those of no tags
         self._prepared = -1
@@ -175,7 +175,7 @@ class Trainer(threading.Thread):
         self._set(phase="fitting", stage="starting", error="", gap=None, lam=None, certificate="", reason="")
 
         def report(progress: Progress) -> None:
-            if any(session.annotations) or self._stopping:  # tags come first: a fit draws the map as well
+            if not session.annotations.is_empty or self._stopping:  # tags come first: a fit draws the map as well
                 raise Interrupted
             self._report(progress)
 
@@ -188,7 +188,7 @@ class Trainer(threading.Thread):
             self._set(phase="unfitted", stage="", error=f"{error}")
             self._failed_at = session.revision
             return True
-        ids = [item.id for item in session.items[: W.shape[0]]]
+        ids = session.collection.ids()[: W.shape[0]]
         session.reasons = next_rows(W, sp.csr_array((W.shape[0], 1)), ids, None, NEXT_ITEMS)
         session.queue = list(session.reasons)
         self._prepared = items

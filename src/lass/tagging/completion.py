@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.learning.lam_selection import Choice, choose_for_tags
-from lass.learning.predictors import Predictors, Prior, Scores, Weights, score_tags
+from lass.learning.predictors import Predictors, Prior, Scores, Weights, score, score_tags
 from lass.learning.predictors.propagation import Propagation
 from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
+from lass.model.quadratic_program import Array
 from lass.solvers import Callback
 from lass.solvers.assignments import AnyAssignments, to_sparse
 from lass.solvers.memory import allowed_gib, fits, needed_gib
@@ -31,7 +32,7 @@ STRONG = 0.1
 ENOUGH_ITEMS, ENOUGH_CLUSTERS = 12, 10
 #: items x tags up to which every assignment is placed exactly; with more, the relative gap that is small
 #: enough, and the least factor by which it is smaller at a small lam
-EXACT, ROUGH, LEAST_SMALL = 100_000, 1e-3, 0.2
+EXACT, ROUGH, LEAST_SMALL = 100_000, 1e-2, 0.2
 #: relative difference from the background that may be rounding
 SAME = 1e-5
 
@@ -279,6 +280,20 @@ def with_scores(
 
 def _median_degree(W: sp.csr_array) -> float:
     return float(np.median(W.sum(axis=1))) or 1.0
+
+
+def all_scores(model: TagModel, rows: NDArray[np.intp]) -> Array:
+    """Scores of every tag of some items, candidates or not, (len(rows), K).
+
+    Needs the predictors, which a model that was just made has; without them, and without scores, tags that
+    are no candidates come below all others, by frequency.
+    """
+    if model.predictors is not None and model.weights is not None:
+        found = score(model.predictors, model.solution.problem.G, model.weights, 1, rows, all_tags=True)
+        return np.asarray(found.values.toarray(), float)
+    counts = np.bincount(model.solution.problem.G.indices, minlength=model.solution.problem.K)
+    values = scores(model)[rows].toarray().astype(float)
+    return np.where(values > 0, values, counts / (counts.max(initial=0) + 1.0) - 1.0)
 
 
 def scores(model: TagModel) -> sp.csr_array:

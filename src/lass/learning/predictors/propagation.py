@@ -16,7 +16,7 @@ from lass.solvers.sparse import SparseAssignments
 #: up to so many tags all are kept for every item; of more the likeliest of a walk
 ALL_TAGS, WALKED = 64, 48
 #: tags of an item from which on it has more candidates, and how many times as many at most
-MANY, MOST = 3.0, 4.0
+MANY, MOST = 6.0, 2.0
 #: sweeps of the harmonic extension, which starts from a walk
 SWEEPS = 20
 
@@ -27,7 +27,7 @@ def has_few_tags(T: sp.csr_array) -> bool:
 
 
 def scaled(count: int, T: sp.csr_array) -> int:
-    """More candidates where items have many tags, up to four times as many, and no more than there are tags."""
+    """More candidates where items have many tags, up to twice as many, and no more than there are tags."""
     tagged = max(int(np.count_nonzero(np.diff(T.indptr))), 1)
     return min(int(count * np.clip(T.nnz / tagged / MANY, 1.0, MOST)), T.shape[1])
 

@@ -105,9 +105,11 @@ def share_of_few(G: sp.csr_array, voters: Voters) -> float:
 
 def score(
     predictors: Predictors, G: sp.csr_array, weights: Weights, count: int = 10,
-    rows: NDArray[np.intp] | None = None, pause: Callable[[], object] = int,
+    rows: NDArray[np.intp] | None = None, all_tags: bool = False, pause: Callable[[], object] = int,
 ) -> Scores:  # fmt: skip
     """Scores of the candidate tags of all items, or of those in ``rows``, and contributions to the top ones.
+
+    With ``all_tags`` every tag of those rows is scored, at a cost of all of them.
 
     O(candidates) an item, in blocks of rows; ``pause`` is called before each, and an error it raises ends
     the work.
@@ -120,17 +122,20 @@ def score(
     few, trained = predictors.few, predictors.trained if weights.is_trained else None
     share = 0.0 if few is None else share_of_few(G, predictors.voters) if trained is not None else 1.0
     found = [sp.csr_array((0, K), dtype=np.float32)]
-    for low in range(0, N, BLOCK):
-        at, some = slice(low, low + BLOCK), wanted[low : low + BLOCK]
+    block = max(1, BLOCK * ALL_TAGS // K) if all_tags else BLOCK
+    for low in range(0, N, block):
+        at, some = slice(low, low + block), wanted[low : low + block]
         pause()
         annotated = sp.csr_array(G[some])
         lists = TagLists.of(some, annotated)
-        if trained is not None and share < 1.0:
+        if all_tags:
+            lists = TagLists.all(some, K)
+        elif trained is not None and share < 1.0:
             lists = trained.candidates(some)
         parts: list[tuple[float, Evidence]] = []
         if few is not None:
             mixed = _FewEvidence(few, some, weights, predictors.prior, G, pause)
-            lists = mixed.with_likeliest(lists)
+            lists = lists if all_tags else mixed.with_likeliest(lists)
             parts.append((share, mixed.of(lists)))
         if trained is not None and share < 1.0:
             parts.append((1.0 - share, _trained_evidence(trained, lists, weights)))

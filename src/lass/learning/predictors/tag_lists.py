@@ -46,7 +46,7 @@ class TagLists(NamedTuple):
         starts, tags, values = parts(matrix)
         out = np.empty(len(self.tags), np.float32)
         kernel = kernels("tag_lists").values_at
-        rows = self.rows.astype(np.int64, copy=False)
+        rows = np.ascontiguousarray(self.rows, np.int64)
         over_rows(kernel, len(rows), len(out), rows, starts, tags, values, *self.bounds, out)
         return out
 
@@ -80,7 +80,8 @@ def pair_values(matrix: sp.csr_array, rows: Rows, tags: NDArray[Any]) -> Values:
     [2.0, 0.0, 3.0]
     """
     starts = np.arange(len(rows) + 1, dtype=np.int64)
-    return TagLists(rows.astype(np.int64, copy=False), starts, tags.astype(np.int32, copy=False)).lookup(matrix)
+    lists = TagLists(np.ascontiguousarray(rows, np.int64), starts, np.ascontiguousarray(tags, np.int32))
+    return lists.lookup(matrix)
 
 
 def pattern(matrix: sp.csr_array) -> sp.csr_array:

@@ -29,7 +29,7 @@ HIDE_ALL, HIDE_SOME = 0.2, 0.34
 #: items of a round, and pairs (item, tag) in all, that weights are trained on at most
 ITEMS, PAIRS = 3000, 120_000
 #: tags of an item that are no candidates, and stand for all of these in training
-OTHERS = 12
+OTHERS = 32
 #: items whose scores are made to sum to the number of missing tags
 SAMPLE = 1500
 #: weights are scaled down to no less than this when there are more visible tags than in training

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lass.learning.predictors.holdout import SITUATIONS, Split, split
 from lass.model.quadratic_program import Array
-from lass.tagging.completion import TagModel, complete, scores, with_scores
+from lass.tagging.completion import TagModel, all_scores, complete, with_scores
 from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, OF_ALL_NUMBERS, Task
 from lass.tagging.evaluation.metrics import compute_metrics
 from lass.tagging.evaluation.result import CROWD_ONLY, OURS, Evaluation, MetricValues, SituationResult
@@ -167,15 +167,7 @@ class _Ours:
         return complete(self.task.W, self.task.split.visible, lam, category_graph=self.category_graph)
 
     def _scores(self, model: TagModel) -> Array:
-        return completed(scores(model)[self.task.split.rows], self.task.tags)
-
-
-def completed(found: sp.csr_array, tags: sp.csr_array) -> Array:
-    """Scores of all tags of some items: tags that are no candidates below all others, by frequency."""
-    counts = np.asarray(tags.sum(axis=0)).ravel()
-    rest = counts / (counts.max(initial=0.0) + 1.0) - 1.0
-    values = found.toarray().astype(float)
-    return np.where(values > 0, values, rest)
+        return all_scores(model, self.task.split.rows)
 
 
 def _sampled(parts: Split, seed: int) -> Split:
