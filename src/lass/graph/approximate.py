@@ -35,8 +35,8 @@ CLOSE, ROUNDS, LITTLE = 0.99, 8, 0.002
 GOOD = 0.96
 #: rows whose neighbours of neighbours are looked at together
 TOGETHER = 1 << 14
-#: rows compared with all centres in one product
-ROWS = 256
+#: rows and centres of one block of products, which then stays in a cache
+BLOCK = (256, 2048)
 
 
 class Cells:
@@ -45,7 +45,7 @@ class Cells:
     Making them takes O(N sqrt(N)) distances, and some numbers a row of memory.
 
     ``points`` maps numbers of rows, of all ``size`` of them, to their points (n, m); ``rows`` are put into
-    cells, of ``min_cell`` rows on average at least.
+    cells, of ``min_cell`` rows on average at least. The nearest cells of very many rows are kept for later.
     """
 
     def __init__(
@@ -56,11 +56,12 @@ class Cells:
         sample = rng.permutation(rows)[: SAMPLED * count]
         self.centres = points(sample[:count])
         for _ in range(STEPS if count > 1 else 0):
-            cell = self._cells(points, sample)
+            cell = self._cells(points, sample)[:, 0]
             order = np.argsort(cell, kind="stable")
             parts = np.split(sample[order], np.flatnonzero(np.diff(cell[order])) + 1)
             self.centres = np.stack([points(part).mean(axis=0) for part in parts])
-        cell = self._cells(points, rows)
+        near = self._cells(points, rows, min(FEW_CELLS, len(self)) if size > MANY_ROWS else 1)
+        cell = near[:, 0]
         #: where each cell begins in ``order``: all rows, cell by cell, at the end those that are in none
         self.starts = np.searchsorted(np.sort(cell), np.arange(len(self) + 1))
         others = np.setdiff1d(np.arange(size), rows)
@@ -68,21 +69,28 @@ class Cells:
         #: where in that order each row is
         self.place = np.empty_like(self.order)
         self.place[self.order] = np.arange(size, dtype=np.int32)
+        #: the nearest cells of each place, until they are used
+        self.near: NDArray[np.int32] | None = None
+        if near.shape[1] > 1:
+            near = np.concatenate([near, self._cells(points, others, near.shape[1])]) if len(others) else near
+            self.near = near[np.concatenate([np.argsort(cell, kind="stable"), np.arange(len(rows), size)])]
 
     def __len__(self) -> int:
         return len(self.centres)
 
-    def _cells(self, points: Callable[[Rows], Points32], rows: Rows) -> NDArray[np.int32]:
-        """The cell of each row."""
-        parts = [rows[low : low + BATCH] for low in range(0, len(rows), BATCH)]
-        return np.concatenate([self.nearest(points(part), 1)[:, 0] for part in parts])
+    def _cells(self, points: Callable[[Rows], Points32], rows: Rows, count: int = 1) -> NDArray[np.int32]:
+        """The nearest cells of each row, its own first."""
+        found = np.empty((len(rows), count), np.int32)
+        for low in range(0, len(rows), BATCH):
+            found[low : low + BATCH] = self.nearest(points(rows[low : low + BATCH]), count)
+        return found
 
     def nearest(self, Q: Points32, count: int) -> NDArray[np.int32]:
         """The ``count`` cells with the nearest centres of each point, the nearest first."""
         least, which = np.full((len(Q), count), np.inf, np.float32), np.zeros((len(Q), count), np.int32)
         half = np.einsum("ij,ij->i", self.centres, self.centres) / 2
         with one_blas_thread():
-            blocks, work = -(-len(Q) // ROWS), len(Q) * self.centres.size
+            blocks, work = -(-len(Q) // BLOCK[0]), len(Q) * self.centres.size
             over_rows(_compare, blocks, work, Q, self.centres, half, least, which)
         return _sorted(least, which)
 
@@ -95,9 +103,11 @@ def _compare(
     from lass.kernels.neighbour_search import keep_least
 
     for block in range(low, high):
-        rows = slice(block * ROWS, (block + 1) * ROWS)
-        products = Q[rows] @ centres.T
-        keep_least(0, len(products), 0, products, half, least[rows], which[rows])
+        rows = slice(block * BLOCK[0], (block + 1) * BLOCK[0])
+        for left in range(0, len(centres), BLOCK[1]):
+            columns = slice(left, left + BLOCK[1])
+            products = Q[rows] @ centres[columns].T
+            keep_least(0, len(products), left, products, half[columns], least[rows], which[rows])
 
 
 class Approximate(Search):
@@ -191,8 +201,9 @@ class Approximate(Search):
         return self.space.candidates(self.k)
 
     def _candidates(
-        self, X: NDArray[Any], own: Rows | None, probes: int, wanted: int | None = None
-    ) -> NDArray[np.int32]:
+        self, X: NDArray[Any], own: Rows | None, probes: int, wanted: int | None = None,
+        cells: NDArray[np.int32] | None = None,
+    ) -> NDArray[np.int32]:  # fmt: skip
         """The places of the nearest rows in some cells, the nearest first; -1 where there are few."""
         from lass.kernels.neighbour_search import search_cells
 
@@ -201,7 +212,8 @@ class Approximate(Search):
         else:
             place = self.cells.place[own]
             Q = self.P[place] * self.scale[place, None]
-        cells = self.cells.nearest(Q, probes)
+        if cells is None:
+            cells = self.cells.nearest(Q, probes)
         if self.basis is None:
             Q = (X * self.space.scales(X)[:, None]).astype(self.P.dtype, copy=False)
         shape = len(X), self.candidates if wanted is None else wanted
@@ -247,9 +259,13 @@ class Approximate(Search):
     def _from_cells(self, probes: int) -> NDArray[np.int32]:
         """The nearest places of all places in some cells; more with components, which bound distances."""
         lists = np.empty((self.size, self.k + 6 if self.basis is None else self.candidates), np.int32)
+        near, self.cells.near = self.cells.near, None
         for low in range(0, self.size, BATCH):
             rows = self.cells.order[low : low + BATCH].astype(np.intp)
-            lists[low : low + BATCH] = self._candidates(self.space.X[rows], rows, probes, lists.shape[1])
+            known = near[low : low + BATCH] if near is not None and near.shape[1] == probes else None
+            lists[low : low + BATCH] = self._candidates(
+                self.space.X[rows], rows, probes, lists.shape[1], known
+            )
         return lists
 
     def _refine(self, lists: NDArray[np.int32]) -> float:

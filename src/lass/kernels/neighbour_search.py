@@ -107,7 +107,7 @@ def search_cells(low, high, Q, cells, starts, rows, P, theirs, least, which):  #
     """Keep the places with the least |q_i - theirs_m p_m|^2, m = rows[place], in the cells listed for row i.
 
     The places of cell c are starts[c] to starts[c + 1]; ``least`` and ``which`` are
-    heaps as in :func:`keep_least`. A cell is read once for all rows that list it.
+    heaps as in :func:`keep_least`. A cell is read once, and scaled, for all rows that list it.
     """
     size = P.shape[1]
     counts = np.zeros(len(starts), np.int64)
@@ -116,19 +116,28 @@ def search_cells(low, high, Q, cells, starts, rows, P, theirs, least, which):  #
             counts[c] += 1
     ends = np.cumsum(counts)
     listing = np.empty(ends[-1], np.int64)
+    most = 0
+    for c in range(len(starts) - 1):
+        if counts[c]:
+            most = max(most, starts[c + 1] - starts[c])
+    inside = np.empty((most, size), theirs.dtype)
     for i in range(low, high):
         for c in cells[i]:
             ends[c] -= 1
             listing[ends[c]] = i
     for c in range(len(starts) - 1):
+        if not counts[c]:
+            continue
+        for place in range(starts[c], starts[c + 1]):
+            m = rows[place]
+            for d in range(size):
+                inside[place - starts[c], d] = theirs[m] * P[m, d]
         for i in listing[ends[c] : ends[c + 1]]:
             worst = least[i, 0]
             for place in range(starts[c], starts[c + 1]):
-                m = rows[place]
-                scale = theirs[m]
                 total = np.float32(0.0)
                 for d in range(size):
-                    step = Q[i, d] - scale * P[m, d]
+                    step = Q[i, d] - inside[place - starts[c], d]
                     total += step * step
                 if total < worst:
                     _replace(least[i], which[i], total, place)
