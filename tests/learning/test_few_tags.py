@@ -15,10 +15,11 @@ from lass.learning.predictors import PREDICTORS, Weights
 from lass.learning.predictors.affinities import WALKS, Affinities
 from lass.learning.predictors.few_tags import FEW_ITEMS, FLOOR, MAX_TAGGED, PRIOR_ITEMS, START, FewTags
 from lass.learning.predictors.prior import COEFFICIENTS, Prior, default_prior
+from lass.learning.predictors.propagation import ALL_TAGS
 from lass.learning.predictors.scoring import share_of_few
 from lass.learning.predictors.voters import MEMBERS, find_voters, shares
 from lass.tagging import TagSuggester, complete, with_scores
-from lass.tagging.completion import ENOUGH_ITEMS
+from lass.tagging.completion import ENOUGH_ITEMS, all_scores
 
 PER = 10
 #: items of three clear groups, one after the other
@@ -42,12 +43,21 @@ def annotations(N, K, *stated):
 def scored(W, G, features=None, **more):
     model = with_scores(complete(sp.csr_array(W), sp.csr_array(G), 0.5), features=features, **more)
     if model.scores is not None:
-        values = model.scores.values
+        values = values_of(model)
         assert values.shape == G.shape
         assert (values > 0).all() or not (sp.csr_array(G) > 0).sum(axis=0).all()  # of tags that an item has
         assert (values < 1).all()
         assert np.isfinite(model.scores.contributions.astype(np.float16)).all()  # as they are saved
     return model
+
+
+def values_of(model):
+    """The scores of all tags; those that are stored are among them, and are all of them if there are few."""
+    G, stored = model.solution.problem.G, model.scores.values
+    values = all_scores(model, np.arange(G.shape[0]))
+    np.testing.assert_array_equal(values[stored.nonzero()], stored[stored.nonzero()])
+    assert stored.nnz == values.size or G.shape[1] > ALL_TAGS
+    return values
 
 
 def suggested(model):
@@ -236,7 +246,7 @@ both = pytest.mark.parametrize("with_features", [False, True], ids=["edges", "ed
 def test_one_annotation(with_features):
     X, W = three_groups()
     model = scored(W, annotations(30, 1, (0, 0)), X if with_features else None)
-    values = model.scores.values[:, 0]
+    values = values_of(model)[:, 0]
     assert model.items_until_percentages == ENOUGH_ITEMS - 1
     assert values.max() < 0.75
     assert values[1:PER].min() > 2 * values[PER:].max()
@@ -252,7 +262,7 @@ def test_one_annotation(with_features):
 
 def test_nearer_items_come_first():
     path = np.diag(np.ones(11), 1)
-    values = scored(path + path.T, annotations(12, 1, (0, 0))).scores.values[:, 0]
+    values = values_of(scored(path + path.T, annotations(12, 1, (0, 0))))[:, 0]
     assert (np.diff(values[1:]) <= 0).all()
     assert (np.diff(values[1:6]) < 0).all()
 
@@ -261,7 +271,7 @@ def test_nearer_items_come_first():
 def test_two_annotations_for_two_tags(with_features):
     X, W = three_groups()
     model = scored(W, annotations(30, 2, (0, 0), (PER, 1)), X if with_features else None)
-    values = model.scores.values
+    values = values_of(model)
     found = suggested(model)
     for n in range(30):
         if n not in (0, PER):
@@ -270,7 +280,7 @@ def test_two_annotations_for_two_tags(with_features):
     assert values[2 * PER :].max() < values.mean()  # nobody said anything about the third group
     # the two tags in the other order
     other = scored(W, annotations(30, 2, (0, 1), (PER, 0)), X if with_features else None)
-    np.testing.assert_allclose(other.scores.values[:, ::-1], values, atol=1e-5)
+    np.testing.assert_allclose(values_of(other)[:, ::-1], values, atol=1e-5)
 
 
 @both
@@ -278,7 +288,7 @@ def test_one_tag_only(with_features):
     X, W = three_groups()
     features = X if with_features else None
     model = scored(W, annotations(30, 1, *((n, 0) for n in range(5))), features)
-    values = model.scores.values[:, 0]
+    values = values_of(model)[:, 0]
     assert values[5:PER].min() > 1.5 * max(values.mean(), values[PER:].max())
     assert values.mean() > 2 * values[PER:].mean()
     best = sorted(suggested(model), key=lambda pair: -values[pair[0]])[:5]
@@ -286,7 +296,7 @@ def test_one_tag_only(with_features):
     # what people say it is not makes items like that less likely
     negative = [(PER, 0, -1), (PER + 1, 0, -1)]
     told = scored(W, annotations(30, 1, *((n, 0) for n in range(5)), *negative), features)
-    less = told.scores.values[:, 0]
+    less = values_of(told)[:, 0]
     near = np.arange(PER + 2, 2 * PER)
     assert (less[near] < values[near]).all()
     assert np.median(less[near]) < np.median(less[2 * PER :]) < less[5:PER].min()
@@ -298,7 +308,7 @@ def test_tags_that_were_never_used_together(with_features):
     X, W = three_groups()
     G = annotations(30, 2, *((n, 0) for n in range(4)), *((PER + n, 1) for n in range(4)))
     model = scored(W, G, X if with_features else None)
-    values = model.scores.values
+    values = values_of(model)
     assert (values[4:PER, 0] > 3 * values[4:PER, 1]).all()
     assert (values[PER + 4 : 2 * PER, 1] > 3 * values[PER + 4 : 2 * PER, 0]).all()
     assert not {(n, 1) for n in range(PER)} & set(suggested(model))
@@ -310,7 +320,7 @@ def test_a_tag_with_one_example(with_features):
     X, W = three_groups()
     G = annotations(30, 3, *((n, 0) for n in range(5)), *((PER + n, 1) for n in range(5)), (2 * PER, 2))
     model = scored(W, G, X if with_features else None)
-    values = model.scores.values
+    values = values_of(model)
     assert (values[2 * PER + 1 :].argmax(axis=1) == 2).all()
     assert 0.05 < values[2 * PER + 1 :, 2].min() <= values[2 * PER + 1 :, 2].max() < 0.9
     assert values[: 2 * PER, 2].max() < values[2 * PER + 1 :, 2].min() / 3
@@ -325,7 +335,7 @@ def test_all_items_are_tagged_alike(with_features, count):
     tagged = np.linspace(0, 29, count).astype(int)
     G = annotations(30, 2, *((n, k) for n in tagged for k in range(2)))
     model = scored(W, G, X if with_features else None)
-    values = model.scores.values
+    values = values_of(model)
     np.testing.assert_allclose(values[:, 0], values[:, 1], atol=1e-3)
     others = np.setdiff1d(np.arange(30), tagged) if count < 30 else tagged
     assert values[others].min() > 0.3  # nothing speaks against them anywhere
@@ -340,7 +350,7 @@ def test_items_unlike_all_others_are_not_offered_anything(with_features):
     for stated in ([(0, 0)], [(0, 0), (PER, 1)], [(n, GROUP[n]) for n in range(0, 30, 2)]):
         K = 1 + max(k for _, k in stated)
         model = scored(W, annotations(33, K, *stated), X if with_features else None)
-        values = model.scores.values
+        values = values_of(model)
         assert values[30:].max() < values[:30].mean()
         assert not {30, 31, 32} & {n for n, _ in suggested(model)}
 
@@ -350,7 +360,7 @@ def test_all_items_are_tagged(with_features):
     """Each by what it is; its own annotation left out, the tag of its group is still the likeliest."""
     X, W = three_groups()
     model = scored(W, annotations(30, 3, *enumerate(GROUP)), X if with_features else None)
-    np.testing.assert_array_equal(model.scores.values.argmax(axis=1), GROUP)
+    np.testing.assert_array_equal(values_of(model).argmax(axis=1), GROUP)
     assert model.items_until_percentages == 0
     assert not [(n, k) for n, k in suggested(model) if k == GROUP[n]]
 
@@ -360,7 +370,7 @@ def test_copies_of_an_item_have_the_same_scores():
     X = np.repeat(X, 2, axis=0)
     W = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
     np.fill_diagonal(W, 0.0)
-    values = scored(W, annotations(60, 2, (0, 0), (2 * PER, 1)), X).scores.values
+    values = values_of(scored(W, annotations(60, 2, (0, 0), (2 * PER, 1)), X))
     others = np.setdiff1d(np.arange(30), [0, PER])
     np.testing.assert_allclose(values[2 * others], values[2 * others + 1], rtol=1e-3)
     assert values[1, 0] == values[:, 0].max()  # nothing is more like the tagged one than its copy
@@ -373,8 +383,8 @@ def test_a_tagged_item_is_not_scored_by_one_of_its_own_group():
     W = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
     np.fill_diagonal(W, 0.0)
     G = annotations(60, 5, *((20 * k + copy, k) for k in range(3) for copy in range(2)), (6, 3), (26, 4))
-    apart = scored(W, G, X, groups=np.arange(60) // 2).scores.values
-    mixed = scored(W, G, X).scores.values
+    apart = values_of(scored(W, G, X, groups=np.arange(60) // 2))
+    mixed = values_of(scored(W, G, X))
     for k in range(3):
         assert mixed[20 * k, k] > 5 * apart[20 * k, k]
 
@@ -388,13 +398,13 @@ def test_features_only_and_items_without_any():
     first = dict(reversed(found))
     known = [n for n in range(1, 2 * PER) if n not in (5, PER, 15)]
     assert [first[n] for n in known] == GROUP[known].tolist()
-    assert model.scores.values[[5, 15, 29]].max() < model.scores.values[known].max(axis=1).min()
+    assert values_of(model)[[5, 15, 29]].max() < values_of(model)[known].max(axis=1).min()
 
 
 def test_no_edges_and_no_features():
     model = scored(sp.csr_array((6, 6)), annotations(6, 2, (0, 0), (1, 1)))
-    assert model.scores.values.max() < 0.05
-    np.testing.assert_allclose(model.scores.values[2:], model.scores.values[2, 0])
+    assert values_of(model).max() < 0.05
+    np.testing.assert_allclose(values_of(model)[2:], values_of(model)[2, 0])
 
 
 @both
@@ -403,12 +413,12 @@ def test_hundreds_of_tags_on_one_item(with_features):
     features = X if with_features else None
     G = annotations(30, 400, *((0, k) for k in range(400)))
     model = scored(W, G, features)
-    values = model.scores.values
+    values = values_of(model)
     assert values[1:PER].min() > values[PER:].max()
     np.testing.assert_allclose(values, values[:, :1] * np.ones(400), rtol=1e-4)  # no tag before another
     G = annotations(30, 400, *((0, k) for k in range(400)), (PER, 0))
     model = scored(W, G, features)
-    values = model.scores.values
+    values = values_of(model)
     assert (values[PER + 1 : 2 * PER].argmax(axis=1) == 0).all()
     assert np.median(values[1:PER, 1:]) > np.median(values[PER + 1 :, 1:])
 
@@ -454,7 +464,7 @@ def test_no_jump_where_the_mixture_ends():
         assert FewTags.possible(some, voters) == (count <= MAX_TAGGED)
         model = with_scores(complete(W, some, 0.5), features=X)
         assert bool(model.weights.mixture) == (count <= MAX_TAGGED)
-        found[count] = model.scores.values
+        found[count] = values_of(model)
         assert share_of_few(some, voters) < 0.02
     *before, at_the_end, after = (np.abs(one - other).mean() for one, other in pairwise(found.values()))
     assert at_the_end < 1.5 * max(*before, after) < 0.06
@@ -468,7 +478,7 @@ def test_no_jump_where_training_begins():
         X, W, G = blobs(200, tagged, seed=3)
         model = with_scores(complete(W, G, 0.5), features=X)
         assert model.weights.is_trained == (tagged >= 10)
-        changes.append(model.scores.values)
+        changes.append(values_of(model))
     steps = [np.abs(after - before).mean() for before, after in pairwise(changes)]
     assert max(steps) < 0.1
 
@@ -515,7 +525,7 @@ def test_weights_of_the_mixture_survive_a_file():
     assert not read.is_trained
     assert sum(read.mixture.values()) == pytest.approx(1.0)
     again = with_scores(complete(W, annotations(30, 2, (0, 0), (PER, 1)), 0.5), features=X, weights=read)
-    np.testing.assert_array_equal(again.scores.values, model.scores.values)
+    np.testing.assert_array_equal(values_of(again), values_of(model))
     assert again.scores.contributions.shape == (30, 2, len(PREDICTORS))
 
 
@@ -537,12 +547,12 @@ def test_a_group_that_is_tagged_at_once_counts_once():
     both = scored(W, annotations(120, 6, *whole, *singles), X)
     assert both.items_until_percentages <= alone.items_until_percentages
     others = np.setdiff1d(np.arange(20, 120), [n for n, _ in singles])
-    right = {name: (model.scores.values[others].argmax(axis=1) == group[others]).mean()
+    right = {name: (values_of(model)[others].argmax(axis=1) == group[others]).mean()
              for name, model in (("alone", alone), ("both", both))}  # fmt: skip
     assert right["both"] > right["alone"] - 0.05
-    first = both.scores.values[others].argmax(axis=1)
+    first = values_of(both)[others].argmax(axis=1)
     assert (first == 0).mean() < 0.1
-    claimed = np.take_along_axis(both.scores.values[others], first[:, None], 1)[:, 0].mean()
+    claimed = np.take_along_axis(values_of(both)[others], first[:, None], 1)[:, 0].mean()
     assert claimed < right["both"] + 0.1
 
 

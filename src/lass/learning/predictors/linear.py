@@ -54,7 +54,7 @@ class LinearPredictor:
     ) -> None:  # fmt: skip
         own = unit_rows(reduced(features, seed)).astype(np.float32)
         views, one = (own, unit_rows(_near(W, own))), np.ones((len(own), 1), np.float32)
-        self.views = [np.hstack([view, one]) for view in views]
+        self.views = [np.ascontiguousarray(np.hstack([view, one])) for view in views]
         self.penalties = penalties
         self.fold = np.random.default_rng(seed).integers(FOLDS, size=groups.max() + 1)[groups]
 
