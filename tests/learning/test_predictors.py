@@ -21,6 +21,8 @@ from lass.learning.predictors import (
 )
 from lass.learning.predictors.linear import RANK
 from lass.learning.predictors.prior import default_prior
+from lass.learning.predictors.propagation import SWEEPS
+from lass.learning.predictors.tag_lists import TagLists
 from lass.learning.predictors.training import _pairs, holdouts
 from lass.learning.predictors.voters import find_voters
 from lass.learning.predictors.weights import VERSION_2
@@ -43,21 +45,18 @@ def features_of(W, G, linear=None, lam=0.5):
 
 def test_features_are_what_dense_algebra_says():
     _, W, G = collection(80, 5)
-    found = features_of(W, G)
-    dense, T, Z = W.toarray(), G.toarray(), found.Z
+    Z = lass.solve(W, G, 0.5, tol=1e-8).Z
+    found = PredictorFeatures(W, G, Z, None)
+    dense, T = W.toarray(), G.toarray()
     degree = dense.sum(axis=1)
     tagged = T.any(axis=1)
     frequency = (T.sum(axis=0) + 0.5) / (tagged.sum() + 1.0)
-    H = T.copy()
-    L = np.diag(degree) - dense
-    H[~tagged] = np.linalg.solve(L[np.ix_(~tagged, ~tagged)], dense[np.ix_(~tagged, tagged)] @ T[tagged])
     rows = np.array([3, 0, 77])
-    values = found.compute(rows)
-    assert values.shape == (3, 5, len(COLUMNS))
-    got = dict(zip(COLUMNS, np.moveaxis(values, 2, 0), strict=True))
-    crowd, harmonic = (dense @ Z / degree[:, None])[rows], (dense @ H / degree[:, None])[rows]
+    values = found.compute(TagLists.all(rows, 5))
+    assert values.shape == (15, len(COLUMNS))
+    got = dict(zip(COLUMNS, np.moveaxis(values.reshape(3, 5, -1), 2, 0), strict=True))
+    crowd = (dense @ Z / degree[:, None])[rows]
     np.testing.assert_allclose(got["crowd"], crowd, atol=1e-6)
-    np.testing.assert_allclose(got["harmonic"], harmonic, atol=1e-3)
     np.testing.assert_allclose(got["log_crowd"], np.log(crowd + 1e-3 * frequency), atol=1e-4)
     half = 0.5 * np.median(W.data)
     vote = (dense @ T + half * frequency) / (dense @ tagged + half)[:, None]
@@ -73,6 +72,14 @@ def test_features_are_what_dense_algebra_says():
     smooth = 0.01 * visits.mean()
     walk = (tag_visits - back * T + smooth * frequency) / (visits - back * known + smooth)
     np.testing.assert_allclose(got["walk"], np.maximum(walk, 0)[rows], atol=1e-5)
+    # from there, items without annotations become means of their neighbours, some times in turn
+    H = np.where(known > 0, T, tag_visits / (visits - back * known + smooth))
+    for _ in range(SWEEPS):
+        H = np.where(known > 0, T, P @ H)
+    np.testing.assert_allclose(got["harmonic"], (P @ H)[rows], atol=1e-5)
+    L, exact = np.diag(degree) - dense, T.copy()
+    exact[~tagged] = np.linalg.solve(L[np.ix_(~tagged, ~tagged)], dense[np.ix_(~tagged, tagged)] @ T[tagged])
+    np.testing.assert_allclose(got["harmonic"], (P @ exact)[rows], atol=0.01)
     # co-occurrence: each tag by ridge regression on the others of an item, without itself
     for k in range(5):
         others = np.delete(np.arange(5), k)
@@ -89,7 +96,7 @@ def test_an_annotation_is_no_evidence_for_itself():
     less[n, k] = 0
     less = sp.csr_array(less)
     with_it, without = (features_of(W, g, LinearPredictor(X, np.arange(200), W)) for g in (G, less))
-    one, other = (w.compute(np.array([n]))[0, k] for w in (with_it, without))
+    one, other = (w.compute(TagLists.all(np.array([n]), 6))[k] for w in (with_it, without))
     # through its neighbours a little of it comes back, and counts of the tag change by one
     shares = {feature.name for feature in FEATURES if feature.floor is not None} - {"walk"} | {"ridge"}
     for name, before, after in zip(COLUMNS, one, other, strict=True):
@@ -105,12 +112,13 @@ def test_no_group_is_scored_by_a_linear_model_fitted_to_it():
     T = np.repeat(rng.random((150, 3)) < 0.5, 2, axis=0)
     T[T.sum(axis=1) == 0, 0] = True
     tags = sp.csr_array(T.astype(float))
-    rows, tagged = np.arange(300), np.ones(300, bool)
+    pairs, tagged = TagLists.all(np.arange(300), 3), np.ones(300, bool)
     correct = {}
     for name, groups in (("apart", np.repeat(np.arange(150), 2)), ("mixed", np.arange(300))):
         linear = LinearPredictor(X, groups, sp.csr_array((300, 300)), penalties=(1e-6, 1e-5))
         models = linear.fit(tags)
-        correct[name] = [np.mean((linear.predict(models, i, rows, tagged) > 0.5) == T) for i in range(4)]
+        predicted = [linear.predict(models, i, pairs, tagged).reshape(300, 3) for i in range(4)]
+        correct[name] = [np.mean((one > 0.5) == T) for one in predicted]
     assert min(correct["mixed"]) > 0.75  # the twin gave it away
     assert max(correct["apart"]) < 0.62
 
@@ -119,7 +127,8 @@ def test_linear_models_are_ridge_regressions_of_what_is_there_and_around():
     X, W, G = collection(120, 4)
     model = LinearPredictor(X, np.arange(120), W)
     tagged, models = np.diff(G.indptr) > 0, model.fit(G)
-    predicted = [model.predict(models, i, np.arange(120), tagged) for i in range(4)]
+    pairs = TagLists.all(np.arange(120), 4)
+    predicted = [model.predict(models, i, pairs, tagged).reshape(120, 4) for i in range(4)]
     own = X / np.linalg.norm(X, axis=1, keepdims=True)
     P = W.toarray() / W.toarray().sum(axis=1, keepdims=True)
     around = sum(0.7**t * np.linalg.matrix_power(P, t) for t in range(5)) @ own
@@ -218,7 +227,7 @@ def test_scores_are_likely_where_tags_are_and_say_how_likely():
     weights = train(compute, compute(visible), visible, np.arange(G.shape[0]))
     scores = score_trained(compute(visible), visible, weights)
     judged = np.flatnonzero(away & (np.diff(G.indptr) > 0))
-    truth, values = G[judged].toarray() > 0, scores.values[judged]
+    truth, values = G[judged].toarray() > 0, scores.values[judged].toarray()
     assert values[truth].mean() > 3 * values[~truth].mean()
     # calibrated: in every band of scores with enough pairs the share that is right is about the score
     for low, high in ((0.0, 0.1), (0.1, 0.4), (0.4, 1.01)):
@@ -244,7 +253,8 @@ def test_co_occurrence_adds_to_a_tag_that_always_comes_with_another():
 def test_contributions_add_up_to_the_evidence_and_top_tags_are_not_annotated():
     compute, G, weights = fitted()
     scores = score_trained(compute(G), G, weights, count=4)
-    evidence = np.log((1.0 - scores.values.astype(float)) ** -2 - 1.0) - np.log(2.0)
+    values = scores.values.toarray()
+    evidence = np.log((1.0 - values.astype(float)) ** -2 - 1.0) - np.log(2.0)
     tagged = np.diff(G.indptr) > 0
     mean = np.array(weights.mean)
     for n in (0, 17, 301):
@@ -254,7 +264,7 @@ def test_contributions_add_up_to_the_evidence_and_top_tags_are_not_annotated():
             assert G[n, k] == 0
             np.testing.assert_allclose(base + scores.contributions[n, place].sum(), evidence[n, k], atol=2e-3)
         others = np.flatnonzero(G[[n]].toarray().ravel() == 0)
-        assert scores.values[n, scores.top_tags[n, 0]] == scores.values[n, others].max()
+        assert values[n, scores.top_tags[n, 0]] == values[n, others].max()
 
 
 def example_weights():

@@ -18,10 +18,10 @@ def test_fit_certifies_and_saves(program_collection):
     result = fit(collection, seen.append)
     solution = result.model.solution
     problem = lass.Problem(collection.graph, collection.annotation_matrix().G, result.model.lam)
-    assert problem.gap(solution.Z) == pytest.approx(solution.gap, abs=1e-12)
+    assert problem.gap(solution.Z.to_dense()) == pytest.approx(solution.gap, abs=1e-12)
     assert solution.relative_gap <= 1e-3
     assert "certified optimal to within 0.0" in result.certificate
-    np.testing.assert_allclose(collection.assignments, solution.Z, atol=1e-6)
+    np.testing.assert_allclose(collection.assignments.to_dense(), solution.Z.to_dense(), atol=1e-6)
     assert collection.stale() == {}
     assert set(result.recomputed) == {"features", "graph", "assignments"}
     assert list(dict.fromkeys(step.stage for step in seen)) == list(result.seconds)
@@ -52,10 +52,10 @@ def test_smoothing_pulls_siblings_together(tmp_path, programs):
     annotations = [("p0", "a::x", 1), ("p1", "b", 1)]
     with CollectionStore.create(tmp_path / "c", items, ["a::x", "a::y", "b"], annotations) as collection:
         collection.change_settings(lam=1.0, n_neighbors=15)
-        plain = fit(collection).model.solution.Z
+        plain = fit(collection).model.solution.Z.to_dense()
         collection.change_settings(smoothing=2.0)
         assert "smoothing was 0.0, now 2.0" in collection.stale()["assignments"]
-        smooth = fit(collection).model.solution.Z
+        smooth = fit(collection).model.solution.Z.to_dense()
     assert plain[:, 1].sum() == pytest.approx(0, abs=1e-6)
     assert smooth[:, 1].sum() > 1
 
@@ -67,7 +67,7 @@ def test_what_cannot_be_fitted_is_an_error(tmp_path):
     ):
         fit(none)
     with CollectionStore.create(tmp_path / "b", [Item("x", text="one")], annotations=[("x", "t", 1)]) as one:
-        assert fit(one).model.solution.Z.tolist() == [[1.0]]
+        assert fit(one).model.solution.Z.to_dense().tolist() == [[1.0]]
     unknown = Settings(features={"kind": "smell"})
     with CollectionStore.create(
         tmp_path / "c", [Item("x")], annotations=[("x", "t", 1)], settings=unknown
@@ -187,7 +187,7 @@ def _damage(path, how):
 @pytest.mark.parametrize("how", ["empty", "half", "features", "graph", "assignments", "map"])
 def test_a_fit_recomputes_damaged_arrays_and_says_so(program_collection, name, how):
     collection = program_collection
-    expected = fit(collection).model.solution.Z
+    expected = fit(collection).model.solution.Z.to_dense()
     if not (collection.path / "arrays" / "map.npz").exists():
         collection.save_map(np.zeros((60, 2)))
     _damage(collection.path / "arrays" / f"{name}.npz", how)
@@ -199,7 +199,7 @@ def test_a_fit_recomputes_damaged_arrays_and_says_so(program_collection, name, h
     result = fit(collection)
     if how in ("empty", "half") or (name == "assignments" != how):
         assert result.recomputed[name] == "damaged"
-    np.testing.assert_allclose(result.model.solution.Z, expected, atol=2e-2)
+    np.testing.assert_allclose(result.model.solution.Z.to_dense(), expected, atol=2e-2)
     assert collection.stale() == {}
 
 

@@ -58,8 +58,6 @@ def suggest(
             output.note(f"note: {name} out of date ({why}); lass fit {folder} brings them up to date")
         if not stale and not retrained:
             output.note(f"note: scores rest on earlier annotations; lass fit {folder} trains them again")
-        if limits := collection.score_limits():
-            output.note(f"note: {limits}")
         chosen: dict[str, Any] = {"tag": tag, "items": items or None}
         suggestions: list[Suggestion] = []
         doubtful: list[DoubtfulTag] = []

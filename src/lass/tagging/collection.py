@@ -209,10 +209,6 @@ class Collection(CollectionStore):
         """
         return self._suggester().model.retrained
 
-    def score_limits(self) -> str:
-        """What limits the scores, in one sentence; empty if nothing does."""
-        return self._suggester().model.note
-
     def items_until_percentages(self) -> int:
         """About how many more tagged items it takes until suggestions have scores; 0: they have."""
         return self._suggester().model.items_until_percentages

@@ -116,7 +116,7 @@ class LiveModel:
         if self._trained and self._trained[0] == self._fingerprint(annotations):
             model, rows = replace(self._trained[1], predictors=before.predictors if same else None), None
             if model.predictors is not None:
-                model.predictors.update(G, model.solution.Z, np.arange(len(order.rows)))
+                model.predictors.update(G, model.solution.Z, _annotated_anew(G, before))
         else:
             solution, moved = self._solve(order, G, same, report)
             model = replace(before, solution=solution, retrained=False)
@@ -238,9 +238,8 @@ class LiveModel:
         report(Progress("solve"))
         if self.solved and same and problem.C is None and 0 < problem.lam < np.inf:
             after = problem.changed(G=G)
-            changed = np.unique((G != problem.G).nonzero()[0])
             # rows nearby alone: the next training places every row
-            Z, moved = update_near(after, solution.Z, changed)
+            Z, moved = update_near(after, solution.Z, _annotated_anew(G, self._canonical))
             found = Solution(after, Z, tol=1e-3, method="update", n_iter=0, seconds=0.0, history=[])
             return found, moved
         start = order.assignments(self.state[0].solution.Z)
@@ -253,8 +252,13 @@ class LiveModel:
 
     def _changed_rows(self, G: sp.csr_array, moved: NDArray[np.intp]) -> NDArray[np.intp]:
         """Rows with other annotations, then those whose assignments may have moved."""
-        annotated = np.unique((G != self._canonical.solution.problem.G).nonzero()[0])
+        annotated = _annotated_anew(G, self._canonical)
         return np.concatenate([annotated, np.setdiff1d(moved, annotated)]).astype(np.intp)
+
+
+def _annotated_anew(G: sp.csr_array, before: TagModel) -> NDArray[np.intp]:
+    """Rows whose annotations differ from those of a model."""
+    return np.unique((G != before.solution.problem.G).nonzero()[0]).astype(np.intp)
 
 
 def _near_scored(

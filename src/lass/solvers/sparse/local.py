@@ -36,6 +36,8 @@ def update_near(
     >>> after[1].round(3).tolist()
     [0.5, 0.5]
     """
+    if not len(rows):
+        return Z, rows
     moving = _around(problem.W, rows)
     near = np.unique(np.concatenate([moving, problem.W[moving].indices]))
     W, G = sp.csr_array(problem.W[near][:, near]), sp.csr_array(problem.G[near])
