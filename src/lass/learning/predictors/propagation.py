@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.learning.predictors.linear import CONTINUE, STEPS
-from lass.learning.predictors.tag_lists import NeighbourSums, Rows
+from lass.learning.predictors.tag_lists import NeighbourSums, Rows, TagLists
 from lass.model.quadratic_program import Array
 from lass.solvers.sparse import SparseAssignments
 
@@ -103,10 +103,9 @@ class Propagation:
 
     def set_annotated(self, T: sp.csr_array, rows: Rows) -> None:
         """Take over the tags of rows that were annotated since, as far as they are among their likeliest."""
-        harmonic = self.harmonic
-        for row in rows.tolist():
-            at = slice(harmonic.indptr[row], harmonic.indptr[row + 1])
-            harmonic.data[at] = np.isin(harmonic.indices[at], T.indices[T.indptr[row] : T.indptr[row + 1]])
+        lists = TagLists.of(rows, self.harmonic[rows])
+        starts = self.harmonic.indptr[rows].astype(np.int64) - lists.starts[:-1]
+        self.harmonic.data[starts[lists.place] + np.arange(len(lists.tags))] = lists.lookup(T)
 
     def assignments(self) -> SparseAssignments:
         """The harmonic shares scaled to one: near the optimum at a small lam, and where a solve starts."""
