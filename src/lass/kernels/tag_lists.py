@@ -21,10 +21,13 @@ def _sums(n, starts, where, weights, value_starts, tags, values, sums):  # type:
             sums[tags[at]] += weight * values[at]
 
 
-@compiled("(i8, i8, integers, csr, i8[::1], i4[::1], f4[::1], i8, vector, i8[::1], i8[::1], i4[::1], f4[::1])")
+@compiled(
+    "(i8, i8, integers, csr, i8[::1], i4[::1], f4[::1], i8, vector, i8[::1], i8[::1], i4[::1], f4[::1])"
+)
 def sums_at(  # type: ignore[no-untyped-def]
-    low, high, rows, starts, where, weights, value_starts, tags, values, size, scale, begins, ends, wanted, out
-):
+    low, high, rows, starts, where, weights, value_starts, tags, values, size, scale,
+    begins, ends, wanted, out,
+):  # fmt: skip
     """Weighted sums of the neighbours' lists at the wanted tags, times the scale of each row."""
     sums = np.zeros(size)
     for i in range(low, high):
@@ -58,10 +61,13 @@ def _least_kept(sums, found, many, heap):  # type: ignore[no-untyped-def]
     return heap[0]
 
 
-@compiled("(i8, i8, integers, csr, i8[::1], i4[::1], f4[::1], i8, vector, i8, i4[:, ::1], f4[:, ::1], integers)")
+@compiled(
+    "(i8, i8, integers, csr, i8[::1], i4[::1], f4[::1], i8, vector, i8, i4[:, ::1], f4[:, ::1], integers)"
+)
 def best_sums(  # type: ignore[no-untyped-def]
-    low, high, rows, starts, where, weights, value_starts, tags, values, size, scale, count, best, sizes, lengths
-):
+    low, high, rows, starts, where, weights, value_starts, tags, values, size, scale,
+    count, best, sizes, lengths,
+):  # fmt: skip
     """The tags with the largest of these sums, at most ``count`` a row; of equal ones those met first."""
     sums, met, found = np.zeros(size), np.zeros(size, np.bool_), np.empty(size, np.int32)
     heap = np.empty(count)
@@ -91,7 +97,9 @@ def best_sums(  # type: ignore[no-untyped-def]
         lengths[i] = length
 
 
-@compiled("(i8, i8, integers, integers, f4[:, ::1], f4[:, :, ::1], i4[::1], i8[::1], i8[::1], i4[::1], f4[::1])")
+@compiled(
+    "(i8, i8, integers, integers, f4[:, ::1], f4[:, :, ::1], i4[::1], i8[::1], i8[::1], i4[::1], f4[::1])"
+)
 def products_at(  # type: ignore[no-untyped-def]
     low, high, rows, model, features, weights, place, begins, ends, wanted, out
 ):
@@ -131,7 +139,7 @@ def co_occurrence_at(  # type: ignore[no-untyped-def]
     low, high, rows, starts, tags, ridge, place, lift_starts, lift_tags, lifts, alone,
     begins, ends, wanted, out_ridge, out_lift,
 ):  # fmt: skip
-    """Sums over a row's tags of the ridge weights and of the lifts of the wanted tags; not of a tag and itself.
+    """Sums over a row's tags of ridge weights and lifts of the wanted tags; not of a tag and itself.
 
     Lifts are stored for tags that occur together, above ``alone``, which all others have.
     """

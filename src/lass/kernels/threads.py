@@ -132,7 +132,7 @@ def over_rows(kernel: Callable[..., Any], rows: int, work: int, *arguments: Any)
 
 
 def over_slices(kernel: Callable[..., Any], rows: int, work: int, *arguments: Any) -> Any:
-    """As :func:`over_rows`, for kernels whose result depends on the slices: these do not depend on the threads.
+    """As :func:`over_rows`, for results that depend on the slices: these do not depend on the threads.
 
     Up to :data:`SLICES` of them run at the same time.
     """

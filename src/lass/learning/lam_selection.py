@@ -23,7 +23,7 @@ FOLDS = 3
 ROUGH, ROUGHER = 1e-4, 1e-2
 #: shares of the crowd that differ by less are equal: what rounding leaves must not decide on lam
 SAME = 1e-9
-#: items x tags up to which assignments are dense; the least factor of the tolerance with more; numbers of a block
+#: items x tags up to which assignments are dense; least factor of the tolerance with more; numbers of a block
 DENSE, LEAST, BLOCK = 2_000_000, 0.2, 4_000_000
 
 

@@ -15,14 +15,16 @@ from lass.learning.lam_selection import Choice, choose_for_tags
 from lass.learning.predictors import Predictors, Prior, Scores, Weights, score, score_tags
 from lass.learning.predictors.propagation import Propagation
 from lass.learning.predictors.voters import find_voters
+from lass.learning.tag_assignments import DENSE, assign_tags, tolerance
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.solvers import Callback
-from lass.solvers.assignments import AnyAssignments, to_sparse
+from lass.solvers.assignments import to_sparse
 from lass.solvers.memory import allowed_gib, fits, needed_gib
 from lass.solvers.plan import Engine
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
+from lass.solvers.sparse import SparseAssignments
 
 #: with more items lam is chosen on a sample of them, and its size
 MANY, SAMPLE = 3000, 2000
@@ -30,9 +32,6 @@ MANY, SAMPLE = 3000, 2000
 STRONG = 0.1
 #: tagged items, and clusters of them, from which on scores are shown as percentages
 ENOUGH_ITEMS, ENOUGH_CLUSTERS = 12, 10
-#: items x tags up to which every assignment is placed exactly; with more, the relative gap that is small
-#: enough, and the least factor by which it is smaller at a small lam
-EXACT, ROUGH, LEAST_SMALL = 100_000, 1e-2, 0.2
 #: relative difference from the background that may be rounding
 SAME = 1e-5
 
@@ -94,7 +93,7 @@ def complete(
     *,
     tol: float = 1e-3,
     category_graph: Any = None,
-    start: Solution | AnyAssignments | None = None,
+    start: SparseAssignments | None = None,
     callback: Callback | None = None,
     engine: Engine | None = None,
     device: str | None = None,
@@ -138,29 +137,14 @@ def complete(
     choice = choose_lam(W, G) if lam == "auto" else None
     value = float(lam) if choice is None else choice.lam
     problem = Problem(W, G, value, category_graph=category_graph)
-    tol = _tolerance(problem, tol)
-    sparse = category_graph is None and engine is None and device is None
-    carried = None
-    if start is None and sparse and problem.N * problem.K > EXACT:
-        carried = Propagation(W, G)
-        start = carried.assignments()
-    solution = solve(
-        problem, tol=tol, start=start, callback=callback, engine=engine, device=device,
-        output="sparse" if sparse else "dense",
-    )  # fmt: skip
-    return TagModel(solution if sparse else solution.to_sparse(), value, choice, propagation=carried)
-
-
-def _tolerance(problem: Problem, tol: float) -> float:
-    """The relative gap of a solve: smaller at a small lam, where unlabelled items hardly count in it.
-
-    Of few items x tags every assignment is placed exactly; of many to what changes no suggestion: the
-    same collection gives the same answer all the same, since every fit takes the same steps.
-    """
-    small = min(1.0, 2.0 * problem.lam * _median_degree(problem.W)) if problem.lam > 0 else 1.0
-    if problem.N * problem.K <= EXACT:
-        return tol * small
-    return max(tol, ROUGH) * max(small, LEAST_SMALL)
+    if engine is not None or device is not None:
+        elsewhere = solve(
+            problem, tol=tolerance(problem, tol), start=start, callback=callback, engine=engine, device=device
+        )
+        return TagModel(elsewhere.to_sparse(), value, choice)
+    carried = Propagation(W, G) if start is None and problem.N * problem.K > DENSE else None
+    solution = assign_tags(problem, tol, carried, start, callback)
+    return TagModel(solution, value, choice, propagation=carried)
 
 
 def check_form(G: sp.csr_array, category_graph: Any, engine: Engine | None) -> None:
@@ -191,7 +175,7 @@ def choose_lam(
     """The lam that predicts held-out annotations best, see :mod:`lass.learning.lam_selection`.
 
     With more than ``max_items`` it is chosen on a sample of ``sample_size`` and scaled by the ratio of the
-    median degrees; the reason says so. ``pause`` is called now and then, and an error it raises ends the work.
+    median degrees; the reason says so. ``pause`` is called now and then; an error it raises ends the work.
     """
     if G.shape[0] <= max_items:
         return choose_for_tags(W, G, pause=pause)

@@ -147,8 +147,8 @@ class SavedModel(FitRecord):
     gaps: NDArray[np.float64]
     #: the weights as JSON, see :class:`lass.learning.predictors.Weights`
     weights: str = ""
-    #: fields of :class:`lass.learning.predictors.Scores`: scores as CSR (lass 0.1.0 saved all of them, in half
-    #: precision), contributions with two axes, in half precision
+    #: fields of :class:`lass.learning.predictors.Scores`: scores as CSR (lass 0.1.0 saved all of them, in
+    #: half precision), contributions with two axes, in half precision
     scores: Any = None
     top_tags: NDArray[np.int32] | None = None
     contributions: NDArray[np.float16] | None = None
@@ -175,7 +175,7 @@ class SavedModel(FitRecord):
         ):
             raise ValueError("the saved scores are damaged; run lass fit again")
         values.resize((items, tags))
-        contributions = parts.reshape(items, top.shape[1], len(PREDICTORS))
+        contributions = parts.astype(np.float32).reshape(items, top.shape[1], len(PREDICTORS))
         return replace(model, weights=weights, scores=Scores(values, top, contributions))
 
 

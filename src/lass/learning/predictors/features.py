@@ -90,9 +90,7 @@ class PredictorFeatures:
         #: assignments above the background of each row, and the mean background of the neighbours
         self.assigned = sparse.to_csr().astype(np.float32)
         self.assigned.data -= np.repeat(sparse.background, sparse.lengths).astype(np.float32)
-        self.assigned_base = (self.W @ sparse.background) / np.maximum(
-            self.sums.degree, np.finfo(float).tiny
-        )
+        self.assigned_base = (self.W @ sparse.background) / np.maximum(self.sums.degree, np.finfo(float).tiny)
 
     @property
     def has_few_tags(self) -> bool:

@@ -29,7 +29,7 @@ BLOCK = 8192
 class Models(NamedTuple):
     """Weights of the models of the most frequent tags."""
 
-    #: one array a view and penalty, (FOLDS + 1, tags, columns): for untagged items, then for those of each fold
+    #: one array a view and penalty, (FOLDS + 1, tags, columns): for untagged items, then those of each fold
     weights: list[NDArray[np.float32]]
     #: (K,) where the weights of a tag are; -1: it has none
     place: NDArray[np.int32]
@@ -117,10 +117,11 @@ class LinearPredictor:
         best = np.argpartition(-found, count - 1, axis=1)[:, :count] if count < many else None
         tags = np.tile(models.tags[:many], (len(rows), 1)) if best is None else models.tags[best]
         starts = np.arange(len(rows) + 1) * count
-        return sp.csr_array((np.ones(tags.size, np.float32), tags.ravel(), starts), (len(rows), len(models.place)))
+        ones = np.ones(tags.size, np.float32)
+        return sp.csr_array((ones, tags.ravel(), starts), (len(rows), len(models.place)))
 
 
-def unit_rows(rows: Array) -> Array:
+def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
     """Rows divided by their lengths; zeros stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)

@@ -20,10 +20,10 @@ from lass.learning.predictors.tag_lists import TagLists
 from lass.learning.predictors.training import MIN_GROUPS, enough_to_train, train
 from lass.learning.predictors.voters import Voters, find_voters
 from lass.learning.predictors.weights import Weights, probability
+from lass.learning.tag_assignments import assign_tags
 from lass.model.quadratic_program import Array
 from lass.solvers.assignments import AnyAssignments
 from lass.solvers.solution import Solution
-from lass.solvers.solving import solve
 
 #: rows scored together
 BLOCK = 2048
@@ -299,8 +299,8 @@ def score_tags(
             def compute(visible: sp.csr_array) -> PredictorFeatures:
                 pause()
                 carried = Propagation(problem.W, visible, pause)
-                solved = solve(
-                    problem.changed(G=visible), tol=solution.tol, start=carried.assignments(), output="sparse",
+                solved = assign_tags(
+                    problem.changed(G=visible), solution.tol, carried,
                     callback=lambda _: bool(pause()) and False,
                 )  # fmt: skip
                 return PredictorFeatures(problem.W, visible, solved.Z, linear, carried, pause)

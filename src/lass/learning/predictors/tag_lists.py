@@ -134,9 +134,7 @@ class NeighbourSums:
         self.into(values, lists.rows, lists.bounds, out)
         return out
 
-    def into(
-        self, values: sp.csr_array, rows: Rows, bounds: tuple[NDArray[Any], ...], out: Values
-    ) -> None:
+    def into(self, values: sp.csr_array, rows: Rows, bounds: tuple[NDArray[Any], ...], out: Values) -> None:
         """The same for lists that lie anywhere: where those of each row begin and end, and the tags."""
         self._run("sums_at", values, rows, *bounds, out)
 

@@ -75,7 +75,8 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Of very many items and tags a sample of the items is evaluated. Its curve over lam uses the hidden tags, in hindsight; the method LASS does not.
+        Of very many items and tags a sample of the items is evaluated. Its curve over lam uses the hidden
+        tags, in hindsight; the method LASS does not.
 
     Examples
     --------
@@ -136,7 +137,8 @@ def evaluate(
         }
         curve = {at: metrics.pop(at) for at in lams}
         results[situation] = SituationResult(
-            evaluated=[len(parts.rows) for parts in drawn], hidden=[parts.hidden[parts.rows].nnz for parts in drawn],
+            evaluated=[len(parts.rows) for parts in drawn],
+            hidden=[parts.hidden[parts.rows].nnz for parts in drawn],
             methods=metrics, seconds={name: seconds[name] for name in metrics}, lam=float(value), curve=curve,
         )  # fmt: skip
     return Evaluation(
