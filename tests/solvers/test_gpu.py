@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 import lass
 import lass.solvers.gpu
-from lass.solvers.gpu import descent, placement
+from lass.solvers.gpu import coarse_graphs, descent, faces, placement
+from lass.solvers.gpu.batch import upload
 from oracle import cases, check_feasible
 
 torch.set_num_threads(1)
+CPU = torch.device("cpu")
 
 
 def clouds(rng, N=600, K=4):
@@ -58,6 +60,61 @@ def test_agrees_with_the_processor_in_any_order(monkeypatch, dense, ordered):
     assert abs(ours.objective - theirs.objective) <= 1e-7 * ours.problem.stake
     assert (ours.Z >= 0).all()
     np.testing.assert_allclose(ours.Z.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+@pytest.fixture
+def always_coarse(monkeypatch):
+    """Coarser graphs for problems of any size."""
+    monkeypatch.setattr(faces, "MIN_NUMBERS", 0)
+    monkeypatch.setattr(coarse_graphs, "COARSEST", 100)
+
+
+@pytest.mark.parametrize("lam", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("tol", [1e-5, 1e-9])
+def test_coarser_graphs_lead_to_the_same_optimum(always_coarse, lam, tol):
+    X, G = clouds(np.random.default_rng(6), N=1000)
+    W = lass.knn_graph(X, 8)
+    ours = lass.solvers.gpu.solve(W, G, lam, tol=tol, device="cpu")
+    assert ours.converged
+    assert ours.gap == pytest.approx(ours.problem.gap(ours.Z), rel=1e-9)
+    assert abs(ours.objective - lass.solve(W, G, lam, tol=1e-10).objective) <= tol * ours.problem.stake
+    np.testing.assert_allclose(ours.Z.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+def test_coarser_graphs_save_iterations_on_a_grid_whose_edges_are_equal(always_coarse, monkeypatch):
+    path = sp.diags_array([np.ones(39), np.ones(39)], offsets=[-1, 1])
+    W = sp.csr_array(sp.kron(sp.eye_array(40), path) + sp.kron(path, sp.eye_array(40)))
+    G = sp.csr_array((np.ones(30), (53 * np.arange(30), np.arange(30) % 3)), shape=(1600, 3))
+    quick = lass.solvers.gpu.solve(W, G, 0.3, device="cpu")
+    monkeypatch.setattr(faces, "MIN_NUMBERS", 10**12)
+    plain = lass.solvers.gpu.solve(W, G, 0.3, device="cpu")
+    assert quick.converged
+    assert plain.converged
+    assert quick.n_iter < plain.n_iter / 2
+
+
+def test_many_with_coarser_graphs(always_coarse):
+    X, G = clouds(np.random.default_rng(7), N=800)
+    first = lass.Problem(lass.knn_graph(X, 8), G)
+    problems = [first.changed(lam=lam) for lam in (0.1, 1.0, 5.0)]
+    for problem, sol in zip(problems, lass.solvers.gpu.solve_many(problems, device="cpu"), strict=True):
+        assert sol.converged
+        assert sol.gap == pytest.approx(problem.gap(sol.Z), rel=1e-9)
+
+
+def test_groups_follow_each_other_and_hold_every_row_with_a_neighbour(always_coarse):
+    X, G = clouds(np.random.default_rng(8), N=1000)
+    levels = coarse_graphs.CoarseGraphs(upload([lass.Problem(lass.knn_graph(X, 8), G).qp()], CPU))
+    assert levels.useful
+    assert sorted(levels.order.tolist()) == list(range(1000))
+    rows = 1000
+    for group, starts in zip(levels.groups, levels.starts, strict=True):
+        assert len(group) == rows
+        assert group.tolist() == np.repeat(np.arange(len(starts) - 1), starts.diff()).tolist()
+        rows = len(starts) - 1
+        assert rows < 0.5 * len(group)
+    assert levels.last.shape == (rows, rows)
+    assert torch.linalg.eigvalsh(levels.last.double()).min() > 0.0
 
 
 def test_a_start_a_callback_and_a_limit_are_heeded():

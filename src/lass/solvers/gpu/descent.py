@@ -21,7 +21,8 @@ EVERY = 20
 #: certificates without a gap this much smaller after which double precision takes over: where progress is
 #: slow, rounding hides which way is down
 STALLED, FALL = 3, 0.9
-#: how much of the gap must go for a face to have helped, and how many that did not are enough
+#: what may be left of the gap if a face has helped, after fewer steps than the most anything less, and how
+#: many that did not help are enough
 HELPED, FAILED = 0.7, 3
 #: the share of the first gap from which on rounding may be why a face did not help
 ROUGH = 1e-5
@@ -84,10 +85,10 @@ class Progress:
         """Take note of a new gap; False if the face that was tried made it larger and is to be left."""
         self.first = gap if self.gap == float("inf") else self.first
         self.pause, good = False, not self.tried or gap <= self.gap
-        if self.tried and gap < HELPED * self.gap:
+        if self.tried and gap < (HELPED if self.steps == MOST else 1.0) * self.gap:
             self.steps = min(self.steps + 1, MOST)
         elif self.tried:
-            self.failed, self.pause, self.steps = self.failed + 1, True, min(2 * self.steps, MOST)
+            self.failed, self.pause, self.steps = self.failed + 1, True, MOST
         self.tried = False
         gap = gap if good else self.gap
         self.waited = 0 if gap < FALL * self.best else self.waited + 1

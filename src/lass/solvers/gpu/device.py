@@ -18,10 +18,13 @@ from lass.solvers.warm_state import WarmState
 
 @dataclass(frozen=True)
 class Device:
-    """Accelerated projected gradient where graph, affinities and assignments stay on the device.
+    """Graph, affinities and assignments stay on the device, and so does the making of coarser graphs.
 
-    Iterations are in single precision until the gap is small enough or falls no more, then in double;
-    gaps are in double precision throughout. Memory: 24 bytes an entry of Z, 16 an edge.
+    Conjugate gradients on faces, preconditioned by coarser graphs, where problems are large and few of
+    their rows labelled, and while that helps; else accelerated projected gradient. Iterations are in single
+    precision until the gap is small enough or falls no more, then in double; gaps are in double precision
+    throughout. Memory: 24 bytes an entry of Z, 16 an edge, and as much again for coarser graphs, which are
+    left out where that does not fit.
     """
 
     device: str = "cuda"
