@@ -143,7 +143,7 @@ def complete(
         )
         return TagModel(elsewhere.to_sparse(), value, choice)
     carried = Propagation(W, G) if start is None and problem.N * problem.K > DENSE else None
-    solution = assign_tags(problem, tol, carried, start, callback)
+    solution = assign_tags(problem, tolerance(problem, tol), carried, start, callback)
     return TagModel(solution, value, choice, propagation=carried)
 
 

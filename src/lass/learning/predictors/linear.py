@@ -52,11 +52,25 @@ class LinearPredictor:
         self, features: Any, groups: NDArray[np.intp], W: sp.csr_array, seed: int = 0,
         penalties: tuple[float, float] = PENALTIES,
     ) -> None:  # fmt: skip
-        own = unit_rows(reduced(features, seed)).astype(np.float32)
-        views, one = (own, unit_rows(_near(W, own))), np.ones((len(own), 1), np.float32)
-        self.views = [np.ascontiguousarray(np.hstack([view, one])) for view in views]
+        #: features in few columns, and the mean features around each item
+        self.features: NDArray[np.float32] = np.asarray(reduced(features, seed), np.float32)
+        self.near: NDArray[np.float32] = unit_rows(_near(W, unit_rows(self.features)))
         self.penalties = penalties
         self.fold = np.random.default_rng(seed).integers(FOLDS, size=groups.max() + 1)[groups]
+
+    @classmethod
+    def restored(
+        cls, features: NDArray[np.float32], near: NDArray[np.float32], fold: NDArray[Any]
+    ) -> LinearPredictor:
+        """One that was made before, from its arrays; these may lie in a file."""
+        found = cls.__new__(cls)
+        found.features, found.near, found.fold, found.penalties = features, near, fold, PENALTIES
+        return found
+
+    def view(self, number: int, rows: Rows) -> NDArray[np.float32]:
+        """Rows of length one of the items' own features (0) or of those around them (1), and a constant."""
+        found = unit_rows(np.asarray(self.features[rows])) if number == 0 else self.near[rows]
+        return np.hstack([found, np.ones((len(rows), 1), np.float32)])
 
     def fit(self, T: sp.csr_array) -> Models:
         """Fit all models to the tags."""
@@ -71,15 +85,15 @@ class LinearPredictor:
         tagged = np.flatnonzero(np.diff(T.indptr))
         known = sp.csr_array(T[tagged][:, tags])
         weights = []
-        for view in self.views:
-            size = view.shape[1]
+        for view in range(2):
+            size = self.features.shape[1] + 1
             grams = np.zeros((FOLDS, size, size))
             sums = np.zeros((FOLDS, len(tags), size))
             for fold in range(FOLDS):
                 own = np.flatnonzero(self.fold[tagged] == fold)
                 for low in range(0, len(own), BLOCK):
                     some = own[low : low + BLOCK]
-                    X = view[tagged[some]].astype(float)
+                    X = self.view(view, tagged[some]).astype(float)
                     grams[fold] += X.T @ X
                     sums[fold] += known[some].T @ X
             gram, right = grams.sum(axis=0), sums.sum(axis=0)
@@ -97,10 +111,10 @@ class LinearPredictor:
         self, models: Models, number: int, lists: TagLists, tagged: NDArray[np.bool_]
     ) -> NDArray[np.float32]:
         """Predictions of one of the four models for the pairs; ``tagged`` marks the rows with tags."""
-        view = self.views[number // len(self.penalties)]
+        view = self.view(number // len(self.penalties), lists.rows)
         model = np.where(tagged, self.fold[lists.rows] + 1, 0).astype(np.int64)
         out = np.empty(len(lists.tags), np.float32)
-        rows = lists.rows.astype(np.int64, copy=False)
+        rows = np.arange(len(view))
         over_rows(
             kernels("tag_lists").products_at, len(rows), len(out) * view.shape[1], rows, model, view,
             models.weights[number], models.place, *lists.bounds, out,
@@ -111,8 +125,8 @@ class LinearPredictor:
         """The tags that both views predict most of, among the most frequent ones."""
         many = min(SOUGHT, len(models.tags))
         found: Values = np.zeros((len(rows), many), np.float32)
-        for number, view in enumerate(self.views):
-            found += view[rows] @ models.weights[number * len(self.penalties)][0, :many].T
+        for number in range(2):
+            found += self.view(number, rows) @ models.weights[number * len(self.penalties)][0, :many].T
         count = min(count, many)
         best = np.argpartition(-found, count - 1, axis=1)[:, :count] if count < many else None
         tags = np.tile(models.tags[:many], (len(rows), 1)) if best is None else models.tags[best]
@@ -123,7 +137,7 @@ class LinearPredictor:
 
 def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
     """Rows divided by their lengths; zeros stay."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True).astype(rows.dtype)
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
 
 

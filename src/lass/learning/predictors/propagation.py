@@ -18,7 +18,7 @@ ALL_TAGS, WALKED = 64, 48
 #: tags of an item from which on it has more candidates, and how many times as many at most
 MANY, MOST = 6.0, 2.0
 #: sweeps of the harmonic extension, which starts from a walk
-SWEEPS = 20
+SWEEPS = 10
 
 
 def has_few_tags(T: sp.csr_array) -> bool:
@@ -46,8 +46,11 @@ class Propagation:
     >>> from lass.learning.predictors.propagation import Propagation
     >>> W = sp.csr_array(sp.diags_array([np.ones(3), np.ones(3)], offsets=[-1, 1]))
     >>> G = sp.csr_array(np.array([[1.0, 0], [0, 0], [0, 0], [0, 1]]))
-    >>> Propagation(W, G).harmonic.toarray().round(2).tolist()
-    [[1.0, 0.0], [0.67, 0.33], [0.33, 0.67], [0.0, 1.0]]
+    >>> Propagation(W, G).harmonic.toarray().round(1)
+    array([[1. , 0. ],
+           [0.7, 0.3],
+           [0.3, 0.7],
+           [0. , 1. ]], dtype=float32)
     """
 
     def __init__(self, W: sp.csr_array, G: sp.csr_array, pause: Callable[[], object] = int) -> None:
@@ -108,11 +111,16 @@ class Propagation:
         self.harmonic.data[starts[lists.place] + np.arange(len(lists.tags))] = lists.lookup(T)
 
     def assignments(self) -> SparseAssignments:
-        """The harmonic shares scaled to one: near the optimum at a small lam, and where a solve starts."""
-        entries = self.harmonic.astype(float)
-        entries.eliminate_zeros()
-        total = np.asarray(entries.sum(axis=1)).ravel()
-        known = total > 0
-        scale = np.divide(1.0, total, out=np.zeros_like(total), where=known)
-        entries.data *= np.repeat(scale, np.diff(entries.indptr))
-        return SparseAssignments(entries, np.where(known, 0.0, 1.0 / max(entries.shape[1], 1)))
+        """The harmonic shares as assignments, see :func:`as_assignments`."""
+        return as_assignments(self.harmonic)
+
+
+def as_assignments(harmonic: sp.csr_array) -> SparseAssignments:
+    """Harmonic shares scaled to one: near the optimum at a small lam, and where a solve starts."""
+    entries = harmonic.astype(float)
+    entries.eliminate_zeros()
+    total = np.asarray(entries.sum(axis=1)).ravel()
+    known = total > 0
+    scale = np.divide(1.0, total, out=np.zeros_like(total), where=known)
+    entries.data *= np.repeat(scale, np.diff(entries.indptr))
+    return SparseAssignments(entries, np.where(known, 0.0, 1.0 / max(entries.shape[1], 1)))

@@ -31,6 +31,8 @@ BLOCK = 2048
 HALF = 100.0
 #: power of the number of annotated items by which the mixture ends
 FADING = 8
+#: lower scores are not kept, but for those of annotated tags and of the likeliest
+LEAST_SCORE = 2e-3
 #: odds of one more tag on an item that has some, against those on an untagged one
 MORE = 0.5
 
@@ -40,7 +42,7 @@ class Scores:
     """The scores of the candidate tags of every item, without the item's own annotation of that tag."""
 
     #: (N, K) probabilities; among items like the known ones, 0.8 is right four times out of five. Stored for
-    #: candidates alone: those that some predictor proposes, and the annotated ones
+    #: candidates that are not negligible, which some predictor proposes, and for annotated tags
     values: sp.csr_array
     #: (N, count) the likeliest tags of each item among those that are not annotated, the likeliest first; -1
     #: where there are no more candidates
@@ -141,9 +143,12 @@ def score(
             parts.append((1.0 - share, _trained_evidence(trained, lists, weights)))
         evidence: Array = sum((weight * part.values for weight, part in parts), np.zeros(len(lists.tags)))
         values = probability(evidence) if parts else np.zeros(len(evidence))
-        found.append(lists.matrix(values.astype(np.float32), K))
-        evidence[lists.lookup_in(annotated) != 0] = -np.inf
+        stated = lists.lookup_in(annotated) != 0
+        evidence[stated] = -np.inf
         best = _best_pairs(lists, evidence, count)
+        kept = stated | (values >= (0.0 if all_tags else LEAST_SCORE))
+        kept[best[best >= 0]] = True
+        found.append(lists.taken(kept).matrix(values[kept].astype(np.float32), K))
         top[at] = np.where(best < 0, -1, lists.tags[best])
         for weight, part in parts:
             contributions[at] += weight * part.contributions(best)

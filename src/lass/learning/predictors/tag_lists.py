@@ -63,6 +63,11 @@ class TagLists(NamedTuple):
         """Values of the pairs as a matrix with a row for each of the rows."""
         return sp.csr_array((values, self.tags, self.starts), shape=(len(self.rows), tags))
 
+    def taken(self, kept: NDArray[np.bool_]) -> TagLists:
+        """Some of the pairs."""
+        sums = np.concatenate([[0], np.cumsum(kept)])
+        return TagLists(self.rows, sums[self.starts], self.tags[kept])
+
     def joined(self, other: sp.csr_array) -> TagLists:
         """With the stored columns of a matrix of as many rows."""
         ones = self.matrix(np.ones(len(self.tags), np.float32), other.shape[1])
@@ -119,7 +124,11 @@ class NeighbourSums:
         self.matrix = W
         #: sums of the weights
         self.degree: Array = np.asarray(W.sum(axis=1)).ravel()
-        self._csr = W.indptr.astype(np.int64), W.indices.astype(np.int32, copy=False), W.data.astype(float)
+        self._csr = (
+            W.indptr.astype(np.int64, copy=False),
+            W.indices.astype(np.int32, copy=False),
+            W.data.astype(float, copy=False),
+        )
         self._scale = np.ones(W.shape[0])
         if mean:
             self._scale = 1.0 / np.maximum(self.degree, np.finfo(float).tiny)

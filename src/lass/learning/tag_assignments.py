@@ -1,0 +1,60 @@
+"""Assignments of items to tags, as tagging needs them: in sparse form, and no more exact than suggestions need."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from lass.learning.predictors.propagation import Propagation
+from lass.model.problem import Problem
+from lass.solvers import Callback
+from lass.solvers.solution import ConvergenceWarning, Solution
+from lass.solvers.solving import solve
+from lass.solvers.sparse import SparseAssignments
+
+#: items x tags up to which every assignment is placed exactly, and up to which the solve itself is dense
+EXACT, DENSE = 100_000, 2_000_000
+#: relative gap that is small enough with more, dense and sparse, and the least factor by which it is
+#: smaller at a small lam
+ROUGH, ROUGHER, LEAST_SMALL = 1e-3, 1e-2, 0.2
+#: sweeps of a sparse solve, at most: the gap that is reached by then is certified as it is
+SWEEPS = 40
+
+
+def assign_tags(
+    problem: Problem, tol: float, propagation: Propagation | None = None,
+    start: SparseAssignments | None = None, callback: Callback | None = None,
+) -> Solution:  # fmt: skip
+    """Solve a problem of tagging; assignments are explicit entries and a background value.
+
+    ``tol`` is the relative gap to stop at, see :func:`tolerance`: of few items x tags every assignment is
+    placed exactly; of many to what changes no suggestion. The same problem gives the same answer all the same: every solve takes the same steps, on any number of threads.
+    Large ones start from ``propagation`` (computed if it is not given) unless a ``start`` is.
+
+    Examples
+    --------
+    >>> import lass
+    >>> from lass.learning.tag_assignments import assign_tags
+    >>> problem = lass.Problem([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [[1, 0], [0, 0], [0, 1]], 0.5)
+    >>> assign_tags(problem, 1e-4).Z[1].round(3).tolist()
+    [0.5, 0.5]
+    """
+    if problem.N * problem.K <= DENSE or problem.C is not None:
+        return solve(problem, tol=tol, start=start, callback=callback, output="dense").to_sparse()
+    if start is None:
+        carried = Propagation(problem.W, problem.G) if propagation is None else propagation
+        start = carried.assignments()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # what was reached is said with the solution
+        return solve(problem, tol=tol, start=start, callback=callback, output="sparse", max_iter=SWEEPS)
+
+
+def tolerance(problem: Problem, tol: float) -> float:
+    """The relative gap to solve to: smaller at a small lam, where unlabelled items hardly count in it."""
+    degree = float(np.median(problem.W.sum(axis=1))) or 1.0
+    small = min(1.0, 2.0 * problem.lam * degree) if problem.lam > 0 else 1.0
+    size = problem.N * problem.K
+    if size <= EXACT:
+        return tol * small
+    return max(tol, ROUGH if size <= DENSE else ROUGHER) * max(small, LEAST_SMALL)
