@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from lass.graph.laplacians import as_sparse, components
 from lass.model.problem import Problem
@@ -38,13 +39,18 @@ class Sparse:
             note = "lam = 0: every item takes its largest affinity, in sparse form"
             return Result(_vertex(problem), [note])
         Z = _vertex(problem) if start is None else _with_known(start.sparse(), problem)
-        scale = 2.0 * problem.lam
-        rounding = 1e-16 * (float(problem.operator.majorizer.sum()) + problem.stake / scale)
-        share = 1.0 if tol > FINE else SHARE if problem.N * problem.K > SMALL else SHARE_OF_SMALL
-        monitor.begin(scale, max(share * tol * problem.stake / scale, rounding))
+        begin(problem, monitor, tol)
         with monitor.interruptible():
             Z = sweeps(problem, Z, monitor)
         return Result(Z, [f"sweeps in sparse form ({Z.stored / len(Z):.1f} entries a row)"])
+
+
+def begin(problem: Problem, monitor: Monitor, tol: float) -> None:
+    """Tell the monitor how small the gap has to be."""
+    scale = 2.0 * problem.lam
+    rounding = 1e-16 * (float(problem.operator.majorizer.sum()) + problem.stake / scale)
+    share = 1.0 if tol > FINE else SHARE if problem.N * problem.K > SMALL else SHARE_OF_SMALL
+    monitor.begin(scale, max(share * tol * problem.stake / scale, rounding))
 
 
 def _vertex(problem: Problem) -> SparseAssignments:
@@ -53,7 +59,13 @@ def _vertex(problem: Problem) -> SparseAssignments:
 
 
 def _with_known(start: SparseAssignments, problem: Problem) -> SparseAssignments:
-    """The start with isolated items where they belong, and components without labels even.
+    """The start with isolated items where they belong, and components without labels even."""
+    rows = known_rows(problem)
+    return _replaced(start, rows, _vertex(problem).taken(rows)) if len(rows) else start
+
+
+def known_rows(problem: Problem) -> NDArray[np.intp]:
+    """Isolated items, and those of components without labels.
 
     No sweep would move the former, nor make the latter forget where they came from.
     """
@@ -61,8 +73,7 @@ def _with_known(start: SparseAssignments, problem: Problem) -> SparseAssignments
     known = np.ones(count, bool)
     known[labels[np.flatnonzero(problem.free)[problem.ranges > 0]]] = False
     known[labels[problem.fixed_rows]] = False
-    rows = np.flatnonzero((known[labels] | (problem.diagonal == 0)) & problem.free)
-    return _replaced(start, rows, _vertex(problem).taken(rows)) if len(rows) else start
+    return np.flatnonzero((known[labels] | (problem.diagonal == 0)) & problem.free)
 
 
 def _replaced(Z: SparseAssignments, rows: Any, others: SparseAssignments) -> SparseAssignments:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from lass.kernels.threads import kernels
@@ -19,13 +21,55 @@ PRICE = 0.25
 FALL, PATIENCE = 0.8, 4
 
 
+class SweptRows(Protocol):
+    """Rows that sweeps improve, wherever they are."""
+
+    def certify(self) -> tuple[float, float]:
+        """Objective and gap, in units of the model."""
+        ...
+
+    def sweep(self, price: float, momentum: float) -> float:
+        """Put every row at its best given the others, then extend it along its last change.
+
+        Entries whose merging costs no more than the row's part of the ``price`` go into the background.
+        Returns how far uphill the extension points.
+        """
+        ...
+
+
+def improve(rows: SweptRows, scale: float, monitor: Monitor) -> None:
+    """Sweep until the monitor stops it, with Nesterov's momentum and a price of merging that falls.
+
+    Between sweeps all rows are extended along their last change until that points uphill; when the objective
+    has risen from one certificate to the next, some sweeps go without, longer each time: but for merging,
+    those never raise it. ``scale`` is 2 lam.
+    """
+    t, price, least, waited = 1.0, PRICE, np.inf, 0
+    value, calm, penalty = np.inf, 0, 1
+    while True:
+        before, (value, gap) = value, rows.certify()
+        if monitor.report(gap / scale):
+            return
+        waited = 0 if gap < FALL * least else waited + 1
+        least = min(least, gap)
+        if waited >= PATIENCE:
+            price, waited = 0.5 * price, 0
+        if value > before and calm <= 0:
+            calm, penalty = penalty * EVERY, 2 * penalty
+        for _ in range(EVERY):
+            following = 1.0 if calm > 0 else (1.0 + (1.0 + 4.0 * t * t) ** 0.5) / 2.0
+            uphill = rows.sweep(price * least, 0.0 if calm > 0 else (t - 1.0) / following)
+            t = 1.0 if uphill > 0.0 else following
+            calm -= 1
+            if monitor.count():
+                break
+
+
 def sweeps(problem: Problem, Z: SparseAssignments, monitor: Monitor) -> SparseAssignments:
     """Improve Z until the monitor stops it; needs 0 < lam < inf and a convex problem.
 
     Each sweep puts every row at its best given the others, ``Proj((sum_m w_nm z_m + h_n) / a_n)``,
-    seeing at once what earlier rows of the sweep became. Between sweeps all rows are extended along
-    their last change, Nesterov's way, until that points uphill; when the objective has risen from one
-    certificate to the next, some sweeps go without, longer each time: but for merging, those never raise it.
+    seeing at once what earlier rows of the sweep became; see :func:`improve` for what happens between sweeps.
 
     Merging an entry of size c into the background of row n raises the gap by up to
     ``(2 lam a_n + range of g_n) c``: that is done where it is at most the row's part of a price, a
@@ -33,45 +77,44 @@ def sweeps(problem: Problem, Z: SparseAssignments, monitor: Monitor) -> SparseAs
 
     A sweep costs O(sum over edges of what the neighbour stores). Memory: about five times what is stored.
     """
-    kernel, (N, K) = kernels("sparse_rows"), Z.shape
-    scale = 2.0 * problem.lam
-    graph = (problem.W.indptr.astype(np.int64), problem.W.indices, problem.W.data)
-    affinities = (problem.G.indptr.astype(np.int64), problem.G.indices, problem.G.data / scale)
-    moving = problem.free & (problem.diagonal > 0)
-    inverse = np.divide(1.0, problem.diagonal, out=np.zeros(N), where=moving)
-    cost = scale * problem.diagonal
-    cost[problem.free] += problem.ranges
-    share = np.divide(1.0 / max(1, int(moving.sum())), cost, out=np.zeros(N), where=moving)
-    now: SparseAssignments | RowBuffers = Z
-    ahead: SparseAssignments | RowBuffers = Z
-    spare, spare_ahead = RowBuffers(N), RowBuffers(N)
-    t, price, least, waited = 1.0, PRICE, np.inf, 0
-    value, calm, penalty = np.inf, 0, 1
-    while True:
-        before, (value, gap) = value, certify(problem, now)
-        if monitor.report(gap / scale):
-            return now if isinstance(now, SparseAssignments) else now.packed(K)
-        waited = 0 if gap < FALL * least else waited + 1
-        least = min(least, gap)
-        if waited >= PATIENCE:
-            price, waited = 0.5 * price, 0
-        if value > before and calm <= 0:
-            calm, penalty = penalty * EVERY, 2 * penalty
-        cuts = price * least * share
-        for _ in range(EVERY):
-            spare.fill(
-                kernel.sweep, ahead.lengths, work(problem, ahead),
-                *graph, inverse, *affinities, K, cuts, ahead.arrays,
-            )  # fmt: skip
-            following = 1.0 if calm > 0 else (1.0 + (1.0 + 4.0 * t * t) ** 0.5) / 2.0
-            uphill = spare_ahead.fill(
-                kernel.extrapolate, spare.lengths + now.lengths, spare.lengths.sum(),
-                K, 0.0 if calm > 0 else (t - 1.0) / following, inverse,
-                spare.arrays, now.arrays, ahead.arrays,
-            )  # fmt: skip
-            t = 1.0 if uphill > 0.0 else following
-            calm -= 1
-            now, spare = spare, now if isinstance(now, RowBuffers) else RowBuffers(N)
-            ahead, spare_ahead = spare_ahead, ahead if isinstance(ahead, RowBuffers) else RowBuffers(N)
-            if monitor.count():
-                break
+    rows = _RowsHere(problem, Z)
+    improve(rows, 2.0 * problem.lam, monitor)
+    now = rows.now
+    return now if isinstance(now, SparseAssignments) else now.packed(Z.shape[1])
+
+
+class _RowsHere:
+    """All rows, in the memory of this process."""
+
+    def __init__(self, problem: Problem, Z: SparseAssignments) -> None:
+        self.problem, (N, self.K) = problem, Z.shape
+        scale = 2.0 * problem.lam
+        self.graph = (problem.W.indptr.astype(np.int64), problem.W.indices, problem.W.data)
+        self.affinities = (problem.G.indptr.astype(np.int64), problem.G.indices, problem.G.data / scale)
+        moving = problem.free & (problem.diagonal > 0)
+        self.inverse = np.divide(1.0, problem.diagonal, out=np.zeros(N), where=moving)
+        cost = scale * problem.diagonal
+        cost[problem.free] += problem.ranges
+        #: the price of merging that each row may pay for each number, as a share of the whole
+        self.share = np.divide(1.0 / max(1, int(moving.sum())), cost, out=np.zeros(N), where=moving)
+        self.now: SparseAssignments | RowBuffers = Z
+        self.ahead: SparseAssignments | RowBuffers = Z
+        self.spare, self.spare_ahead = RowBuffers(N), RowBuffers(N)
+
+    def certify(self) -> tuple[float, float]:
+        return certify(self.problem, self.now)
+
+    def sweep(self, price: float, momentum: float) -> float:
+        kernel, N = kernels("sparse_rows"), self.problem.N
+        now, ahead, spare, spare_ahead = self.now, self.ahead, self.spare, self.spare_ahead
+        spare.fill(
+            kernel.sweep, ahead.lengths, work(self.problem, ahead),
+            *self.graph, self.inverse, *self.affinities, self.K, price * self.share, ahead.arrays,
+        )  # fmt: skip
+        uphill = spare_ahead.fill(
+            kernel.extrapolate, spare.lengths + now.lengths, spare.lengths.sum(), self.K, momentum,
+            self.inverse, spare.arrays, now.arrays, ahead.arrays,
+        )  # fmt: skip
+        self.now, self.spare = spare, now if isinstance(now, RowBuffers) else RowBuffers(N)
+        self.ahead, self.spare_ahead = spare_ahead, ahead if isinstance(ahead, RowBuffers) else RowBuffers(N)
+        return uphill
