@@ -93,15 +93,16 @@ class CanonicalOrder:
 
     @classmethod
     def of(
-        cls, annotations: AnnotationMatrix, items: int | None = None, *, smoothing: bool = False
-    ) -> CanonicalOrder:
-        """The order of a collection, or of its first ``items``."""
+        cls, annotations: AnnotationMatrix, items: int | None = None, *, smoothing: bool = False,
+        rows: Numbers | None = None,
+    ) -> CanonicalOrder:  # fmt: skip
+        """The order of a collection, or of its first ``items``; ``rows`` is theirs, if it is known."""
         names = annotations.names
         used = set(range(len(names))) - annotations.retired
         if not smoothing:
             used = set(np.unique(annotations.G[:items].indices).tolist())
         columns = np.array(sorted(used, key=names.__getitem__), np.intp)
-        return cls(by_id(annotations.ids[:items]), columns, len(names))
+        return cls(by_id(annotations.ids[:items]) if rows is None else rows, columns, len(names))
 
     @property
     def is_identity(self) -> bool:

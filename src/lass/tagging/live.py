@@ -13,23 +13,24 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
-from lass.learning.predictors import Scores, score
+from lass.learning.predictors import Predictors, Scores, score
 from lass.learning.predictors.few_tags import FewTags
+from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
 from lass.solvers.solution import Solution
 from lass.solvers.sparse.local import update_near
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
 from lass.tagging.completion import TagModel, complete, with_scores
-from lass.tagging.pipeline import smoothing_of, solve_progress, train
+from lass.tagging.pipeline import saved_predictors, smoothing_of, solve_progress, train
 from lass.tagging.preparation import graph_of, groups_of, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
-from lass.tagging.storage import FitRecord, load_model, save_model, saved_model
+from lass.tagging.storage import FitRecord, SavedPredictors, load_model, save_model, saved_model
 
 #: rows that are scored again in an update, at most
 NEAR = 1000
 #: stored shares up to which the model of the last training is kept, for annotations that are withdrawn
-KEPT = 10_000_000
+KEPT = 2_000_000
 
 
 class LiveUpdate(NamedTuple):
@@ -67,6 +68,7 @@ class LiveModel:
         #: reduced features as they were given and in canonical order, and groups, kept between updates
         self._permuted: tuple[Any, Any] = None, None
         self._groups: NDArray[np.intp] | None = None
+        self._restore_predictors()
         #: the last that was trained, and its fingerprint
         self._trained: tuple[str, TagModel] | None = None
         if model.retrained and self._canonical.scores is not None:
@@ -75,6 +77,8 @@ class LiveModel:
         self.solved = model.retrained
         #: number of the change of the log up to which all rows are scored
         self.rescored = -1
+        if model.retrained and self._canonical.predictors is not None:
+            self.rescored = annotations.number
 
     @property
     def model(self) -> TagModel:
@@ -150,13 +154,11 @@ class LiveModel:
 
     def _scored(self, model: TagModel, order: CanonicalOrder, pause: Callable[[], object] = int) -> TagModel:
         """The model with scores of all rows, by the weights it has."""
-        features, _ = reduced_features(self._collection, self._record)
-        if features is not None and self._permuted[0] is not features:
-            self._permuted = features, permuted(features[: len(order.rows)], order.rows)
+        features = self._features(order)
         if self._groups is None:
             self._groups = groups_of(self._collection)[1]
         return with_scores(
-            model, features=None if features is None else self._permuted[1],
+            model, features=features,
             groups=order.groups(self._groups), weights=model.weights, pause=pause,
         )  # fmt: skip
 
@@ -180,14 +182,17 @@ class LiveModel:
     def save(self) -> None:
         """Write the model to the disk, for other programs and the next start."""
         trained = self._fingerprint(self.annotations) if self.retrained else ""
-        save_model(self._collection, *self.state, replace(self._record, trained_on=trained))
+        predictors = saved_predictors(self._canonical, self._order)
+        save_model(self._collection, *self.state, replace(self._record, trained_on=trained), predictors)
 
     def _fingerprint(self, annotations: AnnotationMatrix) -> str:
         return fingerprint(annotations, self._collection.settings, self._problem.N)
 
     def _order_of(self, annotations: AnnotationMatrix) -> CanonicalOrder:
         smoothing = bool(self._collection.settings.smoothing)
-        return CanonicalOrder.of(annotations, self._problem.N, smoothing=smoothing)
+        known = getattr(self, "_order", None)
+        rows = known.rows if known is not None and len(known.rows) == self._problem.N else None
+        return CanonicalOrder.of(annotations, self._problem.N, smoothing=smoothing, rows=rows)
 
     def _smoothing(self, order: CanonicalOrder, names: list[str]) -> sp.csr_array | None:
         return smoothing_of(self._collection, [names[column] for column in order.columns])
@@ -200,6 +205,29 @@ class LiveModel:
         Z = order.assignments(model.solution.Z)
         solution = Solution(inner, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
         return replace(model, solution=solution, scores=order.scores(model.scores), predictors=None)
+
+    def _restore_predictors(self) -> None:
+        """Take the predictors that were saved with the model, so that the first update can use them."""
+        stored = self._collection.saved_array("assignments")
+        saved = None if stored is None else SavedPredictors.from_arrays(stored.extras)
+        model, order = self._canonical, self._order
+        if saved is None or model.weights is None or not np.array_equal(saved.counted_tags, order.columns):
+            return
+        features = self._features(order)
+        solution = model.solution
+        found = saved.restored(self._edges, solution.problem.G, solution.Z, features)
+        if found is not None:
+            voters = find_voters(self._edges, solution.problem.G)
+            groups = np.zeros(0, np.intp)  # only the mixture of few tags needs them
+            predictors = Predictors(found, None, None, groups, default_prior(), voters)
+            self._canonical = replace(model, predictors=predictors)
+
+    def _features(self, order: CanonicalOrder) -> Any:
+        """Reduced features in canonical order."""
+        features, _ = reduced_features(self._collection, self._record)
+        if features is not None and self._permuted[0] is not features:
+            self._permuted = features, permuted(features[: len(order.rows)], order.rows)
+        return None if features is None else self._permuted[1]
 
     def _keep_trained(self) -> None:
         """Keep the canonical model, which is trained, unless it is large."""

@@ -22,7 +22,7 @@ from lass.tagging.completion import TagModel, check_form, choose_lam, complete, 
 from lass.tagging.map_layout import map_of
 from lass.tagging.preparation import graph_of, groups_of, outdated, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
-from lass.tagging.storage import FitRecord, save_model, saved_model
+from lass.tagging.storage import FitRecord, SavedPredictors, save_model, saved_model
 from lass.tagging.tag_counts import TagCounts, count_tags
 
 #: relative gap of a fit, which places assignments to about 1e-4
@@ -113,7 +113,7 @@ def fit(
         trained = train(collection, annotations, W, timer.report, tol=tol, engine=engine)
         model, reason = trained.model, trained.record.lam_reason
         timer.report(Progress("saving"))
-        save_model(collection, model, annotations, trained.record)
+        save_model(collection, model, annotations, trained.record, trained.predictors)
     else:
         collection.discard_assignments()
         recomputed.pop("assignments", None)
@@ -129,6 +129,19 @@ class Training(NamedTuple):
     canonical: TagModel
     model: TagModel
     record: FitRecord
+
+    @property
+    def predictors(self) -> SavedPredictors | None:
+        """What the predictors computed, to be saved; None where that is done again in a moment."""
+        return saved_predictors(self.canonical, self.order)
+
+
+def saved_predictors(canonical: TagModel, order: CanonicalOrder) -> SavedPredictors | None:
+    """What the predictors of a model in canonical order computed; None where there are none, or few tags."""
+    predictors = canonical.predictors
+    if predictors is None or predictors.trained is None or predictors.few is not None:
+        return None
+    return SavedPredictors.of(predictors.trained, order.columns)
 
 
 def train(

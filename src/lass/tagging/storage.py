@@ -11,10 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
-from lass.learning.predictors import PREDICTORS, Scores, Weights
+from lass.learning.predictors import PREDICTORS, LinearPredictor, PredictorFeatures, Scores, Weights
+from lass.learning.predictors.linear import Models
+from lass.learning.predictors.propagation import STATE, Propagation
 from lass.model.problem import Problem
 from lass.solvers.assignments import extended, is_feasible, is_sparse, to_sparse
 from lass.solvers.solution import Solution
+from lass.solvers.sparse import SparseAssignments
 from lass.tagging.canonical import fingerprint
 from lass.tagging.completion import TagModel
 
@@ -179,9 +182,58 @@ class SavedModel(FitRecord):
         return replace(model, weights=weights, scores=Scores(values, top, contributions))
 
 
+@dataclass(frozen=True, kw_only=True)
+class SavedPredictors(SavedState):
+    """What predictors computed over all items, in canonical order: with it an update need not begin anew."""
+
+    #: the tags that count, in canonical order
+    counted_tags: NDArray[np.intp]
+    #: see :class:`lass.learning.predictors.propagation.Propagation`
+    stepped: Any
+    walked: Any
+    harmonic: Any
+    visits: NDArray[np.float64]
+    returns: NDArray[np.float64]
+    smoothing: float
+    #: see :class:`lass.learning.predictors.linear.LinearPredictor`; None without features
+    near_features: NDArray[np.float32] | None = None
+    fold: NDArray[np.int8] | None = None
+    linear_weights: NDArray[np.float32] | None = None
+    linear_place: NDArray[np.int32] | None = None
+    linear_tags: NDArray[np.int32] | None = None
+
+    @classmethod
+    def of(cls, features: PredictorFeatures, columns: NDArray[np.intp]) -> SavedPredictors:
+        """Those of predictors whose tags are these of the collection."""
+        linear, models = features.linear, features.models
+        found = cls(counted_tags=columns, **features.propagation.state())
+        if linear is None or models is None:
+            return found
+        return replace(
+            found, near_features=linear.near, fold=linear.fold.astype(np.int8),
+            linear_weights=np.stack(models.weights), linear_place=models.place, linear_tags=models.tags,
+        )  # fmt: skip
+
+    def restored(
+        self, W: sp.csr_array, G: sp.csr_array, Z: SparseAssignments, features: NDArray[np.float32] | None
+    ) -> PredictorFeatures | None:
+        """The predictors; None where they do not fit the graph and the features."""
+        if self.walked.shape != G.shape or (features is None) != (self.near_features is None):
+            return None
+        propagation = Propagation.restored(W, {name: getattr(self, name) for name in STATE})
+        linear, models = None, None
+        if features is not None and self.near_features is not None:
+            if features.shape != self.near_features.shape:
+                return None
+            linear = LinearPredictor.restored(features, self.near_features, self.fold)
+            models = Models(list(self.linear_weights), self.linear_place, self.linear_tags)
+        return PredictorFeatures(W, G, Z, linear, propagation, models=models)
+
+
 def save_model(
-    collection: CollectionStore, model: TagModel, annotations: AnnotationMatrix, record: FitRecord
-) -> None:
+    collection: CollectionStore, model: TagModel, annotations: AnnotationMatrix, record: FitRecord,
+    predictors: SavedPredictors | None = None,
+) -> None:  # fmt: skip
     """Save assignments, weights and scores for these annotations, with how they were found."""
     solution, weights, scores = model.solution, model.weights, model.scores
     kept = {one.name: getattr(record, one.name) for one in fields(FitRecord)}
@@ -192,7 +244,8 @@ def save_model(
             state, weights=weights.to_json(), scores=scores.values,
             top_tags=scores.top_tags, contributions=parts.astype(np.float16),
         )  # fmt: skip
-    collection.save_assignments(to_sparse(solution.Z), annotations.number, **state.to_arrays())
+    extras = state.to_arrays() | ({} if predictors is None else predictors.to_arrays())
+    collection.save_assignments(to_sparse(solution.Z), annotations.number, **extras)
 
 
 def saved_model(collection: CollectionStore) -> SavedModel | None:

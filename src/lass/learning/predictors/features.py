@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lass.kernels.threads import kernels, over_rows
 from lass.learning.predictors.co_occurrence import CoOccurrence
-from lass.learning.predictors.linear import LinearPredictor
+from lass.learning.predictors.linear import LinearPredictor, Models
 from lass.learning.predictors.propagation import Propagation, has_few_tags, scaled
 from lass.learning.predictors.tag_lists import Rows, TagLists, Values, pattern
 from lass.model.quadratic_program import Array
@@ -56,13 +56,15 @@ class PredictorFeatures:
     """Features of the candidate tags of items, computed for some rows at a time.
 
     W are the similarities of the items, G their annotations (+1, -1 or nothing), Z the assignments at
-    these. ``pause`` is called between steps; an error that it raises ends the work. Kept are some dozens
-    of numbers an item, never one for every tag.
+    these. ``pause`` is called between steps; an error that it raises ends the work. ``propagation`` and
+    ``models`` are those of an earlier call, if they are known. Kept are some dozens of numbers an item, never
+    one for every tag.
     """
 
     def __init__(
         self, W: sp.csr_array, G: sp.csr_array, Z: AnyAssignments, linear: LinearPredictor | None,
         propagation: Propagation | None = None, pause: Callable[[], object] = int,
+        models: Models | None = None,
     ) -> None:  # fmt: skip
         self.W, self.linear = W, linear
         self.propagation = Propagation(W, G, pause) if propagation is None else propagation
@@ -72,7 +74,7 @@ class PredictorFeatures:
         self.harmonic_mean: Array = self.propagation.mean_shares() + FLOOR * self.frequency
         self.co_occurrence = CoOccurrence(self.T, self.frequency)
         pause()
-        self.models = None if linear is None else linear.fit(self.T)
+        self.models = linear.fit(self.T) if linear is not None and models is None else models
 
     def _set_annotations(self, G: sp.csr_array, Z: AnyAssignments) -> None:
         """Everything that is cheap to compute from annotations and assignments."""

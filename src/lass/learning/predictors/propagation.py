@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +20,12 @@ ALL_TAGS, WALKED = 64, 48
 MANY, MOST = 6.0, 2.0
 #: sweeps of the harmonic extension, which starts from a walk
 SWEEPS = 10
+
+
+#: smaller shares of an item are left out where a solve starts
+LEAST_SHARE = 0.01
+#: what is computed once, by name
+STATE = ("stepped", "walked", "harmonic", "visits", "returns", "smoothing")
 
 
 def has_few_tags(T: sp.csr_array) -> bool:
@@ -79,6 +86,19 @@ class Propagation:
         self.walked = self.sums.best(self.stepped, every, count)
         #: shares of the harmonic extension
         self.harmonic = self._harmonic(T, np.diff(G.indptr) > 0, pause)
+
+    @classmethod
+    def restored(cls, W: sp.csr_array, state: dict[str, Any]) -> Propagation:
+        """One that was made before, from what :meth:`state` gave; its arrays may lie in a file."""
+        found = cls.__new__(cls)
+        found.sums = NeighbourSums(W)
+        for name, value in state.items():
+            setattr(found, name, float(value) if name == "smoothing" else value)
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """All that was computed, by name."""
+        return {name: getattr(self, name) for name in STATE}
 
     def _harmonic(
         self, T: sp.csr_array, annotated: NDArray[np.bool_], pause: Callable[[], object]

@@ -32,7 +32,7 @@ HALF = 100.0
 #: power of the number of annotated items by which the mixture ends
 FADING = 8
 #: lower scores are not kept, but for those of annotated tags and of the likeliest
-LEAST_SCORE = 2e-3
+LEAST_SCORE = 5e-3
 #: odds of one more tag on an item that has some, against those on an untagged one
 MORE = 0.5
 
