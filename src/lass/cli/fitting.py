@@ -48,9 +48,10 @@ def _engine(engine: str | None, address: str | None, workers: int | None) -> Eng
 @click.option("--engine", type=click.Choice(["ray"]), help="Find the assignments on Ray workers.")
 @click.option("--address", help="Of a Ray cluster, such as auto; by default workers of this machine.")
 @click.option("--workers", type=click.IntRange(1), help="Ray workers; 2 by default.")
+@click.option("--map/--no-map", "draw_map", default=True, help="Draw the map as well, which comes last.")
 def fit(
     output: Output, folder: Path, lam: float | str | None, smoothing: float | None, neighbors: int | None,
-    metric: str | None, engine: str | None, address: str | None, workers: int | None,
+    metric: str | None, engine: str | None, address: str | None, workers: int | None, draw_map: bool,
 ) -> None:  # fmt: skip
     """Complete the tags of the collection in FOLDER from its annotations.
 
@@ -64,7 +65,7 @@ def fit(
     changes = {key: value for key, value in given.items() if value is not None}
     workers_engine = _engine(engine, address, workers)
     with opened(folder) as collection:
-        result = run(output, collection, engine=workers_engine, **changes)
+        result = run(output, collection, engine=workers_engine, draw_map=draw_map, **changes)
         if output.as_json:
             output.json(as_data(folder, result))
         elif not output.quiet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,7 +48,8 @@ def assign_tags(
         start = carried.assignments()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # what was reached is said with the solution
-        return solve(problem, tol=tol, start=start, callback=callback, output="sparse", max_iter=SWEEPS)
+        found = solve(problem, tol=tol, start=start, callback=callback, output="sparse", max_iter=SWEEPS)
+    return found if found.converged or found.interrupted else replace(found, tol=found.relative_gap)
 
 
 def tolerance(problem: Problem, tol: float) -> float:

@@ -131,8 +131,9 @@ class Collection(CollectionStore):
         return self.annotate_all(signed, who=who, new=new)
 
     def fit(
-        self, *, report: ProgressCallback | None = None, engine: Engine | None = None, **settings: Any
-    ) -> FitResult:
+        self, *, report: ProgressCallback | None = None, engine: Engine | None = None, draw_map: bool = True,
+        **settings: Any,
+    ) -> FitResult:  # fmt: skip
         """Bring features, graph, assignments and scores up to date, and save them.
 
         Parameters
@@ -141,6 +142,8 @@ class Collection(CollectionStore):
             Called with the progress of each stage.
         engine : "ray" or lass.solvers.distributed.Partitions, optional
             Solves elsewhere, as in :func:`lass.solve`.
+        draw_map : bool
+            Whether the map is drawn as well, once everything else is saved.
         **settings
             Settings to change before: ``lam``, ``smoothing``, ``n_neighbors`` or ``metric``. They stay,
             unless the collection cannot be fitted with them.
@@ -159,7 +162,7 @@ class Collection(CollectionStore):
         if settings:
             self.change_settings(**settings)
         try:
-            return fit(self, report or ignore_progress, engine=engine)
+            return fit(self, report or ignore_progress, engine=engine, draw_map=draw_map)
         except BaseException:
             if settings:
                 self.change_settings(**{key: getattr(before, key) for key in settings})

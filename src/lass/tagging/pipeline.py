@@ -75,6 +75,7 @@ def fit(
     *,
     tol: float = TOL,
     engine: Engine | None = None,
+    draw_map: bool = True,
 ) -> FitResult:
     """Bring features, graph, assignments, scores and map of a collection up to date, and save them.
 
@@ -117,7 +118,8 @@ def fit(
     else:
         collection.discard_assignments()
         recomputed.pop("assignments", None)
-    map_of(collection, W, timer.report)
+    if draw_map:
+        map_of(collection, W, timer.report)
     labelled = np.diff(G.indptr) > 0 if G.nnz else None  # without annotations nothing is missing
     return FitResult(model, reason, recomputed, timer.stop(), health(W, labelled), count_tags(annotations))
 
