@@ -144,7 +144,7 @@ def summary(rows: dict[str, dict[str, Any]]) -> str:
 
 def draw(rows: dict[str, dict[str, Any]], path: Path) -> None:
     """The stages of each fit, one bar a set, and of the second fit below it."""
-    with drawn(path, (9, 1.0 + 0.75 * len(rows)), columns=1) as (_, axes):
+    with drawn(path, (9, 1.0 + 0.75 * len(rows)), columns=1) as (_, (axes,)):
         labels, place = [], 0.0
         for name, row in rows.items():
             for key, what in (("stages", "first fit"), ("second_stages", "after 100 annotations")):

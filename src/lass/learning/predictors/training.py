@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,14 +17,14 @@ from lass.learning.predictors.completeness import (
     sharpness,
     shift_to_total,
 )
-from lass.learning.predictors.features import SHARES, PredictorFeatures
+from lass.learning.predictors.features import SHARES
 from lass.learning.predictors.holdout import only_rows, split
 from lass.learning.predictors.tag_lists import TagLists
 from lass.learning.predictors.weights import Weights
 from lass.model.quadratic_program import Array
 
 #: rounds go on until about so many groups lost all their tags, but there are no more than these
-GROUPS, ROUNDS = 3000, 4
+GROUPS, ROUNDS = 2000, 3
 #: share of the tagged groups that lose all tags in a round, and of the tags that as many others lose
 HIDE_ALL, HIDE_SOME = 0.2, 0.34
 #: items of a round, and pairs (item, tag) in all, that weights are trained on at most
@@ -37,12 +38,31 @@ MIN_SCALE = 0.3
 #: groups with tags below which nothing can be trained
 MIN_GROUPS = 10
 
+
+
+class PairFeatures(Protocol):
+    """Predictor features of pairs of items and tags, wherever they are computed."""
+
+    @property
+    def tag_counts(self) -> NDArray[Any]:
+        """(N,) tags of each item."""
+        ...
+
+    def candidates(self, rows: NDArray[np.intp]) -> TagLists:
+        """Candidate tags of some rows."""
+        ...
+
+    def compute(self, lists: TagLists) -> NDArray[np.float32]:
+        """Features of pairs, of shape (pairs, columns)."""
+        ...
+
+
 #: from visible annotations to the predictor features at them
-Compute = Callable[[sp.csr_array], PredictorFeatures]
+Compute = Callable[[sp.csr_array], PairFeatures]
 
 
 def train(
-    compute: Compute, current: PredictorFeatures, G: sp.csr_array, groups: NDArray[np.intp], seed: int = 0,
+    compute: Compute, current: PairFeatures, G: sp.csr_array, groups: NDArray[np.intp], seed: int = 0,
     pause: Callable[[], object] = int,
 ) -> Weights | None:  # fmt: skip
     """Hide some of the tags, compute the features from the others, and regress what was hidden on them.
@@ -90,7 +110,7 @@ def enough_to_train(G: sp.csr_array, groups: NDArray[np.intp]) -> bool:
 
 
 def _rescale(
-    slope: Array, completeness: float, limit: float, current: PredictorFeatures, G: sp.csr_array,
+    slope: Array, completeness: float, limit: float, current: PairFeatures, G: sp.csr_array,
     generator: np.random.Generator,
 ) -> None:  # fmt: skip
     """From "belongs" to "belongs and is not stated": changes all weights alike, in place.
@@ -145,7 +165,7 @@ def holdouts(
 
 
 def _pairs(
-    features: PredictorFeatures, rows: NDArray[np.intp], visible: sp.csr_array, hidden: sp.csr_array,
+    features: PairFeatures, rows: NDArray[np.intp], visible: sp.csr_array, hidden: sp.csr_array,
     count: int, generator: np.random.Generator, pause: Callable[[], object],
 ) -> tuple[HoldoutPairs, int]:  # fmt: skip
     """Pairs without a visible annotation, about ``count``, and how many tags are visible.
@@ -184,7 +204,7 @@ def _pairs(
 
 
 def _with_others(
-    features: PredictorFeatures, rows: NDArray[np.intp], hidden: sp.csr_array, generator: np.random.Generator
+    features: PairFeatures, rows: NDArray[np.intp], hidden: sp.csr_array, generator: np.random.Generator
 ) -> tuple[TagLists, Array]:
     """Candidates, hidden tags and a few others drawn at random, and how many tags each of them stands for.
 
