@@ -46,12 +46,7 @@ class Products(Search):
         # added to the products of a row, so that all are positive and none is left out
         shift = np.sqrt(squares * self.squares.max()) + self.squares.max() + 1e-300
         left = _unit(X) if self.cosine else sp.hstack([X, np.ones((len(shift), 1)), shift[:, None]])
-        top = import_module("sparse_dot_topn").sp_matmul_topn(
-            sp.csr_matrix(left), self.right, wanted, threshold=0.0, n_threads=thread_count()
-        )
-        slot = np.arange(wanted) < np.diff(top.indptr)[:, None]
-        products, which = np.zeros(slot.shape), np.full(slot.shape, -1, np.int64)
-        products[slot], which[slot] = top.data, top.indices
+        products, which = self._largest(left, wanted)
         if self.cosine:
             fill(which, own, self.size, self.seed)
             distances = np.maximum(1.0 - products, 0.0)
@@ -60,6 +55,19 @@ class Products(Search):
             distances = euclidean(X, self.X, squares, which, self.squares.max())
         distances[which < 0] = np.inf
         return nearest_first(distances, which, count, own)
+
+    def cosines(self, X: sp.csr_array, wanted: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The largest cosines with rows >= 0, in no order, and their rows; 0 and -1 where there are none."""
+        return self._largest(_unit(X), wanted)
+
+    def _largest(self, left: Any, wanted: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        top = import_module("sparse_dot_topn").sp_matmul_topn(
+            sp.csr_matrix(left), self.right, wanted, threshold=0.0, n_threads=thread_count()
+        )
+        slot = np.arange(wanted) < np.diff(top.indptr)[:, None]
+        products, which = np.zeros(slot.shape), np.full(slot.shape, -1, np.int64)
+        products[slot], which[slot] = top.data, top.indices
+        return products, which
 
 
 def euclidean(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 # scikit-learn is imported where it is used: whoever has features already starts faster without it
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class TextFeatures:
     """
 
     terms: list[str]
-    idf: np.ndarray[Any, np.dtype[np.float64]]
+    idf: NDArray[np.float64]
 
     def fit(self, texts: Sequence[str]) -> TextFeatures:
         """Choose the columns and their weights."""
@@ -61,17 +62,25 @@ class TextFeatures:
     def fit_transform(self, texts: Sequence[str]) -> sp.csr_array:
         """Choose the columns, and return the rows of these very texts."""
         texts = _checked(texts)
-        self.settings = _settings(texts)
-        counter = _counter(self.settings)
-        try:
-            counts = sp.csr_array(counter.fit_transform(texts))
-        except ValueError:  # scikit-learn's error for an empty vocabulary
-            raise ValueError(
-                "texts must hold words; found none in any of them. Choose other columns"
-            ) from None
-        N = len(texts)
-        terms = counter.get_feature_names_out()
+        self.settings = text_settings(texts[:: sample_step(len(texts))], sum(map(len, texts)))
+        counts, terms = count_terms(texts, self.settings)
         frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+        return self._weighed(counts[:, self._choose(terms, frequency, len(texts))])
+
+    @classmethod
+    def of_counts(
+        cls, settings: dict[str, Any], terms: NDArray[Any], frequency: NDArray[np.intp], texts: int
+    ) -> TextFeatures:
+        """Columns chosen from all terms, sorted, and the number of texts that have each; of so many texts."""
+        self = cls()
+        self.settings = settings
+        self._choose(terms, frequency, texts)
+        return self
+
+    def _choose(self, terms: NDArray[Any], frequency: NDArray[np.intp], N: int) -> NDArray[np.intp]:
+        """Choose the columns and their weights; which of the terms they are."""
+        if not len(terms):
+            raise ValueError("texts must hold words; found none in any of them. Choose other columns")
         short = np.char.str_len(terms.astype(str)) <= LONGEST_TERM if len(terms) else np.zeros(0, bool)
         least, most = (1, N) if N < 20 else (2 if N < 5000 else 3, N // 2)
         keep = short & (frequency >= least) & (frequency <= most)
@@ -82,7 +91,7 @@ class TextFeatures:
             chosen = np.sort(chosen[np.argsort(-frequency[chosen], kind="stable")[:MOST_TERMS]])
         self.terms = terms[chosen].tolist()
         self.idf = np.log((1 + N) / (1 + frequency[chosen])) + 1
-        return self._weighed(counts[:, chosen])
+        return chosen
 
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
         """Rows of other texts in the same columns; a text without a known term is all zero."""
@@ -133,8 +142,23 @@ def _checked(texts: Sequence[str]) -> list[str]:
     return texts
 
 
-def _settings(texts: list[str]) -> dict[str, Any]:
-    sample = texts[:: max(1, len(texts) // SAMPLE)]
+def sample_step(texts: int) -> int:
+    """Of so many texts, each of these steps leads to one that the settings are chosen by."""
+    return max(1, texts // SAMPLE)
+
+
+def count_terms(texts: Sequence[str], settings: Mapping[str, Any]) -> tuple[sp.csr_array, NDArray[Any]]:
+    """How often each text has each term, and the terms, sorted; both empty where there are no words."""
+    counter = _counter(settings)
+    try:
+        counts = sp.csr_array(counter.fit_transform(texts))
+    except ValueError:  # scikit-learn's error for an empty vocabulary
+        return sp.csr_array((len(texts), 0), dtype=np.int32), np.zeros(0, object)
+    return counts, counter.get_feature_names_out()
+
+
+def text_settings(sample: Sequence[str], characters: int) -> dict[str, Any]:
+    """How texts are cut into terms, by a sample of them and the number of characters of all."""
     words = [word for text in sample for word in text[:1000].lower().split()]
     letters = [letter for text in sample for letter in text[:200] if letter.isalpha()]
     unspaced = sum(_is_unspaced(letter) for letter in letters) > 0.3 * len(letters)
@@ -143,7 +167,7 @@ def _settings(texts: list[str]) -> dict[str, Any]:
     # 5 % of these few words is far above what other languages reach by accident ("in", "is", "an")
     english = sum(word in ENGLISH for word in words) > 0.05 * len(words)
     distinct = len(ENGLISH.intersection(words)) >= min(6, len(words) // 4)
-    cheap = sum(map(len, texts)) <= FEW_CHARACTERS
+    cheap = characters <= FEW_CHARACTERS
     return {
         "stop_words": "english" if english and distinct else None,
         "analyzer": "word",

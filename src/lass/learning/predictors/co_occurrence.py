@@ -50,12 +50,20 @@ class CoOccurrence:
         starts, tags = both.indptr.astype(np.int64), both.indices.astype(np.int32)
         #: as the kernel wants them
         self.arrays: tuple[NDArray[Any], ...] = (ridge, place, starts, tags, lifts, alone)
-        self._proposed = _likeliest(both, counts)
+        #: for each tag those that are most often found with it
+        self.proposed = _likeliest(both, counts)
+
+    @classmethod
+    def restored(cls, arrays: tuple[NDArray[Any], ...], proposed: sp.csr_array) -> CoOccurrence:
+        """One that was made before, from its arrays; these may lie in a file."""
+        found = cls.__new__(cls)
+        found.arrays, found.proposed = arrays, proposed
+        return found
 
     def best(self, T: sp.csr_array, rows: Rows, count: int) -> sp.csr_array:
         """The tags that occur most with those of each row."""
         sums = NeighbourSums(sp.csr_array(T[rows].astype(float)), mean=False)
-        return sums.best(self._proposed, np.arange(len(rows)), count)
+        return sums.best(self.proposed, np.arange(len(rows)), count)
 
 
 def _likeliest(both: sp.csr_array, counts: NDArray[np.intp]) -> sp.csr_array:

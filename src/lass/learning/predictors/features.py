@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -81,7 +81,7 @@ class PredictorFeatures:
         self.G, self.T = G, sp.csr_array((G > 0).astype(np.float32))
         self.T.sort_indices()
         #: (N,) tags of each item
-        self.tag_counts = np.diff(self.T.indptr)
+        self.tag_counts: NDArray[Any] = np.diff(self.T.indptr)
         tagged = self.tag_counts > 0
         counts = np.bincount(self.T.indices, minlength=G.shape[1])
         #: (K,) share of the tagged items that have each tag
@@ -98,6 +98,10 @@ class PredictorFeatures:
     def has_few_tags(self) -> bool:
         """Whether all tags are candidates of every item."""
         return has_few_tags(self.T)
+
+    def scaled(self, count: int) -> int:
+        """More candidates where items have many tags."""
+        return scaled(count, self.T)
 
     def update(self, G: sp.csr_array, Z: AnyAssignments, rows: Rows) -> None:
         """Take over annotations that changed in a few rows, for features of rows near them.
@@ -118,9 +122,9 @@ class PredictorFeatures:
             return TagLists.all(rows, K)
         found = pattern(self.propagation.walked[rows]) + pattern(sp.csr_array(self.G[rows]))
         found = found + pattern(self.sums.best(self.T, rows, NEAR))
-        found = found + pattern(self.co_occurrence.best(self.T, rows, scaled(TOGETHER, self.T)))
+        found = found + pattern(self.co_occurrence.best(self.T, rows, self.scaled(TOGETHER)))
         if self.linear is not None and self.models is not None:
-            found = found + self.linear.best(self.models, rows, scaled(LINEAR, self.T))
+            found = found + self.linear.best(self.models, rows, self.scaled(LINEAR))
         tags = np.tile(np.sort(self.frequent), len(rows))
         starts = np.arange(len(rows) + 1) * len(self.frequent)
         found = found + sp.csr_array((np.ones(len(tags), np.float32), tags, starts), (len(rows), K))

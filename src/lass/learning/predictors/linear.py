@@ -36,6 +36,13 @@ class Models(NamedTuple):
     #: the tags in the order of their weights, the most frequent first
     tags: NDArray[np.int32]
 
+    @classmethod
+    def of(cls, weights: list[NDArray[np.float32]], tags: NDArray[np.int32], count: int) -> Models:
+        """Models of some of so many tags."""
+        place = np.full(count, -1, np.int32)
+        place[tags] = np.arange(len(tags))
+        return cls(weights, place, tags)
+
 
 class LinearPredictor:
     """Ridge regression of all tags at once on features, reduced to their principal directions.
@@ -78,34 +85,26 @@ class LinearPredictor:
             return self._fit(T)
 
     def _fit(self, T: sp.csr_array) -> Models:
-        counts = np.bincount(T.indices, minlength=T.shape[1])
-        tags = np.argsort(-counts, kind="stable")[:MODELLED].astype(np.int32)
-        place = np.full(T.shape[1], -1, np.int32)
-        place[tags] = np.arange(len(tags))
-        tagged = np.flatnonzero(np.diff(T.indptr))
-        known = sp.csr_array(T[tagged][:, tags])
+        tags = modelled(np.bincount(T.indices, minlength=T.shape[1]))
         weights = []
         for view in range(2):
-            size = self.features.shape[1] + 1
-            grams = np.zeros((FOLDS, size, size))
-            sums = np.zeros((FOLDS, len(tags), size))
-            for fold in range(FOLDS):
-                own = np.flatnonzero(self.fold[tagged] == fold)
-                for low in range(0, len(own), BLOCK):
-                    some = own[low : low + BLOCK]
-                    X = self.view(view, tagged[some]).astype(float)
-                    grams[fold] += X.T @ X
-                    sums[fold] += known[some].T @ X
-            gram, right = grams.sum(axis=0), sums.sum(axis=0)
-            for penalty in self.penalties:
-                ridge = np.diag(np.append(np.full(size - 1, penalty), 1e-6))
-                model = np.empty((FOLDS + 1, len(tags), size), np.float32)
-                model[0] = np.linalg.solve(gram + ridge, right.T).T
-                for fold in range(FOLDS):
-                    rest = gram - grams[fold] + ridge
-                    model[fold + 1] = np.linalg.solve(rest, (right - sums[fold]).T).T
-                weights.append(model)
-        return Models(weights, place, tags)
+            weights += ridge_weights(*self.products(view, T, tags), self.penalties)
+        return Models.of(weights, tags, T.shape[1])
+
+    def products(self, view: int, T: sp.csr_array, tags: NDArray[np.int32]) -> tuple[Array, Array]:
+        """Inner products of the columns of a view over the tagged items of each fold, and with the tags."""
+        size = self.features.shape[1] + 1
+        grams, sums = np.zeros((FOLDS, size, size)), np.zeros((FOLDS, len(tags), size))
+        tagged = np.flatnonzero(np.diff(T.indptr))
+        known = sp.csr_array(T[tagged][:, tags])
+        for fold in range(FOLDS):
+            own = np.flatnonzero(self.fold[tagged] == fold)
+            for low in range(0, len(own), BLOCK):
+                some = own[low : low + BLOCK]
+                X = self.view(view, tagged[some]).astype(float)
+                grams[fold] += X.T @ X
+                sums[fold] += known[some].T @ X
+        return grams, sums
 
     def predict(
         self, models: Models, number: int, lists: TagLists, tagged: NDArray[np.bool_]
@@ -133,6 +132,25 @@ class LinearPredictor:
         starts = np.arange(len(rows) + 1) * count
         ones = np.ones(tags.size, np.float32)
         return sp.csr_array((ones, tags.ravel(), starts), (len(rows), len(models.place)))
+
+
+def modelled(counts: NDArray[np.intp]) -> NDArray[np.int32]:
+    """The tags that have models, the most frequent first."""
+    return np.argsort(-counts, kind="stable")[:MODELLED].astype(np.int32)
+
+
+def ridge_weights(grams: Array, sums: Array, penalties: tuple[float, float]) -> list[NDArray[np.float32]]:
+    """Weights from inner products of each fold: for each penalty with all folds, then without each one."""
+    gram, right, weights = grams.sum(axis=0), sums.sum(axis=0), []
+    for penalty in penalties:
+        ridge = np.diag(np.append(np.full(len(gram) - 1, penalty), 1e-6))
+        model = np.empty((FOLDS + 1, *right.shape), np.float32)
+        model[0] = np.linalg.solve(gram + ridge, right.T).T
+        for fold in range(FOLDS):
+            rest = gram - grams[fold] + ridge
+            model[fold + 1] = np.linalg.solve(rest, (right - sums[fold]).T).T
+        weights.append(model)
+    return weights
 
 
 def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
