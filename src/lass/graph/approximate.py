@@ -27,14 +27,18 @@ GAIN = 0.001
 FIRST = 16
 #: up to so many rows, searching more cells takes hardly longer and finds a little more
 MANY_ROWS = 80_000
-#: cells searched for each of all rows, before neighbours of neighbours are looked at
-FEW_CELLS = 6
+#: cells searched for each of all rows, before neighbours of neighbours are looked at: at most, and at least
+FEW_CELLS, FEWEST = 6, 3
+#: fewer than at most where these have more rows
+SCANNED = 1500
 #: the share at which these are not looked at again, how often they are at most, and a gain that is too little
 CLOSE, ROUNDS, LITTLE = 0.99, 8, 0.002
 #: the share that is good enough then
 GOOD = 0.96
 #: rows whose neighbours of neighbours are looked at together
 TOGETHER = 1 << 14
+#: rows that search cells together: each cell is read for all of them at once
+WIDE = 8192
 #: rows and centres of one block of products, which then stays in a cache
 BLOCK = (256, 2048)
 
@@ -60,7 +64,9 @@ class Cells:
             order = np.argsort(cell, kind="stable")
             parts = np.split(sample[order], np.flatnonzero(np.diff(cell[order])) + 1)
             self.centres = np.stack([points(part).mean(axis=0) for part in parts])
-        near = self._cells(points, rows, min(FEW_CELLS, len(self)) if size > MANY_ROWS else 1)
+        #: cells searched for each of all rows at first
+        self.few = min(max(FEWEST, SCANNED * len(self) // len(rows)), FEW_CELLS, len(self))
+        near = self._cells(points, rows, self.few if size > MANY_ROWS else 1)
         cell = near[:, 0]
         #: where each cell begins in ``order``: all rows, cell by cell, at the end those that are in none
         self.starts = np.searchsorted(np.sort(cell), np.arange(len(self) + 1))
@@ -246,7 +252,7 @@ class Approximate(Search):
 
         Twice as many cells where that does not suffice; None where searching ``n_probes`` takes no longer.
         """
-        probes = FEW_CELLS
+        probes = self.cells.few
         while probes < self.n_probes:
             lists = self._from_cells(probes)
             recall = self._refine(lists)
@@ -260,10 +266,10 @@ class Approximate(Search):
         """The nearest places of all places in some cells; more with components, which bound distances."""
         lists = np.empty((self.size, self.k + 6 if self.basis is None else self.candidates), np.int32)
         near, self.cells.near = self.cells.near, None
-        for low in range(0, self.size, BATCH):
-            rows = self.cells.order[low : low + BATCH].astype(np.intp)
-            known = near[low : low + BATCH] if near is not None and near.shape[1] == probes else None
-            lists[low : low + BATCH] = self._candidates(
+        for low in range(0, self.size, WIDE):
+            rows = self.cells.order[low : low + WIDE].astype(np.intp)
+            known = near[low : low + WIDE] if near is not None and near.shape[1] == probes else None
+            lists[low : low + WIDE] = self._candidates(
                 self.space.X[rows], rows, probes, lists.shape[1], known
             )
         return lists
