@@ -16,7 +16,7 @@ from lass.learning.predictors.affinities import WALKS, Affinities
 from lass.learning.predictors.few_tags import FEW_ITEMS, FLOOR, MAX_TAGGED, PRIOR_ITEMS, START, FewTags
 from lass.learning.predictors.prior import COEFFICIENTS, Prior, default_prior
 from lass.learning.predictors.propagation import ALL_TAGS
-from lass.learning.predictors.scoring import share_of_few
+from lass.learning.predictors.scoring import LEAST_SCORE, share_of_few
 from lass.learning.predictors.voters import MEMBERS, find_voters, shares
 from lass.tagging import TagSuggester, complete, with_scores
 from lass.tagging.completion import ENOUGH_ITEMS, all_scores
@@ -52,11 +52,11 @@ def scored(W, G, features=None, **more):
 
 
 def values_of(model):
-    """The scores of all tags; those that are stored are among them, and are all of them if there are few."""
+    """The scores of all tags; of few tags all that are not negligible are stored."""
     G, stored = model.solution.problem.G, model.scores.values
     values = all_scores(model, np.arange(G.shape[0]))
     np.testing.assert_array_equal(values[stored.nonzero()], stored[stored.nonzero()])
-    assert stored.nnz == values.size or G.shape[1] > ALL_TAGS
+    assert (stored.toarray()[values >= LEAST_SCORE] > 0).all() or G.shape[1] > ALL_TAGS
     return values
 
 

@@ -1,18 +1,21 @@
-"""Assignments of items to tags, as tagging needs them: in sparse form, and no more exact than suggestions need."""
+"""Assignments of items to tags, as tagging needs them: sparse, and no more exact than suggestions need."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lass.learning.predictors.propagation import Propagation
 from lass.model.problem import Problem
 from lass.solvers import Callback
 from lass.solvers.solution import ConvergenceWarning, Solution
 from lass.solvers.solving import solve
 from lass.solvers.sparse import SparseAssignments
+
+if TYPE_CHECKING:  # predictors use this module
+    from lass.learning.predictors.propagation import Propagation
 
 #: items x tags up to which every assignment is placed exactly, and up to which the solve itself is dense
 EXACT, DENSE = 100_000, 2_000_000
@@ -30,7 +33,8 @@ def assign_tags(
     """Solve a problem of tagging; assignments are explicit entries and a background value.
 
     ``tol`` is the relative gap to stop at, see :func:`tolerance`: of few items x tags every assignment is
-    placed exactly; of many to what changes no suggestion. The same problem gives the same answer all the same: every solve takes the same steps, on any number of threads.
+    placed exactly; of many to what changes no suggestion. The same problem gives the same answer all the
+    same: every solve takes the same steps, on any number of threads.
     Large ones start from ``propagation`` (computed if it is not given) unless a ``start`` is.
 
     Examples
@@ -44,6 +48,8 @@ def assign_tags(
     if problem.N * problem.K <= DENSE or problem.C is not None:
         return solve(problem, tol=tol, start=start, callback=callback, output="dense").to_sparse()
     if start is None:
+        from lass.learning.predictors.propagation import Propagation
+
         carried = Propagation(problem.W, problem.G) if propagation is None else propagation
         start = carried.assignments()
     with warnings.catch_warnings():
