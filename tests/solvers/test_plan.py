@@ -85,10 +85,6 @@ def test_what_is_decided_where_dense_output_does_not_fit(monkeypatch, asked, opt
         pytest.param(
             {"device": "cpu", "method": "face"}, "device='cpu' has a method of its own", marks=NEEDS_TORCH
         ),
-        pytest.param(
-            {"device": "cpu", "output": "sparse"}, "device='cpu' does not support output='sparse'",
-            marks=NEEDS_TORCH,
-        ),
         pytest.param({"device": "abacus"}, "device must be 'cuda'", marks=NEEDS_TORCH),
     ],
     ids=str,

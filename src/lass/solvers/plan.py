@@ -56,9 +56,7 @@ def plan(
         chosen = Plan(_engine(engine, device), f"{label} as asked")
     elif device is not None:
         label = f"device={device!r}"
-        from lass.solvers.gpu.device import Device  # torch is heavy, and wanted by few
-
-        chosen = Plan(Dense(Device(device)), f"{label} as asked", Device(device))
+        chosen = _device(device, output, f"{label} as asked")
     elif solver is not None:
         label = f"method={solver.name!r}"
         chosen = Plan(Dense(solver), f"{label} as asked", method)
@@ -84,6 +82,17 @@ def _by_form(problem: Problem, output: Output, start: Start | None) -> Plan:
     if fits(problem.N, problem.K):
         return Plan(Dense(), "dense output fits into memory")
     return Plan(Sparse(), f"sparse output: dense would take {needed}, and {allowed_gib():.3g} are allowed")
+
+
+def _device(device: str, output: Output, reason: str) -> Plan:
+    """What solves a problem on a device; sparse assignments only where they are asked for."""
+    if output == "sparse":  # torch is heavy, and wanted by few
+        from lass.solvers.gpu.sparse_rows import SparseDevice
+
+        return Plan(SparseDevice(device), reason)
+    from lass.solvers.gpu.device import Device
+
+    return Plan(Dense(Device(device)), reason, Device(device))
 
 
 def _engine(engine: Engine, device: str | None) -> Backend:

@@ -14,6 +14,9 @@ from lass.graph.search import as_items
 from lass.graph.weights import symmetrised, weigh
 from lass.solvers.gpu.placement import checked_device, free_bytes, on_host
 
+METRICS = ("euclidean", "cosine")
+#: what rounding leaves between duplicates by the cosine
+SAME = 1e-14
 #: columns whose least product stands for all of them in a first selection
 TOGETHER = 64
 #: products of one block at most
@@ -22,9 +25,12 @@ BLOCK = 2**29
 EACH = 12
 
 
-def knn_graph(X: Any, n_neighbors: int = 10, *, device: str | torch.device = "cuda") -> sp.csr_array:
+def knn_graph(
+    X: Any, n_neighbors: int = 10, *, metric: str = "euclidean", device: str | torch.device = "cuda"
+) -> sp.csr_array:
     """The graph of :func:`lass.knn_graph` with its defaults, searched for on a device.
 
+    ``metric`` is "euclidean" or "cosine"; by the latter a row of zeros is at distance one from all others.
     Rows are compared in single precision. The nearest candidates are measured in double precision, and
     rows for which these distances prove nothing are searched again in double precision. O(N^2 D) time.
 
@@ -37,7 +43,9 @@ def knn_graph(X: Any, n_neighbors: int = 10, *, device: str | torch.device = "cu
            [0.02, 0.09, 0.  ]])
     """
     place = checked_device(device)
-    items = as_items(on_host(X), "euclidean")
+    if metric not in METRICS:
+        raise ValueError(f"metric must be 'euclidean' or 'cosine' on a device; found {metric!r}")
+    items = as_items(on_host(X), metric)
     if sp.issparse(items):
         raise ValueError("X must be dense on a device; found a sparse matrix. Use lass.knn_graph")
     size = items.shape[0]
@@ -46,11 +54,22 @@ def knn_graph(X: Any, n_neighbors: int = 10, *, device: str | torch.device = "cu
             f"n_neighbors must be at least 1 and less than the number of rows, {size}; found {n_neighbors!r}"
         )
     rows = torch.from_numpy(np.ascontiguousarray(items, dtype=np.float64)).to(place)
-    distances, which = _Search(rows, int(n_neighbors)).all()
+    distances, which = _Search(_unit(rows) if metric == "cosine" else rows, int(n_neighbors)).all()
+    if metric == "cosine":
+        distances = distances.square() / 2.0
+        distances[distances < SAME] = 0.0
     values = weigh(distances.cpu().numpy(), "self-tuning", 1.0, 1.0)
     pointers = np.arange(0, values.size + 1, values.shape[1])
     directed = sp.csr_array((values.ravel(), which.cpu().numpy().ravel(), pointers), shape=(size, size))
     return symmetrised(as_sparse(directed, "graph"), "mean")
+
+
+def _unit(X: torch.Tensor) -> torch.Tensor:
+    """Rows of length one; those of zeros get a column of their own, at right angles to all others."""
+    lengths = torch.linalg.vector_norm(X, dim=1, keepdim=True)
+    empty = (lengths == 0.0).to(X.dtype)
+    X = X / (lengths + empty)
+    return torch.cat([X, empty], dim=1) if bool(empty.any()) else X
 
 
 class _Search:
