@@ -252,7 +252,8 @@ def flips(solution: Solution, item: int, *, affinities: ArrayLike | None = None)
     if solution.shift is not None:
         scores = scores + solution.shift
     if problem.lam > 0:
-        crowd = problem.W[[n]] @ solution.Z
+        near = problem.W[[n]]
+        crowd = near.data[None, :] @ solution.Z[near.indices]
         scores = crowd.ravel() if math.isinf(problem.lam) else scores + 2.0 * problem.lam * crowd.ravel()
     top, *rest = np.argsort(-scores, kind="stable")
     changes = scores[top] - scores

@@ -159,7 +159,8 @@ def simplex(context: RequestContext, tags: Numbers) -> Response:
     for place, tag in enumerate(three):
         context.session.tag(tag)
         if tag < snapshot.tags:
-            shares[: len(snapshot), place] = snapshot.Z[:, tag]
+            rows = np.arange(len(snapshot))
+            shares[: len(snapshot), place] = snapshot.Z[rows, np.full(len(rows), tag)]
     return _numbers(shares)
 
 
