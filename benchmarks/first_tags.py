@@ -52,7 +52,7 @@ from benchmarks.first_tags_sets import (
 )  # fmt: skip
 from lass.learning.predictors import Prior
 from lass.tagging import complete, with_scores
-from lass.tagging.completion import TagModel, scores
+from lass.tagging.completion import TagModel, all_scores
 from lass.tagging.evaluation.metrics import average_precision, rank_tags
 
 #: suggestions of an item whose scores are checked, and bins of scores
@@ -79,7 +79,7 @@ def ours(given: TagSet, case: Case) -> TagModel:
 
 def our_scores(given: TagSet, case: Case, rows: NDArray[np.intp]) -> NDArray[Any]:
     """The scores of some items."""
-    return np.asarray(scores(ours(given, case))[rows])
+    return all_scores(ours(given, case), rows)
 
 
 def figures(case: Case, values: NDArray[Any]) -> dict[str, float]:
@@ -113,7 +113,7 @@ def calibration(
 def measure_ours(given: TagSet, case: Case) -> dict[str, Any]:
     """All figures of ours in one case."""
     model, seconds, _ = timed(lambda: ours(given, case))
-    values = np.asarray(scores(model))
+    values = all_scores(model, np.arange(case.annotations.shape[0]))
     rows = untagged_items(given, case)
     truth = given.truth[rows][:, np.unique(given.truth[case.tagged].indices)].toarray()
     bins = calibration(case, rows, truth, values[rows])

@@ -103,7 +103,7 @@ def two_annotations() -> dict[str, Any]:
                 made.fit()
             model, annotations = load_model(made)
             columns = [annotations.names.index(tag) for tag in ("first", "second")]
-            values = np.asarray(scores(model)[np.arange(30)], float)[:, columns]
+            values = scores(model)[np.arange(30)].toarray().astype(float)[:, columns]
         found[name] = values
         values = np.delete(values, [0, 10], axis=0)
         groups = (values[:9], values[9:18], values[18:])

@@ -191,6 +191,61 @@ def solvers() -> str:
 
 
 @block
+def pipeline() -> str:
+    rows = [{"name": name} | row for name, row in load("pipeline")["sets"].items()]
+    text = [
+        table(
+            rows,
+            {
+                "collection": lambda row: row["name"],
+                "items x tags": lambda row: f"{row['items']:,} x {row['tags']:,}",
+                "fit, seconds": lambda row: number(row["fit"]["seconds"]),
+                "processor seconds": lambda row: number(row["fit"]["processor_seconds"]),
+                "GiB": lambda row: number(row["fit"]["peak_gib"]),
+                "SVM, processor seconds": lambda row: (
+                    number(row["svm"]["processor"]) if "svm" in row else "-"
+                ),
+                "after 100 annotations, seconds": lambda row: number(row["second_fit"]["seconds"]),
+                "map, seconds": lambda row: number(row["map"]),
+                "suggest, seconds": lambda row: number(row["suggest"]["seconds"]),
+            },
+        )
+    ]
+    for row in rows:
+        if "before" in row:
+            old = row["before"]
+            text.append(
+                f"{row['name']} with version 0.1.0, the map included: {number(old['seconds'])} seconds, "
+                f"{number(old['processor_seconds'])} of the processors, {number(old['peak_gib'])} GiB."
+            )
+    return page(*text, origin("pipeline"))
+
+
+@block
+def growth_pipeline() -> str:
+    results = load("growth_pipeline")
+    rows = sorted(results["rows"].values(), key=lambda row: row["N"])
+    work = [(math.log(row["annotations"] + row["edges"]), math.log(row["processor_seconds"])) for row in rows]
+    return page(
+        table(
+            rows,
+            {
+                "items": lambda row: f"{row['N']:,}",
+                "annotations": lambda row: f"{row['annotations']:,}",
+                "edges": lambda row: f"{row['edges']:,}",
+                "fit, seconds": lambda row: number(row["seconds"]),
+                "processor seconds": lambda row: number(row["processor_seconds"]),
+                "GiB": lambda row: number(row["peak_gib"]),
+                "opening the model, seconds": lambda row: number(row["live"]["open"]),
+                "one annotation learnt, seconds (95 %)": lambda row: number(row["live"]["update_95"]),
+            },
+        ),
+        f"Processor seconds grow as (annotations + edges)^{slope(work):.2f}.",
+        origin("growth_pipeline"),
+    )
+
+
+@block
 def growth() -> str:
     results = load("growth")
     rows = results["rows"]
