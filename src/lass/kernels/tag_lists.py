@@ -167,3 +167,36 @@ def co_occurrence_at(  # type: ignore[no-untyped-def]
                     by_lift += lifts[a]
             out_ridge[at] = by_ridge
             out_lift[at] = by_lift / np.sqrt(max(last - first, 1))
+
+
+@compiled("(i8, i8, integers, i4[::1], csr, sparse, i4[:, ::1], f8[:, ::1])")
+def support_at(low, high, rows, tags, starts, where, weights, Z, best, shares):  # type: ignore[no-untyped-def]
+    """For pairs of a row and a tag the neighbours whose edge times share of the tag is largest, largest first.
+
+    Their shares are of the sum over all neighbours; -1 where there are no more with any.
+    """
+    begins, ends, names, values, background = Z
+    count = best.shape[1]
+    for i in range(low, high):
+        n, tag, total = rows[i], tags[i], 0.0
+        best[i, :], shares[i, :] = -1, 0.0
+        for edge in range(starts[n], starts[n + 1]):
+            m = where[edge]
+            a, b = begins[m], ends[m]
+            while a < b:
+                middle = (a + b) // 2
+                if names[middle] < tag:
+                    a = middle + 1
+                else:
+                    b = middle
+            share = values[a] if a < ends[m] and names[a] == tag else background[m]
+            support = weights[edge] * share
+            total += support
+            if support > shares[i, count - 1]:
+                place = count - 1
+                while place > 0 and shares[i, place - 1] < support:
+                    best[i, place], shares[i, place] = best[i, place - 1], shares[i, place - 1]
+                    place -= 1
+                best[i, place], shares[i, place] = m, support
+        for place in range(count):
+            shares[i, place] /= total if total > 0.0 else 1.0

@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.records import did_you_mean
+from lass.kernels.threads import kernels, over_rows
 from lass.learning.coverage import Proposal, propose
 from lass.learning.predictors import PREDICTORS
 from lass.learning.predictors.tag_lists import TagLists, pair_values
 from lass.model.quadratic_program import Array
-from lass.solvers.assignments import AnyAssignments
+from lass.solvers.assignments import AnyAssignments, to_sparse
 from lass.solvers.solution import Solution
 from lass.tagging.completion import TagModel, scores
 from lass.tagging.preparation import graph_of
 from lass.tagging.storage import load_model
 
-#: rows, and edges, processed together
-BLOCK, EDGES = 8192, 2_000_000
+#: rows processed together
+BLOCK = 8192
 #: relative difference of a score from a mean that may be rounding
 ROUNDING = 1e-5
 #: items that have a tag, from which on an annotation of it can be doubted
@@ -161,20 +162,33 @@ class TagSuggester:
         values = pair_values(self.scores, n, k).tolist()
         support = supporting_neighbours(self.problem.W, self.model.solution.Z, n, k, ids, neighbours)
         found_scores = values if not self.model.items_until_percentages else [None] * len(values)
+        reasons = self._reasons(n, k)
         return [
-            Suggestion(ids[row], names[at], score, rank, near, self.because(row, at), value)
-            for (row, at, rank), score, value, near in zip(
-                found.T.tolist(), found_scores, values, support, strict=True
+            Suggestion(ids[row], names[at], score, rank, near, because, value)
+            for (row, at, rank), score, value, near, because in zip(
+                found.T.tolist(), found_scores, values, support, reasons, strict=True
             )
         ]
 
     def because(self, row: int, column: int) -> dict[str, float]:
         """What each predictor adds to one of the best tags of an item, largest first; else empty."""
+        return self._reasons(np.array([row]), np.array([column]))[0]
+
+    def _reasons(self, n: NDArray[np.intp], k: NDArray[np.intp]) -> list[dict[str, float]]:
+        """The same for many pairs."""
         scores = self.model.scores
-        if scores is None or column not in (top := scores.top_tags[row].tolist()):
-            return {}
-        parts = zip(PREDICTORS, scores.contributions[row, top.index(column)].tolist(), strict=True)
-        return dict(sorted(parts, key=lambda part: -abs(part[1])))
+        if scores is None:
+            return [{} for _ in n]
+        match = scores.top_tags[n] == k[:, None]
+        place, known = match.argmax(axis=1), match.any(axis=1)
+        parts = scores.contributions[n, place].astype(float)
+        order = np.argsort(-np.abs(parts), axis=1, kind="stable")
+        names = np.array(list(PREDICTORS), object)[order].tolist()
+        sizes = np.take_along_axis(parts, order, 1).tolist()
+        return [
+            dict(zip(one, size, strict=True)) if there else {}
+            for one, size, there in zip(names, sizes, known.tolist(), strict=True)
+        ]
 
     def doubtful_tags(
         self, *, tag: str | None = None, items: Iterable[str] | None = None, limit: int | None = None
@@ -331,23 +345,18 @@ def supporting_neighbours(
 
     Their shares are of ``(W Z)_nk``, so that those of all neighbours sum to one.
     """
-    result: list[list[SupportingNeighbour]] = [[] for _ in n]
-    if not count:
-        return result
-    ends = np.cumsum(np.diff(W.indptr)[n])
-    for some in np.split(np.arange(len(n)), np.flatnonzero(np.diff(ends // EDGES)) + 1):
-        S = W[n[some]]
-        pair = np.repeat(np.arange(len(some)), np.diff(S.indptr))
-        support = S.data * Z[S.indices, k[some][pair]]
-        total = np.bincount(pair, support, minlength=len(some))
-        order = np.lexsort((-support, pair))  # the largest first, pair by pair
-        best = order[(np.arange(len(pair)) - S.indptr[pair] < count) & (support[order] > 0)]
-        shares = support[best] / total[pair[best]]
-        for p, m, share in zip(
-            some[pair[best]].tolist(), S.indices[best].tolist(), shares.tolist(), strict=True
-        ):
-            result[p].append(SupportingNeighbour(ids[m], share))
-    return result
+    if not count or not len(n):
+        return [[] for _ in n]
+    best, shares = np.empty((len(n), count), np.int32), np.empty((len(n), count))
+    graph = W.indptr.astype(np.int64), W.indices.astype(np.int32, copy=False), W.data
+    over_rows(
+        kernels("tag_lists").support_at, len(n), len(n) * 64, np.ascontiguousarray(n, np.int64),
+        np.ascontiguousarray(k, np.int32), *graph, to_sparse(Z).arrays, best, shares,
+    )  # fmt: skip
+    return [
+        [SupportingNeighbour(ids[m], share) for m, share in zip(near, parts, strict=True) if m >= 0]
+        for near, parts in zip(best.tolist(), shares.tolist(), strict=True)
+    ]
 
 
 def _column_means(scores: sp.csr_array, rows: NDArray[np.bool_] | None = None) -> Array:
