@@ -5,7 +5,7 @@
 
 Items are points of many clouds in 32 dimensions, given as vectors. Half of them are tagged, with five tags on
 average that depend on the cloud; tags are as frequent as words are (Zipf). Every size is a process of its
-own: ``lass fit`` without the map, then a hundred updates as the Studio makes them after opening the collection.
+own: ``lass fit`` without the map, then updates as the Studio makes them after opening the collection.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def measure(size: int) -> dict[str, Any]:
     fitted = json.loads(written)
     return {
         "N": size, "K": TAGS, "annotations": fitted["tag_counts"]["positive"],
-        "edges": fitted["graph"]["n_edges"], "stages": fitted["seconds"], **cost, "live": apart(updates, folder),
+        "edges": fitted["graph"]["n_edges"], "stages": fitted["seconds"], **cost,
+        "live": apart(updates, folder),
     }  # fmt: skip
 
 
@@ -121,7 +122,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             (left, "processor_seconds", "processor seconds"), (right, "peak_gib", "peak memory, GiB"),
         ):  # fmt: skip
             values = np.array([row[key] for row in rows])
-            axes.plot(sizes, values[-1] * sizes / sizes[-1], ls="--", color=NEUTRAL, lw=1, label="in proportion")
+            straight = values[-1] * sizes / sizes[-1]
+            axes.plot(sizes, straight, ls="--", color=NEUTRAL, lw=1, label="in proportion")
             axes.plot(sizes, values, label="lass fit", **ours)
             axes.set(xscale="log", yscale="log", xlabel="items", title=title)
             ticks(axes, sizes, [f"{size // 1000:,}k" for size in sizes])

@@ -4,11 +4,11 @@
     python -m benchmarks.pipeline --sets debian-all               one of them
     python -m benchmarks.pipeline --redraw                        the table and the picture again
 
-Files that ``lass init`` reads are prepared from the data folder. Then, each a process of its own: a fit without
-the map, a second fit after a hundred new annotations, the map by itself, suggestions for all items as a file.
+Files that ``lass init`` reads are prepared from the data folder. Then, each a process of its own: a fit
+without the map, a second fit after a hundred new annotations, the map, suggestions for all items as a file.
 Where items are texts, what people would use instead runs beside it: TF-IDF and a linear SVM for every tag.
 Seconds, processor seconds and peak memory are those of the processes, start included; the stages are those
-that the fit reports. "Before" are the figures of version 0.1.0 where they were measured (benchmarks.command_line).
+that the fit reports. "Before" are the figures of version 0.1.0, where benchmarks.command_line measured them.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def before(name: str, out: Path) -> dict[str, float] | None:
 
 def summary(rows: dict[str, dict[str, Any]]) -> str:
     """One line a set."""
-    head = "set          items x tags      fit s  processor s  GiB   SVM processor s  second fit s  map s  suggest s"
-    lines = [head]
+    columns = "fit s  processor s  GiB   SVM processor s  second fit s  map s  suggest s"
+    lines = [f"set          items x tags      {columns}"]
     for name, row in rows.items():
         peer = f"{row['svm']['processor']:.1f}" if "svm" in row else "-"
         lines.append(

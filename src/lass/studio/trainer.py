@@ -175,7 +175,7 @@ class Trainer(threading.Thread):
         self._set(phase="fitting", stage="starting", error="", gap=None, lam=None, certificate="", reason="")
 
         def report(progress: Progress) -> None:
-            if not session.annotations.is_empty or self._stopping:  # tags come first: a fit draws the map as well
+            if not session.annotations.is_empty or self._stopping:  # tags come first: a fit draws the map too
                 raise Interrupted
             self._report(progress)
 

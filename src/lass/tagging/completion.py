@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lass.learning.lam_selection import Choice, choose_for_tags
 from lass.learning.predictors import Predictors, Prior, Scores, Weights, score, score_tags
 from lass.learning.predictors.propagation import Propagation
+from lass.learning.predictors.scoring import tools
 from lass.learning.predictors.voters import find_voters
 from lass.learning.tag_assignments import DENSE, assign_tags, tolerance
 from lass.model.problem import Problem
@@ -115,13 +116,15 @@ def complete(
         Relative gap to stop at; less where lam is small against the degree of an item.
     category_graph : array or sparse matrix of shape (K, K), optional
         Similarity of tags.
-    start, callback, engine, device
+    start, callback, engine
         As in :func:`lass.solve`.
+    device : str, optional
+        Where a large problem is solved, such as "cuda"; what does not fit there is solved on the processors.
 
     Raises
     ------
     ValueError
-        Where a ``category_graph``, an ``engine`` or a ``device`` needs more memory than there is.
+        Where a ``category_graph`` or an ``engine`` needs more memory than there is.
 
     Examples
     --------
@@ -137,13 +140,13 @@ def complete(
     choice = choose_lam(W, G) if lam == "auto" else None
     value = float(lam) if choice is None else choice.lam
     problem = Problem(W, G, value, category_graph=category_graph)
-    if engine is not None or device is not None:
-        elsewhere = solve(
-            problem, tol=tolerance(problem, tol), start=start, callback=callback, engine=engine, device=device
-        )
+    if engine is not None:
+        elsewhere = solve(problem, tol=tolerance(problem, tol), start=start, callback=callback, engine=engine)
         return TagModel(elsewhere.to_sparse(), value, choice)
-    carried = Propagation(W, G) if start is None and problem.N * problem.K > DENSE else None
-    solution = assign_tags(problem, tolerance(problem, tol), carried, start, callback)
+    carried = None
+    if start is None and problem.N * problem.K > DENSE and problem.C is None:
+        carried = tools(device).propagation(W, G, int)
+    solution = assign_tags(problem, tolerance(problem, tol), carried, start, callback, device)
     return TagModel(solution, value, choice, propagation=carried)
 
 
@@ -224,6 +227,7 @@ def with_scores(
     weights: Weights | None = None,
     prior: Prior | None = None,
     pause: Callable[[], object] = int,
+    device: str | None = None,
 ) -> TagModel:
     """Add calibrated scores of all tags, combined from all predictors.
 
@@ -246,6 +250,8 @@ def with_scores(
         What other collections teach about scores from few tags; by default that of the package.
     pause : callable
         Called now and then; an error it raises ends the work.
+    device : str, optional
+        Where predictors and scores are computed, such as "cuda"; by default on the processors.
 
     Returns
     -------
@@ -254,7 +260,7 @@ def with_scores(
     """
     found = score_tags(
         model.solution, features=features, groups=groups, weights=weights, former=model.predictors,
-        prior=prior, propagation=model.propagation, pause=pause,
+        prior=prior, propagation=model.propagation, pause=pause, device=device,
     )  # fmt: skip
     model = replace(model, propagation=None)
     if found is None:

@@ -222,11 +222,15 @@ class SavedPredictors(SavedState):
             return None
         propagation = Propagation.restored(W, {name: getattr(self, name) for name in STATE})
         linear, models = None, None
-        if features is not None and self.near_features is not None:
-            if features.shape != self.near_features.shape:
+        near, fold = self.near_features, self.fold
+        weights, place, tags = self.linear_weights, self.linear_place, self.linear_tags
+        if features is not None:
+            if near is None or fold is None or weights is None or place is None or tags is None:
                 return None
-            linear = LinearPredictor.restored(features, self.near_features, self.fold)
-            models = Models(list(self.linear_weights), self.linear_place, self.linear_tags)
+            if features.shape != near.shape:
+                return None
+            linear = LinearPredictor.restored(features, near, fold)
+            models = Models(list(weights), place, tags)
         return PredictorFeatures(W, G, Z, linear, propagation, models=models)
 
 
