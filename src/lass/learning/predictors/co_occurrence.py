@@ -39,9 +39,12 @@ class CoOccurrence:
         place = np.full(K, -1, np.int32)
         place[frequent] = np.arange(len(frequent))
         gram = both[frequent][:, frequent].toarray() if len(frequent) < K else both.toarray()
+        np.fill_diagonal(gram, np.diag(gram) + PENALTY)
         with one_blas_thread():
-            inverse = np.linalg.inv(gram + PENALTY * np.eye(len(gram)))
-        ridge = (-inverse / np.diag(inverse)).astype(np.float32)
+            inverse = np.linalg.inv(gram)
+        del gram
+        inverse /= -np.diag(inverse)
+        ridge = inverse.astype(np.float32)
         np.fill_diagonal(ridge, 0.0)
         #: lift of a tag beside one that it was never found with
         alone = np.log(FEW / (counts + FEW))
