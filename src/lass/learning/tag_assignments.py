@@ -22,20 +22,22 @@ EXACT, DENSE = 100_000, 2_000_000
 #: relative gap that is small enough with more, dense and sparse, and the least factor by which it is
 #: smaller at a small lam
 ROUGH, ROUGHER, LEAST_SMALL = 1e-3, 1e-2, 0.2
-#: sweeps of a sparse solve, at most: the gap that is reached by then is certified as it is
-SWEEPS = 40
+#: sweeps of a sparse solve, and iterations on a device, at most: the gap that is reached by then is certified
+#: as it is
+SWEEPS, ITERATIONS = 40, 400
 
 
 def assign_tags(
     problem: Problem, tol: float, propagation: Propagation | None = None,
-    start: SparseAssignments | None = None, callback: Callback | None = None,
+    start: SparseAssignments | None = None, callback: Callback | None = None, device: str | None = None,
 ) -> Solution:  # fmt: skip
     """Solve a problem of tagging; assignments are explicit entries and a background value.
 
     ``tol`` is the relative gap to stop at, see :func:`tolerance`: of few items x tags every assignment is
     placed exactly; of many to what changes no suggestion. The same problem gives the same answer all the
     same: every solve takes the same steps, on any number of threads.
-    Large ones start from ``propagation`` (computed if it is not given) unless a ``start`` is.
+    Large ones start from ``propagation`` (computed if it is not given) unless a ``start`` is, and are solved
+    on the ``device`` if there is one and they fit there.
 
     Examples
     --------
@@ -54,8 +56,19 @@ def assign_tags(
         start = carried.assignments()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # what was reached is said with the solution
-        found = solve(problem, tol=tol, start=start, callback=callback, output="sparse", max_iter=SWEEPS)
+        there = device if device is not None and _fits(problem, device) else None
+        found = solve(
+            problem, tol=tol, start=start, callback=callback, output="sparse", device=there,
+            max_iter=SWEEPS if there is None else ITERATIONS,
+        )  # fmt: skip
     return found if found.converged or found.interrupted else replace(found, tol=found.relative_gap)
+
+
+def _fits(problem: Problem, device: str) -> bool:
+    """Whether a device can solve a problem."""
+    from lass.solvers.gpu.sparse_rows import SparseDevice
+
+    return SparseDevice(device).fits(problem)
 
 
 def tolerance(problem: Problem, tol: float) -> float:

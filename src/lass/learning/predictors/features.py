@@ -52,6 +52,14 @@ class Feature(NamedTuple):
         return [self.name] if self.floor is None else [f"log_{self.name}", self.name]
 
 
+class ScoredRows(NamedTuple):
+    """Scores of rows (rows, tags), the likeliest tags of each, and what the predictors add to those."""
+
+    values: sp.csr_array
+    top_tags: NDArray[np.int32]
+    contributions: NDArray[np.float32]
+
+
 class PredictorFeatures:
     """Features of the candidate tags of items, computed for some rows at a time.
 
@@ -129,6 +137,12 @@ class PredictorFeatures:
         starts = np.arange(len(rows) + 1) * len(self.frequent)
         found = found + sp.csr_array((np.ones(len(tags), np.float32), tags, starts), (len(rows), K))
         return TagLists.of(rows, found)
+
+    def scored(
+        self, rows: Rows, weights: Any, count: int, least: float, pause: Callable[[], object]
+    ) -> ScoredRows | None:
+        """Scores of whole rows where features are on a device; None: they come from :meth:`compute`."""
+        return None
 
     def compute(self, lists: TagLists) -> NDArray[np.float32]:
         """Features of pairs of items and tags, of shape (pairs, len(COLUMNS))."""
@@ -212,14 +226,14 @@ class Pairs:
 
 #: to add a predictor feature, add an entry; weights in files are by name
 FEATURES = (
-    Feature("crowd", "crowd", Pairs.crowd, FLOOR),
-    Feature("harmonic", "propagation", Pairs.harmonic, FLOOR),
-    Feature("neighbours", "neighbours", Pairs.neighbours, FLOOR),
+    Feature("crowd", "crowd", lambda pairs: pairs.crowd(), FLOOR),
+    Feature("harmonic", "propagation", lambda pairs: pairs.harmonic(), FLOOR),
+    Feature("neighbours", "neighbours", lambda pairs: pairs.neighbours(), FLOOR),
     Feature("own_features_1", "features", lambda pairs: pairs.linear(0), LINEAR_FLOOR),
     Feature("ridge", "co-occurrence", lambda pairs: pairs.together[0]),
     Feature("lift", "co-occurrence", lambda pairs: pairs.together[1]),
     Feature("log_frequency", "frequency", lambda pairs: pairs.of_tags(np.log(pairs.features.frequency))),
-    Feature("walk", "propagation", Pairs.walk, FLOOR),
+    Feature("walk", "propagation", lambda pairs: pairs.walk(), FLOOR),
     # so that a tag that spreads too far can be held back
     Feature(
         "log_harmonic_mean", "frequency", lambda pairs: pairs.of_tags(np.log(pairs.features.harmonic_mean))

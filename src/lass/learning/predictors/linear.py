@@ -61,9 +61,16 @@ class LinearPredictor:
     ) -> None:  # fmt: skip
         #: features in few columns, and the mean features around each item
         self.features: NDArray[np.float32] = np.asarray(reduced(features, seed), np.float32)
-        self.near: NDArray[np.float32] = unit_rows(_near(W, unit_rows(self.features)))
+        self.near: NDArray[np.float32] = unit_rows(self.around(W, unit_rows(self.features)))
         self.penalties = penalties
         self.fold = np.random.default_rng(seed).integers(FOLDS, size=groups.max() + 1)[groups]
+
+    def around(self, W: sp.csr_array, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Each row plus those on a random walk from it, near ones with more weight than far ones."""
+        P, result = transitions(W).astype(np.float32), rows
+        for _ in range(STEPS):
+            result = rows + np.float32(CONTINUE) * (P @ result)
+        return np.asarray(result)
 
     @classmethod
     def restored(
@@ -157,14 +164,6 @@ def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
     """Rows divided by their lengths; zeros stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True).astype(rows.dtype)
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-
-
-def _near(W: sp.csr_array, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row plus those on a random walk from it, near ones with more weight than far ones."""
-    P, result = transitions(W).astype(np.float32), rows
-    for _ in range(STEPS):
-        result = rows + np.float32(CONTINUE) * (P @ result)
-    return np.asarray(result)
 
 
 def transitions(W: sp.csr_array) -> sp.csr_array:

@@ -45,7 +45,7 @@ class Propagation:
     Two ways: a random walk of a few steps, near items counting more than far ones; and the harmonic
     extension, in which annotated items keep their tags and all others are means of their neighbours. Of each
     step the likeliest tags of an item are kept, so that both take O(edges x kept tags). ``pause`` is called
-    between steps.
+    between steps; ``sums`` are those of W, if they are known or to be computed elsewhere.
 
     Examples
     --------
@@ -60,10 +60,13 @@ class Propagation:
            [0. , 1. ]], dtype=float32)
     """
 
-    def __init__(self, W: sp.csr_array, G: sp.csr_array, pause: Callable[[], object] = int) -> None:
+    def __init__(
+        self, W: sp.csr_array, G: sp.csr_array, pause: Callable[[], object] = int,
+        sums: NeighbourSums | None = None,
+    ) -> None:  # fmt: skip
         T = sp.csr_array((G > 0).astype(np.float32))
         T.sort_indices()
-        self.sums = NeighbourSums(W)
+        self.sums = NeighbourSums(W) if sums is None else sums
         every = np.arange(W.shape[0])
         inverse = 1.0 / np.maximum(self.sums.degree, np.finfo(float).tiny)
         tagged = (np.diff(T.indptr) > 0).astype(float)
@@ -110,14 +113,7 @@ class Propagation:
         shares = sp.csr_array(sp.diags_array(marks) @ T + sp.diags_array(1 - marks) @ start)
         shares.sort_indices()
         rows = np.flatnonzero(~annotated)
-        starts = shares.indptr.astype(np.int64)
-        bounds = starts[rows], starts[rows + 1], shares.indices.astype(np.int32)
-        for _ in range(SWEEPS if len(rows) and T.nnz else 0):
-            pause()
-            new = shares.data.copy()
-            self.sums.into(shares, rows, bounds, new)
-            shares = sp.csr_array((new, shares.indices, shares.indptr), shape=shares.shape)
-        return shares
+        return self.sums.relaxed(shares, rows, SWEEPS, pause) if len(rows) and T.nnz else shares
 
     def mean_shares(self) -> Array:
         """The mean of the harmonic extension of each tag over all items."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,6 +124,10 @@ def score(
     contributions = np.zeros((N, count, len(PREDICTORS)), np.float32)
     few, trained = predictors.few, predictors.trained if weights.is_trained else None
     share = 0.0 if few is None else share_of_few(G, predictors.voters) if trained is not None else 1.0
+    if trained is not None and few is None and not all_tags:
+        whole = trained.scored(wanted, weights, count, LEAST_SCORE, pause)
+        if whole is not None:
+            return Scores(*whole)
     found = [sp.csr_array((0, K), dtype=np.float32)]
     block = max(1, BLOCK * ALL_TAGS // K) if all_tags else BLOCK
     for low in range(0, N, block):
@@ -245,6 +250,27 @@ class _FewEvidence:
         return Evidence(self.values[place, lists.tags], contributions)
 
 
+class Tools(NamedTuple):
+    """What makes the predictors: on the processors, or on a device."""
+
+    propagation: Callable[[sp.csr_array, sp.csr_array, Callable[[], object]], Propagation]
+    linear: Callable[[Any, NDArray[np.intp], sp.csr_array], LinearPredictor]
+    features: type[PredictorFeatures]
+
+
+def tools(device: str | None = None) -> Tools:
+    """Those of a device, such as "cuda"; None: of the processors."""
+    if device is None:
+        return Tools(Propagation, LinearPredictor, PredictorFeatures)
+    from lass.learning.predictors.on_device import DeviceFeatures, DeviceLinear, DeviceSums
+
+    return Tools(
+        lambda W, G, pause: Propagation(W, G, pause, DeviceSums(W, device)),
+        partial(DeviceLinear, device=device),
+        DeviceFeatures,
+    )
+
+
 def score_tags(
     solution: Solution,
     *,
@@ -255,6 +281,7 @@ def score_tags(
     prior: Prior | None = None,
     propagation: Propagation | None = None,
     pause: Callable[[], object] = int,
+    device: str | None = None,
 ) -> ScoredTags | None:
     """Scores of all tags at a solution, and the weights behind them.
 
@@ -276,6 +303,8 @@ def score_tags(
         Of the annotations of the solution, if it is known.
     pause : callable
         Called now and then; an error it raises ends the work.
+    device : str, optional
+        Where predictors and scores are computed, such as "cuda"; by default on the processors.
     """
     problem, G = solution.problem, solution.problem.G
     if not (G.data > 0).any():
@@ -289,13 +318,14 @@ def score_tags(
         if affinities is None or not affinities.fits(problem.W, features):
             affinities = Affinities(problem.W, features)
         few = FewTags(affinities, G, codes)
-    trained = None
+    trained, make = None, tools(device)
     enough = enough_to_train(G, codes) and (few is None or voters.clusters >= MIN_GROUPS)
     known = weights.is_trained if weights is not None else enough
     if known:
-        linear = None if features is None else LinearPredictor(features, codes, problem.W)
+        linear = None if features is None else make.linear(features, codes, problem.W)
         pause()
-        trained = PredictorFeatures(problem.W, G, solution.Z, linear, propagation, pause)
+        carried = make.propagation(problem.W, G, pause) if propagation is None else propagation
+        trained = make.features(problem.W, G, solution.Z, linear, carried, pause)
     if weights is None:
         mixture = {} if few is None else few.train()
         weights = Weights([], [], [], 1.0, mixture)
@@ -303,12 +333,12 @@ def score_tags(
 
             def compute(visible: sp.csr_array) -> PredictorFeatures:
                 pause()
-                carried = Propagation(problem.W, visible, pause)
+                carried = make.propagation(problem.W, visible, pause)
                 solved = assign_tags(
                     problem.changed(G=visible), solution.tol, carried,
-                    callback=lambda _: bool(pause()) and False,
+                    callback=lambda _: bool(pause()) and False, device=device,
                 )  # fmt: skip
-                return PredictorFeatures(problem.W, visible, solved.Z, linear, carried, pause)
+                return make.features(problem.W, visible, solved.Z, linear, carried, pause)
 
             found = train(compute, trained, G, codes, pause=pause)
             weights = weights if found is None else replace(found, mixture=mixture)
