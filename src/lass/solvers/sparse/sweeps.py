@@ -100,6 +100,8 @@ class _RowsHere:
         self.now: SparseAssignments | RowBuffers = Z
         self.ahead: SparseAssignments | RowBuffers = Z
         self.spare, self.spare_ahead = RowBuffers(N), RowBuffers(N)
+        #: decides about the slices of a sweep, which must not change with what rows store
+        self.work = work(problem, Z)
 
     def certify(self) -> tuple[float, float]:
         return certify(self.problem, self.now)
@@ -108,7 +110,7 @@ class _RowsHere:
         kernel, N = kernels("sparse_rows"), self.problem.N
         now, ahead, spare, spare_ahead = self.now, self.ahead, self.spare, self.spare_ahead
         spare.fill(
-            kernel.sweep, ahead.lengths, work(self.problem, ahead),
+            kernel.sweep, ahead.lengths, self.work,
             *self.graph, self.inverse, *self.affinities, self.K, price * self.share, ahead.arrays,
         )  # fmt: skip
         uphill = spare_ahead.fill(
