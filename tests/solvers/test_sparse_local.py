@@ -1,0 +1,122 @@
+"""Rows near a change put at their best: against a full solve, and what must not move."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lass
+from lass.solvers.sparse import SparseAssignments, local
+from lass.solvers.sparse.local import update_near
+
+
+def clusters(rng, N=60, K=8, links=3):
+    """A graph of clusters with a few edges between them, and annotations of some items."""
+    cluster = rng.integers(4, size=N)
+    near = cluster[:, None] == cluster
+    W = np.triu(near & (rng.random((N, N)) < 0.4), 1) * rng.uniform(0.5, 1.5, (N, N))
+    for n, m in rng.integers(N, size=(links, 2)):
+        W[min(n, m), max(n, m)] = 0.2 * (n != m)
+    G = rng.choice([0.0, 1.0, -1.0], (N, K), p=[0.93, 0.06, 0.01])
+    return sp.csr_array(W + W.T), G
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 0.5, 5.0]))
+@settings(max_examples=15, deadline=None, derandomize=True)
+def test_one_more_annotation_against_a_full_solve(seed, lam):
+    rng = np.random.default_rng(seed)
+    W, G = clusters(rng)
+    before = SparseAssignments.of(lass.solve(W, G, lam, tol=1e-10).Z)
+    row = int(rng.integers(60))
+    G[row] = 0.0
+    G[row, rng.integers(8)] = 1.0
+    problem = lass.Problem(W, G, lam)
+    Z, moved = update_near(problem, before, np.array([row]), cut=0.0)
+    best = lass.solve(problem, tol=1e-12)
+    assert Z.feasible
+    assert row in moved
+    start, after = (problem.objective(one.to_dense()) for one in (before, Z))
+    optimum = best.objective
+    assert optimum - 1e-9 * problem.stake <= after <= start + 1e-12  # it never rises
+    # of what the change is worth, little is left; at a large lam it reaches far, and most of it is left
+    share = 0.15 if lam < 1 else 0.9
+    assert after - optimum <= share * (start - optimum) + 1e-6 * problem.stake
+
+
+def test_rows_far_away_stay_as_they_are():
+    N = 40
+    W = sp.csr_array(sp.diags_array([np.ones(N - 1), np.ones(N - 1)], offsets=[-1, 1]))
+    G = np.zeros((N, 5))
+    G[0, 0] = G[-1, 1] = 1.0
+    before = lass.solve(W, G, 0.3, tol=1e-9, output="sparse").Z
+    G[20, 2] = 1.0
+    Z, moved = update_near(lass.Problem(W, G, 0.3), before, np.array([20]))
+    assert moved.tolist() == list(range(20 - local.STEPS, 20 + local.STEPS + 1))
+    others = np.setdiff1d(np.arange(N), moved)
+    np.testing.assert_allclose(Z.to_dense()[others], before.to_dense()[others], rtol=0, atol=1e-15)
+    assert Z[20, 2] > 0.5
+    assert (np.diff(Z.to_dense()[20:24, 2]) < 0).all()
+
+
+def test_all_rows_near_a_change_at_once_and_none():
+    rng = np.random.default_rng(0)
+    W, G = clusters(rng, links=30)
+    before = SparseAssignments.of(lass.solve(W, G, 0.5, tol=1e-10).Z)
+    problem = lass.Problem(W, G, 0.5)
+    Z, moved = update_near(problem, before, np.zeros(0, np.intp))
+    assert Z is before
+    assert len(moved) == 0
+    # nothing changed: an optimum stays
+    Z, moved = update_near(problem, before, np.arange(60))
+    assert moved.tolist() == list(range(60))
+    np.testing.assert_allclose(Z.to_dense(), before.to_dense(), atol=1e-4)
+    # an annotation that is withdrawn
+    row = int(np.flatnonzero((G > 0).any(axis=1))[0])
+    G[row] = 0.0
+    problem = lass.Problem(W, G, 0.5)
+    Z, _ = update_near(problem, before, np.array([row]))
+    np.testing.assert_allclose(Z[row], lass.solve(problem, tol=1e-10).Z[row], atol=0.05)
+
+
+def test_not_more_rows_move_than_are_allowed(monkeypatch):
+    monkeypatch.setattr(local, "ROWS", 10)
+    hub = np.zeros((30, 30))
+    hub[0, 1:] = hub[1:, 0] = 1.0
+    G = np.eye(30, 3)
+    before = lass.solve(hub, G, 0.5, output="sparse").Z
+    G[5, 1] = 1.0
+    Z, moved = update_near(lass.Problem(hub, G, 0.5), before, np.array([5]))
+    assert moved.tolist() == [0, 5]  # the next step would reach all of them
+    assert Z.feasible
+    # rows that were named move, however many they are
+    assert len(update_near(lass.Problem(hub, G, 0.5), before, np.arange(30))[1]) == 30
+
+
+def test_items_without_edges_and_without_annotations():
+    W = sp.csr_array(sp.block_diag([[[0, 1], [1, 0]], [[0]]]))
+    before = lass.solve(W, np.zeros((3, 4)), 0.5, output="sparse").Z
+    G = np.zeros((3, 4))
+    G[2, 1] = 1.0
+    problem = lass.Problem(W, G, 0.5)
+    Z, moved = update_near(problem, before, np.array([2]))
+    assert moved.tolist() == [2]
+    assert Z.feasible
+    np.testing.assert_allclose(Z.to_dense()[:2], before.to_dense()[:2])
+    assert problem.objective(Z.to_dense()) <= problem.objective(before.to_dense()) + 1e-12
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_any_number_of_threads_gives_the_same(several_threads, count):
+    rng = np.random.default_rng(4)
+    W, G = clusters(rng, N=200, links=40)
+    found = []
+    for number in (1, count):
+        several_threads(number)
+        solved = lass.solve(W, G, 0.5, tol=1e-2, output="sparse").Z
+        changed = G.copy()
+        changed[3, 1] = 1.0
+        near, moved = update_near(lass.Problem(W, changed, 0.5), solved, np.array([3]))
+        found.append((solved.to_dense(), near.to_dense(), moved))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
