@@ -39,9 +39,12 @@ def test_one_more_annotation_against_a_full_solve(seed, lam):
     start, after = (problem.objective(one.to_dense()) for one in (before, Z))
     optimum = best.objective
     assert optimum - 1e-9 * problem.stake <= after <= start + 1e-12  # it never rises
-    # of what the change is worth, little is left; at a large lam it reaches far, and most of it is left
-    share = 0.15 if lam < 1 else 0.9
-    assert after - optimum <= share * (start - optimum) + 1e-6 * problem.stake
+    # with as many steps and sweeps as it takes it is the optimum
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local, "STEPS", 60)
+        patch.setattr(local, "SWEEPS", 2000)
+        Z, _ = update_near(problem, before, np.array([row]), cut=0.0)
+    assert problem.objective(Z.to_dense()) - optimum <= 1e-4 * (start - optimum) + 1e-7 * problem.stake
 
 
 def test_rows_far_away_stay_as_they_are():
@@ -102,8 +105,10 @@ def test_items_without_edges_and_without_annotations():
     Z, moved = update_near(problem, before, np.array([2]))
     assert moved.tolist() == [2]
     assert Z.feasible
-    np.testing.assert_allclose(Z.to_dense()[:2], before.to_dense()[:2])
-    assert problem.objective(Z.to_dense()) <= problem.objective(before.to_dense()) + 1e-12
+    np.testing.assert_array_equal(Z.to_dense()[:2], before.to_dense()[:2])
+    assert Z[2].tolist() == [0, 1, 0, 0]
+    Z, _ = update_near(lass.Problem(W, np.zeros((3, 4)), 0.5), Z, np.array([2]))
+    assert Z[2].tolist() == [0.25] * 4
 
 
 @pytest.mark.parametrize("count", [2, 3])

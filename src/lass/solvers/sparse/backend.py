@@ -55,13 +55,13 @@ def begin(problem: Problem, monitor: Monitor, tol: float) -> None:
 
 def _vertex(problem: Problem) -> SparseAssignments:
     """Where sweeps start: the largest affinity, and the fixed rows as they are."""
-    return _replaced(largest(problem.G), problem.fixed_rows, SparseAssignments.of(problem.fixed_Z))
+    return largest(problem.G).replaced(problem.fixed_rows, SparseAssignments.of(problem.fixed_Z))
 
 
 def _with_known(start: SparseAssignments, problem: Problem) -> SparseAssignments:
     """The start with isolated items where they belong, and components without labels even."""
     rows = known_rows(problem)
-    return _replaced(start, rows, _vertex(problem).taken(rows)) if len(rows) else start
+    return start.replaced(rows, _vertex(problem).taken(rows)) if len(rows) else start
 
 
 def known_rows(problem: Problem) -> NDArray[np.intp]:
@@ -74,12 +74,6 @@ def known_rows(problem: Problem) -> NDArray[np.intp]:
     known[labels[np.flatnonzero(problem.free)[problem.ranges > 0]]] = False
     known[labels[problem.fixed_rows]] = False
     return np.flatnonzero((known[labels] | (problem.diagonal == 0)) & problem.free)
-
-
-def _replaced(Z: SparseAssignments, rows: Any, others: SparseAssignments) -> SparseAssignments:
-    order = np.arange(len(Z))
-    order[rows] = len(Z) + np.arange(len(rows))
-    return Z.joined(others).taken(order) if len(rows) else Z
 
 
 def _infinite_lam(problem: Problem) -> SparseAssignments:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from lass.kernels.threads import kernels
 from lass.model.problem import Problem
+from lass.solvers.sparse.mapping import largest
 from lass.solvers.sparse.row_buffers import RowBuffers
 from lass.solvers.sparse.storage import SparseAssignments
 
@@ -48,7 +49,9 @@ def update_near(
     graph = (W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data)
     affinities = (G.indptr.astype(np.int64), G.indices.astype(np.int32), G.data / (2.0 * problem.lam))
     cuts = np.full(len(near), cut)
-    now: SparseAssignments | RowBuffers = Z.taken(near)
+    # no sweep would move items without edges
+    alone = np.flatnonzero(problem.free[near] & (problem.diagonal[near] == 0))
+    now: SparseAssignments | RowBuffers = Z.taken(near).replaced(alone, largest(sp.csr_array(G[alone])))
     spare = RowBuffers(len(near))
     for _ in range(SWEEPS):
         work = int(W.nnz * (1.0 + now.lengths.mean()))
@@ -58,9 +61,7 @@ def update_near(
         )  # fmt: skip
         now, spare = spare, now if isinstance(now, RowBuffers) else RowBuffers(len(near))
     assert isinstance(now, RowBuffers)
-    order = np.arange(len(Z))
-    order[near] = len(Z) + np.arange(len(near))
-    return Z.joined(now.packed(problem.K)).taken(order), moving
+    return Z.replaced(near, now.packed(problem.K)), moving
 
 
 def _around(W: sp.csr_array, rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -184,6 +184,12 @@ class SparseAssignments:
         stored = sp.vstack([self.to_csr(), more.to_csr()], format="csr")
         return SparseAssignments(stored, np.concatenate([self.background, more.background]))
 
+    def replaced(self, items: NDArray[np.intp], others: SparseAssignments) -> SparseAssignments:
+        """With the rows of some items replaced by others, one for each of them."""
+        order = np.arange(len(self))
+        order[items] = len(self) + np.arange(len(items))
+        return self.joined(others).taken(order) if len(items) else self
+
     def taken(self, items: NDArray[np.intp]) -> SparseAssignments:
         """The rows of some items, in this order and form."""
         return SparseAssignments(self.to_csr()[items], self.background[items])
