@@ -10,6 +10,7 @@ at least 63 % as good as the best one of its size (Nemhauser, Wolsey and Fisher 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import NamedTuple
 
@@ -24,10 +25,12 @@ from lass.solvers.solution import Solution
 
 #: share of a walk that goes on at every step
 ON = 0.5
-#: items whose additions are computed together
-BATCH = 64
+#: items whose additions are computed together, and those that cover already
+BATCH, MANY = 64, 4096
 #: additions that differ by less than this share are the same
 STEP = 1e-9
+#: items that are judged by what their label would change; of more some, evenly spread
+JUDGED, SOME = 20_000, 200
 #: with so many labelled items half of the proposals come from :func:`lass.learning.active.rank`
 LABELLED = 100
 
@@ -53,8 +56,9 @@ class Proposal(NamedTuple):
 
 
 def cover(
-    W: ArrayLike | sp.sparray, labelled: ArrayLike = (), top: int = 10, order: ArrayLike | None = None
-) -> Cover:
+    W: ArrayLike | sp.sparray, labelled: ArrayLike = (), top: int = 10, order: ArrayLike | None = None,
+    pause: Callable[[], object] = int,
+) -> Cover:  # fmt: skip
     """Take the items that cover most of those that labelled items do not cover.
 
     Parameters
@@ -69,6 +73,8 @@ def cover(
         Of items that add the same the one with the smallest number is taken; by default the first. With
         numbers that belong to the items, such as places in the order of their names, the answer
         does not depend on the order of the rows.
+    pause : callable
+        Called between steps; an error it raises ends the work.
 
     Examples
     --------
@@ -93,13 +99,15 @@ def cover(
         raise ValueError(f"order must hold {N} numbers, one an item; found shape {numbers.shape}")
     walks = _Walks(weights)
     covered = np.zeros(N)
-    for low in range(0, len(known), BATCH):
-        walks.columns(known[low : low + BATCH]).raise_to(covered)
+    for low in range(0, len(known), MANY):
+        pause()
+        walks.columns(known[low : low + MANY]).raise_to(covered)
     #: at most what each item adds: additions only shrink as more is covered
     bounds = walks.totals()
     bounds[known] = -np.inf
     items, added = [], []
     for _ in range(min(int(top), N - len(known))):
+        pause()
         item = _largest(walks, bounds, covered, numbers)
         items.append(item)
         added.append(float(bounds[item]))
@@ -110,7 +118,7 @@ def cover(
 
 def propose(
     W: sp.csr_array, labelled: ArrayLike, solution: Solution | None = None, top: int = 10,
-    order: ArrayLike | None = None,
+    order: ArrayLike | None = None, pause: Callable[[], object] = int,
 ) -> list[Proposal]:  # fmt: skip
     """Items to label next: those that cover the collection, and later those that would change most.
 
@@ -120,7 +128,7 @@ def propose(
 
     Parameters
     ----------
-    W, labelled, top, order
+    W, labelled, top, order, pause
         As in :func:`cover`.
     solution : Solution, optional
         Of the labelled items, if there is one. Items that it has labels for are labelled too.
@@ -137,10 +145,12 @@ def propose(
     known = np.zeros(weights.shape[0], bool)
     known[_item_numbers(labelled, len(known))] = True
     share = LABELLED / (LABELLED + np.count_nonzero(known))
-    found = cover(weights, np.flatnonzero(known), top, order)
+    found = cover(weights, np.flatnonzero(known), top, order, pause)
     changing = None
     if solution is not None and 0 < solution.problem.lam < np.inf and not _places(share, top).all():
-        changing = rank(solution, by="change", top=top, among=np.flatnonzero(~known))
+        pause()
+        among = _evenly(np.flatnonzero(~known), order)
+        changing = rank(solution, by="change", top=top, among=among)
     taken = _in_turns(found, changing, share, top)
     near = weights[np.array([row for row, *_ in taken], np.intp)]
     of_them = (near != 0).astype(float) @ known.astype(float)
@@ -148,6 +158,14 @@ def propose(
         Proposal(row, score, int(count), int(some), typical)
         for (row, score, typical), count, some in zip(taken, np.diff(near.indptr), of_them, strict=True)
     ]
+
+
+def _evenly(items: NDArray[np.intp], order: ArrayLike | None) -> NDArray[np.intp]:
+    """Of very many items some, evenly spread over their order: judging each takes long."""
+    if len(items) <= JUDGED:
+        return items
+    items = items if order is None else items[np.argsort(np.asarray(order)[items])]
+    return np.sort(items[np.linspace(0, len(items) - 1, SOME).astype(np.intp)])
 
 
 def _places(share: float, top: int) -> NDArray[np.bool_]:
@@ -201,7 +219,7 @@ class _Walks:
     def __init__(self, W: sp.csr_array) -> None:
         root = sp.csr_array(W.sqrt())
         self.P = sp.csr_array(sp.diags_array(1.0 / np.maximum(root.sum(axis=1), 1e-300)) @ root)
-        self.by_column = sp.csc_array(self.P)
+        self.transposed = sp.csr_array(self.P.T)
 
     def totals(self) -> Array:
         """The sum of each column."""
@@ -210,8 +228,8 @@ class _Walks:
 
     def columns(self, items: NDArray[np.intp]) -> _Columns:
         """The columns of some items."""
-        step = ON * self.by_column[:, items]
-        S = sp.csc_array(step + ON * (self.P @ step))
+        step = ON * self.transposed[items]
+        S = sp.csr_array(step + ON * (step @ self.transposed))
         place = np.repeat(np.arange(len(items)), np.diff(S.indptr))
         return _Columns(S.data, S.indices.astype(np.intp), place, len(items))
 

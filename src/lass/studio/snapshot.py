@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +20,8 @@ from lass.tagging.suggestions import next_rows
 LIKELY = 0.5
 #: items to label next, and doubtful tags, at most
 NEXT_ITEMS, DOUBTS = 100, 1000
+#: with more items fewer are listed to be labelled next: each takes long to find
+MANY_ITEMS, FEWER_ITEMS = 20_000, 20
 #: suggestions of an item
 TOP = 10
 #: stands for "no tag" on the map
@@ -124,10 +127,14 @@ class Snapshot:
             (rows[doubt.item], columns[doubt.tag]) for doubt in self.suggester.doubtful_tags(limit=DOUBTS)
         ]
 
-    def next_rows(self) -> dict[int, str]:
-        """Items without annotations to label next, the first first, and why; takes long with many items."""
+    def next_rows(self, pause: Callable[[], object] = int) -> dict[int, str]:
+        """Items without annotations to label next, the first first, and why; takes long with many items.
+
+        ``pause`` is called between steps; an error it raises ends the work.
+        """
         solution, ids = self.model.solution, self.annotations.ids[: len(self)]
-        return next_rows(solution.problem.W, solution.problem.G, ids, solution, NEXT_ITEMS)
+        count = NEXT_ITEMS if len(self) <= MANY_ITEMS else FEWER_ITEMS
+        return next_rows(solution.problem.W, solution.problem.G, ids, solution, count, pause)
 
     def is_doubtful(self, row: int, tag: int) -> bool:
         """Whether the score of a tag is less than half of its mean."""

@@ -139,7 +139,8 @@ class Trainer(threading.Thread):
         if self._fit_requested or (not live.retrained and pause > (RESCORE_AFTER if quick else cost)):
             self._interruptible(live.retrain, live, asked=self._fit_requested)
             return True
-        if live.rescored != self._session.revision and pause > self._wait and (live.retrained or not quick):
+        wait = max(self._wait, 0.5 * cost)  # rows near a change are up to date already
+        if live.rescored != self._session.revision and pause > wait and (live.retrained or not quick):
             self._interruptible(live.rescore, live)
             return True
         return False
@@ -157,7 +158,17 @@ class Trainer(threading.Thread):
         if live.annotations.number != self._ranked and time.monotonic() - self._last_change > self._wait:
             snapshot = self._session.snapshot
             assert snapshot is not None
-            self._session.reasons, self._ranked = snapshot.next_rows(), live.annotations.number
+            before = self._last_change
+
+            def pause() -> None:
+                if self._last_change != before or self._stopping or self._fit_requested:
+                    raise Interrupted
+
+            try:
+                reasons = snapshot.next_rows(pause)
+            except Interrupted:
+                return True
+            self._session.reasons, self._ranked = reasons, live.annotations.number
             self._session.queue = list(self._session.reasons)
             return True
         if live.annotations.number != self._saved and time.monotonic() - self._last_change > SAVE_AFTER:

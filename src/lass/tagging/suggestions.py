@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -313,18 +313,20 @@ def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
 
 
 def next_rows(
-    W: sp.csr_array, G: sp.csr_array, ids: list[str], solution: Solution | None, top: int
-) -> dict[int, str]:
+    W: sp.csr_array, G: sp.csr_array, ids: list[str], solution: Solution | None, top: int,
+    pause: Callable[[], object] = int,
+) -> dict[int, str]:  # fmt: skip
     """Rows of the items to annotate next, the first first, and the reason of each."""
-    return {one.row: reason_for(one) for one in _proposals(W, G, ids, solution, top)}
+    return {one.row: reason_for(one) for one in _proposals(W, G, ids, solution, top, pause)}
 
 
 def _proposals(
-    W: sp.csr_array, G: sp.csr_array, ids: list[str], solution: Solution | None, top: int
-) -> list[Proposal]:
+    W: sp.csr_array, G: sp.csr_array, ids: list[str], solution: Solution | None, top: int,
+    pause: Callable[[], object] = int,
+) -> list[Proposal]:  # fmt: skip
     # of equal items the first by name: the order in which items came does not count
     places = np.argsort(np.argsort(np.array(ids)))
-    return propose(W, np.flatnonzero(np.diff(G.indptr)), solution, top, order=places)
+    return propose(W, np.flatnonzero(np.diff(G.indptr)), solution, top, order=places, pause=pause)
 
 
 def reason_for(proposal: Proposal) -> str:

@@ -22,6 +22,8 @@ MANY, MOST = 6.0, 2.0
 SWEEPS = 10
 
 
+#: items between two pauses
+BLOCK = 32_768
 #: smaller shares of an item are left out where a solve starts
 LEAST_SHARE = 0.01
 #: what is computed once, by name
@@ -67,7 +69,6 @@ class Propagation:
         T = sp.csr_array((G > 0).astype(np.float32))
         T.sort_indices()
         self.sums = NeighbourSums(W) if sums is None else sums
-        every = np.arange(W.shape[0])
         inverse = 1.0 / np.maximum(self.sums.degree, np.finfo(float).tiny)
         tagged = (np.diff(T.indptr) > 0).astype(float)
         count = T.shape[1] if has_few_tags(T) else scaled(WALKED, T)
@@ -75,7 +76,7 @@ class Propagation:
         self.stepped, visits = T, inverse * (W @ tagged)
         for _ in range(STEPS - 1):
             pause()
-            reached = self.sums.best(self.stepped, every, count)
+            reached = self._best(self.stepped, count, pause)
             self.stepped = sp.csr_array(T + np.float32(CONTINUE) * reached)
             visits = inverse * (W @ (tagged + CONTINUE * visits))
         squares = sp.csr_array((W.data**2, W.indices, W.indptr), W.shape)
@@ -86,7 +87,7 @@ class Propagation:
         self.visits: Array = visits - self.returns * tagged + self.smoothing
         pause()
         #: the likeliest tags of the whole walk
-        self.walked = self.sums.best(self.stepped, every, count)
+        self.walked = self._best(self.stepped, count, pause)
         #: shares of the harmonic extension
         self.harmonic = self._harmonic(T, np.diff(G.indptr) > 0, pause)
 
@@ -114,6 +115,15 @@ class Propagation:
         shares.sort_indices()
         rows = np.flatnonzero(~annotated)
         return self.sums.relaxed(shares, rows, SWEEPS, pause) if len(rows) and T.nnz else shares
+
+    def _best(self, values: sp.csr_array, count: int, pause: Callable[[], object]) -> sp.csr_array:
+        """The likeliest tags of all items, some items at a time."""
+        found = []
+        for low in range(0, values.shape[0], BLOCK):
+            pause()
+            rows = np.arange(low, min(low + BLOCK, values.shape[0]))
+            found.append(self.sums.best(values, rows, count))
+        return found[0] if len(found) == 1 else sp.csr_array(sp.vstack(found, format="csr"))
 
     def mean_shares(self) -> Array:
         """The mean of the harmonic extension of each tag over all items."""
