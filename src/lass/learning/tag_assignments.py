@@ -10,6 +10,7 @@ import numpy as np
 
 from lass.model.problem import Problem
 from lass.solvers import Callback
+from lass.solvers.base import Backend
 from lass.solvers.solution import ConvergenceWarning, Solution
 from lass.solvers.solving import solve
 from lass.solvers.sparse import SparseAssignments
@@ -30,6 +31,7 @@ SWEEPS, ITERATIONS = 40, 400
 def assign_tags(
     problem: Problem, tol: float, propagation: Propagation | None = None,
     start: SparseAssignments | None = None, callback: Callback | None = None, device: str | None = None,
+    engine: Backend | None = None,
 ) -> Solution:  # fmt: skip
     """Solve a problem of tagging; assignments are explicit entries and a background value.
 
@@ -37,7 +39,7 @@ def assign_tags(
     placed exactly; of many to what changes no suggestion. The same problem gives the same answer all the
     same: every solve takes the same steps, on any number of threads.
     Large ones start from ``propagation`` (computed if it is not given) unless a ``start`` is, and are solved
-    on the ``device`` if there is one and they fit there.
+    on the ``device`` if there is one and they fit there. An ``engine`` starts large ones where it will.
 
     Examples
     --------
@@ -49,7 +51,7 @@ def assign_tags(
     """
     if problem.N * problem.K <= DENSE or problem.C is not None:
         return solve(problem, tol=tol, start=start, callback=callback, output="dense").to_sparse()
-    if start is None:
+    if start is None and engine is None:
         from lass.learning.predictors.propagation import Propagation
 
         carried = Propagation(problem.W, problem.G) if propagation is None else propagation
@@ -59,7 +61,7 @@ def assign_tags(
         there = device if device is not None and _fits(problem, device) else None
         found = solve(
             problem, tol=tol, start=start, callback=callback, output="sparse", device=there,
-            max_iter=SWEEPS if there is None else ITERATIONS,
+            engine=engine, max_iter=SWEEPS if there is None else ITERATIONS,
         )  # fmt: skip
     return found if found.converged or found.interrupted else replace(found, tol=found.relative_gap)
 

@@ -24,7 +24,7 @@ SHARED = 200_000_000
 
 
 class Measured(NamedTuple):
-    """What a task returned, its seconds, and the memory that its process held at most and when idle, in bytes."""
+    """What a task returned, its seconds, and the bytes that its process held at most and before."""
 
     result: Any
     seconds: float
@@ -116,10 +116,11 @@ class Cluster:
         return self.remote.remote(function, limit, arguments)
 
     def map(self, stage: str, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """The results of ``function(*call)`` of all calls, some at a time; raises one clear ``ValueError``."""
+        """The results of ``function(*call)`` of all calls, some at a time; errors come in one line."""
         results: list[Any] = [None] * len(calls)
         attempts = [0] * len(calls)
-        waiting, running = list(range(len(calls)))[::-1], {}
+        waiting: list[int] = list(range(len(calls)))[::-1]
+        running: dict[Any, int] = {}
         cost = self.costs.setdefault(stage, StageCost())
         try:
             while waiting or running:
@@ -152,7 +153,8 @@ class Cluster:
 
     def _died(self, stage: str, times: int) -> str:
         more = "" if self.workers.memory is None else f", or a limit above {self.workers.memory:g} GiB"
-        return f"workers died {times} times in the stage {stage!r}; give them more memory{more}, or use more parts"
+        why = f"workers died {times} times in the stage {stage!r}"
+        return f"{why}; give them more memory{more}, or use more parts"
 
     def _explained(self, stage: str, cause: BaseException) -> BaseException:
         """What ended a task, as something that people can act on."""

@@ -116,9 +116,7 @@ def _summed(files: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 def weigh_part(space: Workspace, part: int) -> None:
     """The rows of a part in the columns that were chosen."""
-    texts = TextFeatures.from_state(
-        {name: bytes(array) if name != "idf" else array for name, array in space.read("vocabulary").items()}
-    )
+    texts = TextFeatures.from_state(space.read("vocabulary"))
     space.write_csr(FEATURES, part, texts.transform(read_items(space, part, "text")))
 
 
@@ -133,7 +131,7 @@ def reduce_features(cluster: Cluster, space: Workspace, width: int) -> int:
         return width
     rank = min(RANK, min(space.size, width) - 1)
     count = rank + FURTHER
-    random = np.random.RandomState(0)  # noqa: NPY002 (that of scikit-learn)
+    random = np.random.RandomState(0)
     wide = space.size < width
     if wide:
         for part in space.parts:

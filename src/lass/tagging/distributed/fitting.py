@@ -1,4 +1,4 @@
-"""The fit of a collection on workers: the driver sends stages to them, and saves nothing before the last ends.
+"""The fit of a collection on workers: the driver sends stages to them and saves nothing before the last.
 
 The driver itself holds the graph, the annotations, the assignments and the scores, mapped from files where it
 can; it chooses lam on a sample, solves problems of few items x tags, and adds up sums of parts.
@@ -7,7 +7,6 @@ can; it chooses lam on a sample, solves problems of few items x tags, and adds u
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,19 +24,18 @@ from lass.collection.features import TextFeatures
 from lass.learning import tag_assignments
 from lass.learning.predictors import Scores, Weights
 from lass.learning.predictors.few_tags import FewTags
-from lass.learning.predictors.linear import Models
+from lass.learning.predictors.linear import STEPS, Models
 from lass.learning.predictors.training import enough_to_train, train
 from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
 from lass.solvers import Callback
-from lass.solvers.solution import ConvergenceWarning, Solution
-from lass.solvers.solving import solve
+from lass.solvers.solution import Solution
 from lass.tagging.canonical import CanonicalOrder, by_id, fingerprint, inverse, permuted
 from lass.tagging.completion import TagModel, choose_lam, with_scores
 from lass.tagging.distributed import features, linear, neighbours
 from lass.tagging.distributed.cluster import Cluster, StageCost, Workers
 from lass.tagging.distributed.local_graph import GRAPH
-from lass.tagging.distributed.propagation import STEPS, Walks, propagate
+from lass.tagging.distributed.propagation import Walks, propagate
 from lass.tagging.distributed.scoring import FeaturesOnWorkers, score_parts, write_summary
 from lass.tagging.distributed.sizes import Shape, cut
 from lass.tagging.distributed.solving import SparseOnWorkers
@@ -54,7 +52,7 @@ LOOKED_AT = 1000
 
 @dataclass
 class FittedParts:
-    """What workers computed, in canonical order: to be saved by :meth:`save` as long as it is in the context."""
+    """What workers computed, in canonical order; it can be saved as long as its context lasts."""
 
     order: CanonicalOrder
     #: the graph in the order of the collection
@@ -143,7 +141,7 @@ class _Fit:
         return result
 
     def _features_and_graph(self, out: Path | None) -> tuple[TextFeatures | None, bool]:
-        """Put features and edges of all parts into the tables; the new text features, and if edges are new."""
+        """Put features and edges of all parts into the tables; new text features, and if edges are new."""
         collection, space, settings = self.collection, self.space, self.collection.settings
         order, why = by_id(collection.ids()[: space.size]), outdated(collection)
         given = settings.metric == "precomputed"
@@ -169,7 +167,7 @@ class _Fit:
 
     def _train(self, result: FittedParts, W: sp.csr_array, out: Path | None) -> None:
         """Choose lam, solve, train weights and score, as :func:`lass.tagging.pipeline.train`."""
-        began, settings, space = time.perf_counter(), self.collection.settings, self.space
+        began, settings = time.perf_counter(), self.collection.settings
         G = self.order.annotations(self.annotations.G)
         lam, reason, choice = settings.lam, "set in collection.toml", None
         if lam == "auto":
@@ -207,15 +205,8 @@ class _Fit:
 
     def _assigned(self, problem: Problem, tol: float, run: str, callback: Callback) -> Solution:
         """As :func:`lass.learning.tag_assignments.assign_tags`, on workers where that is sparse."""
-        small = problem.N * problem.K <= tag_assignments.DENSE
-        if small or not 0 < problem.lam < np.inf:
-            return tag_assignments.assign_tags(problem, tol, callback=callback)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return solve(
-                problem, tol=tol, engine=SparseOnWorkers(self.cluster, self.space, run), output="sparse",
-                max_iter=tag_assignments.SWEEPS, callback=callback,
-            )  # fmt: skip
+        sweeps = SparseOnWorkers(self.cluster, self.space, run) if 0 < problem.lam < np.inf else None
+        return tag_assignments.assign_tags(problem, tol, callback=callback, engine=sweeps)
 
     def _reduced(self, former_holds: bool) -> NDArray[np.float32] | None:
         """Put features in few columns into the tables, those of the former fit if they still hold."""

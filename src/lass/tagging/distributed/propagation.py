@@ -122,7 +122,7 @@ def start_harmonic(space: Workspace, run: str, part: int, tags: int, smoothing: 
     shares = sp.csr_array(sp.diags_array(marks) @ T + sp.diags_array(1 - marks) @ start)
     shares.sort_indices()
     space.write_csr(f"{run}/harmonic-0", part, shares)
-    return np.bincount(shares.indices, shares.data, tags)
+    return np.asarray(np.bincount(shares.indices, shares.data, tags), float)
 
 
 def harmonic_sweep(space: Workspace, run: str, part: int, tags: int, sweep: int) -> Array:
@@ -140,7 +140,7 @@ def harmonic_sweep(space: Workspace, run: str, part: int, tags: int, sweep: int)
         at = open_rows - low
         local.sums.into(shares, local.own, (starts[at], starts[at + 1], own["indices"]), new)
     space.write(f"{run}/harmonic-{sweep + 1}", part, indptr=starts, indices=own["indices"], data=new)
-    return np.bincount(own["indices"], new, tags)
+    return np.asarray(np.bincount(own["indices"], new, tags), float)
 
 
 def _stacked(blocks: list[sp.csr_array]) -> sp.csr_array:

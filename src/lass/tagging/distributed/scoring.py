@@ -1,8 +1,9 @@
-"""Candidates, predictor features and scores of parts, by the functions of one machine on some rows at a time."""
+"""Candidates, predictor features and scores of parts: the functions of one machine, some rows at a time."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.learning.predictors import Predictors, PredictorFeatures, Weights, score
+from lass.learning.predictors import PredictorFeatures, Predictors, Weights, score
 from lass.learning.predictors.co_occurrence import CoOccurrence
 from lass.learning.predictors.features import COLUMNS, FLOOR, FREQUENT
-from lass.learning.predictors.linear import LinearPredictor, Models
+from lass.learning.predictors.linear import STEPS, LinearPredictor, Models
 from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.propagation import MANY, MOST, scaled
 from lass.learning.predictors.tag_lists import TagLists, Values
@@ -25,7 +26,7 @@ from lass.tagging.distributed.cluster import Cluster
 from lass.tagging.distributed.features import read_items
 from lass.tagging.distributed.linear import predictor
 from lass.tagging.distributed.local_graph import LocalGraph
-from lass.tagging.distributed.propagation import STEPS, Walks, tags_at, visits_of
+from lass.tagging.distributed.propagation import Walks, visits_of
 from lass.tagging.distributed.workspace import Arrays, Rows, Workspace, as_csr
 
 #: names of what the kernel of co-occurrence reads
@@ -84,9 +85,10 @@ class PartFeatures(PredictorFeatures):
         tagged = (self.tag_counts[local.own] > 0).astype(float)
         visits, returns = visits_of(space, run, rows, tagged, smoothing)
         walked = space.csr(f"{run}/walked", rows, K)
-        self.propagation: Any = LocalWalks(  # type: ignore[assignment]
+        self.propagation: Any = LocalWalks(
             space.csr(f"{run}/walk-{STEPS - 1}", local.known, K), _embedded(walked, local),
-            space.csr(f"{run}/harmonic", local.known, K), _placed(visits, local), _placed(returns, local), smoothing,
+            space.csr(f"{run}/harmonic", local.known, K), _placed(visits, local), _placed(returns, local),
+            smoothing,
         )  # fmt: skip
         proposed = tuple(summary[f"proposed_{name}"] for name in ("data", "indices", "indptr"))
         self.co_occurrence = CoOccurrence.restored(
@@ -145,7 +147,7 @@ class FeaturesOnWorkers:
         cuts = np.searchsorted(rows[order], self.space.bounds)
         return [
             order[begin : min(begin + self.space.block, high)]
-            for low, high in zip(cuts[:-1], cuts[1:], strict=True)
+            for low, high in pairwise(cuts)
             for begin in range(low, high, self.space.block)
         ]
 

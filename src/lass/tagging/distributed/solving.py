@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.kernels.threads import WORK_PER_THREAD, kernels
@@ -229,7 +228,7 @@ def _arrays(table: Arrays) -> tuple[NDArray[Any], ...]:
     starts = table["indptr"].astype(np.int64)
     return (
         starts[:-1].copy(), starts[1:].copy(), np.ascontiguousarray(table["indices"], np.int32),
-        np.ascontiguousarray(table["data"], np.float64), np.ascontiguousarray(table["background"], np.float64),
+        np.ascontiguousarray(table["data"], float), np.ascontiguousarray(table["background"], float),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -93,14 +93,14 @@ class Workspace:
 
     def read(self, name: str, part: int = 0, *, changeable: bool = False) -> Arrays:
         """The arrays of a part, mapped into memory; changes to them, if allowed, stay in this process."""
-        place, mode = self.path(name, part), "c" if changeable else "r"
+        place = self.path(name, part)
+        mode: Literal["c", "r"] = "c" if changeable else "r"
         try:
             files = sorted(place.iterdir())
             return {file.stem: np.load(file, mode, allow_pickle=False).view(np.ndarray) for file in files}
         except (OSError, ValueError, EOFError) as error:
-            raise UnreadablePartError(
-                f"{place} could not be read ({error or type(error).__name__})"
-            ) from None
+            reason = getattr(error, "strerror", None) or "a file in it is damaged"
+            raise UnreadablePartError(f"{place} could not be read: {reason}") from None
 
     def write_csr(self, name: str, part: int, matrix: sp.csr_array, **others: Any) -> None:
         """A part of a sparse matrix, with other arrays of its rows."""
