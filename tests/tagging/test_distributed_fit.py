@@ -1,0 +1,259 @@
+"""The whole fit on a real Ray: the answer of one machine, also when workers are killed; bad input."""
+
+import os
+import signal
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import ray
+from click.testing import CliRunner
+
+import lass
+from lass.cli import group
+from lass.collection import Item, Settings
+from lass.learning import tag_assignments
+from lass.tagging.distributed import Workers, fitting, sizes
+from lass.tagging.distributed.cluster import Cluster
+from lass.tagging.distributed.sizes import Shape, cut
+
+pytestmark = pytest.mark.slow
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # what workers are to run instead
+
+ITEMS, TAGS, CLUSTERS = 1200, 70, 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_cluster():
+    """One small Ray for all tests here; a fit that finds it leaves it alone."""
+    ray.init(
+        num_cpus=4, object_store_memory=100_000_000, include_dashboard=False, log_to_driver=False,
+        logging_level="error",
+    )  # fmt: skip
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def sparse_solve(monkeypatch):
+    """Problems this small are solved in sparse form too, in few sweeps."""
+    monkeypatch.setattr(tag_assignments, "DENSE", 0)
+    monkeypatch.setattr(tag_assignments, "SWEEPS", 7)
+
+
+def drawn(seed=0):
+    """The cluster of each item, and annotations: tags that most items of a cluster have."""
+    rng = np.random.default_rng(seed)
+    cluster = rng.integers(CLUSTERS, size=ITEMS)
+    shares = np.full((CLUSTERS, TAGS), 0.01)
+    for row in shares:
+        row[rng.choice(TAGS, 5, replace=False)] = 0.7
+    tags = (rng.random((ITEMS, TAGS)) < shares[cluster]) & (rng.random(ITEMS) < 0.6)[:, None]
+    known = [(f"i{n:04d}", f"tag {k}", 1) for n, k in zip(*np.nonzero(tags), strict=True)]
+    return rng, cluster, [*known, ("i0000", "tag 1", -1)]
+
+
+def vectors(folder):
+    """Items with given vectors, in an order that is not that of their ids."""
+    rng, cluster, known = drawn()
+    X = rng.normal(size=(CLUSTERS, 12))[cluster] + 0.6 * rng.normal(size=(ITEMS, 12))
+    order = rng.permutation(ITEMS)
+    items = [Item(f"i{n:04d}", extra={"group": f"g{n // 2}"}) for n in order]
+    settings = Settings(n_neighbors=8, features={"kind": "vectors"})
+    return lass.Collection.create(folder, items, features=X[order], annotations=known, settings=settings)
+
+
+def texts(folder):
+    """Items with texts of words of their cluster and of common ones."""
+    rng, cluster, known = drawn()
+    common = [f"common{n}" for n in range(300)]
+    items = []
+    for n, one in enumerate(cluster):
+        own = rng.choice([f"word{one}x{k}" for k in range(40)], 12)
+        items.append(Item(f"i{n:04d}", text=" ".join([*own, *rng.choice(common, 15)])))
+    settings = Settings(n_neighbors=8, features={"kind": "text"}, metric="cosine")
+    return lass.Collection.create(folder, items, annotations=known, settings=settings)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """What one machine finds for both kinds of items."""
+    before = tag_assignments.DENSE, tag_assignments.SWEEPS
+    tag_assignments.DENSE, tag_assignments.SWEEPS = 0, 7
+    found = {}
+    for make in (vectors, texts):
+        with make(tmp_path_factory.mktemp("alone") / "items") as collection:
+            result = collection.fit(draw_map=False)
+            found[make] = result, collection.graph, collection.suggest(limit=50)
+    tag_assignments.DENSE, tag_assignments.SWEEPS = before
+    return found
+
+
+def check_same(result, other):
+    """The same assignments and scores, to what the issue asks for."""
+    assert result.model.lam == pytest.approx(other.model.lam)
+    Z, expected = (one.model.solution.Z.to_dense() for one in (result, other))
+    np.testing.assert_allclose(Z, expected, rtol=0, atol=1e-4)
+    scores, known = (one.model.scores.values for one in (result, other))
+    assert abs(scores - known).max() < 0.005
+    assert result.certificate == other.certificate
+
+
+@pytest.mark.parametrize(("make", "workers"), [(vectors, 2), (vectors, 4), (texts, 2)])
+def test_the_answer_is_that_of_one_machine(alone, make, workers, tmp_path):
+    expected, graph, suggested = alone[make]
+    out = tmp_path / "suggestions"
+    with make(tmp_path / "items") as collection:
+        result = collection.fit(engine=Workers(workers, out=out), draw_map=False)
+        check_same(result, expected)
+        assert abs(collection.graph - graph).max() < 1e-12
+        assert not collection.stale()
+        assert collection.is_retrained
+        found = collection.suggest(limit=50)
+    assert [(one.item, one.tag, one.rank) for one in found] == [
+        (one.item, one.tag, one.rank) for one in suggested
+    ]
+    assert not list((tmp_path / "items").glob(".fit-*"))
+    rows = pq.read_table(out).to_pylist()
+    assert len(list(out.iterdir())) == workers
+    best = {(row["item"], row["tag"]): row["score"] for row in rows if row["rank"] == 1}
+    assert len(best) == ITEMS
+    top = found[0]
+    assert best[top.item, top.tag] == pytest.approx(top.score, abs=1e-6)
+
+
+def test_blocks_and_parts_change_nothing(alone, tmp_path, monkeypatch):
+    monkeypatch.setattr(sizes, "BLOCK", 50)
+    with vectors(tmp_path / "items") as collection:
+        result = collection.fit(engine=Workers(2, parts=5), draw_map=False)
+    check_same(result, alone[vectors][0])
+
+
+def die(limit, function, arguments):
+    """Do the work, and be killed before anybody hears of it."""
+    function(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_first(limit, function, arguments):
+    """Be killed before anything is done."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class KillingCluster(Cluster):
+    """Ray whose first worker of every stage is killed, in turn before and after its work."""
+
+    def submit(self, stage, function, arguments):
+        seen = self.__dict__.setdefault("seen", [])
+        if stage in seen:
+            return super().submit(stage, function, arguments)
+        seen.append(stage)
+        KillingCluster.last = self
+        end = die if len(seen) % 2 else die_first
+        return self.ray.remote(num_cpus=1, max_retries=0)(end).remote(None, function, arguments)
+
+
+@pytest.mark.parametrize("make", [vectors, texts])
+def test_a_worker_killed_at_every_stage_is_replaced(alone, make, tmp_path, monkeypatch):
+    monkeypatch.setattr(fitting, "Cluster", KillingCluster)
+    with make(tmp_path / "items") as collection:
+        result = collection.fit(engine=Workers(2), draw_map=False)
+    check_same(result, alone[make][0])
+    stages = [
+        "neighbours",
+        "graph",
+        "propagation",
+        "solve",
+        "reduction",
+        "linear models",
+        "candidates",
+        "scores",
+    ]
+    assert KillingCluster.last.seen == (["features"] if make is texts else []) + stages
+    assert KillingCluster.last.lost == len(KillingCluster.last.seen)
+
+
+def state(folder):
+    """Everything in a collection that a fit could change."""
+    files = [folder / "collection.toml", *sorted((folder / "arrays").glob("*"))]
+    return {file.name: file.read_bytes() for file in files}
+
+
+class DamagingCluster(Cluster):
+    """Ray whose workers find a part of the graph damaged when they carry tags through it."""
+
+    def submit(self, stage, function, arguments):
+        if stage == "propagation":
+            (arguments[0].path("graph", 1) / "indices.npy").write_bytes(b"no array")
+        return super().submit(stage, function, arguments)
+
+
+def test_a_part_that_cannot_be_read_is_one_line_and_changes_nothing(tmp_path, monkeypatch):
+    folder = tmp_path / "items"
+    vectors(folder).close()
+    before = state(folder)
+    monkeypatch.setattr(fitting, "Cluster", DamagingCluster)
+    run = CliRunner().invoke(group, ["fit", str(folder), "--engine", "ray", "--lam", "0.5"])
+    assert run.exit_code == 2
+    assert "could not do its part of the stage 'propagation'" in run.stderr
+    assert "part-00001 could not be read: a file in it is damaged" in run.stderr
+    assert "Traceback" not in run.output
+    assert state(folder) == before
+    assert not list(folder.glob(".fit-*"))
+
+
+def test_a_memory_limit_that_is_too_small_is_one_line_and_changes_nothing(tmp_path, monkeypatch):
+    folder = tmp_path / "items"
+    vectors(folder).close()
+    before = state(folder)
+    run = CliRunner().invoke(group, ["fit", str(folder), "--engine", "ray", "--memory", "0.01"])
+    assert run.exit_code == 2
+    assert "0.01 GiB a worker is too small for 70 tags; give at least" in run.stderr
+    monkeypatch.setattr(sizes, "PLANNED", 1000.0)  # nobody foresees what it takes
+    run = CliRunner().invoke(group, ["fit", str(folder), "--engine", "ray", "--memory", "0.0002"])
+    assert run.exit_code == 2
+    assert "a worker needs more than the memory limit of 0.0002 GiB in the stage" in run.stderr
+    assert state(folder) == before
+
+
+def test_a_limit_is_kept_by_more_parts(alone, tmp_path):
+    with vectors(tmp_path / "items") as collection:
+        result = collection.fit(engine=Workers(2, memory=0.1), draw_map=False)
+    check_same(result, alone[vectors][0])
+    shape = Shape(1_000_000, 5000, 10, 1000.0)
+    assert cut(shape, 4, None, 4.0).parts > 4
+    with pytest.raises(ValueError, match="too small for 5,000 tags; give at least"):
+        cut(shape, 4, None, 0.1)
+
+
+def test_few_tags_and_none_are_fitted_too(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) + 4 * (np.arange(60) % 3)[:, None]
+    for known in ([], [(str(n), f"kind {n % 3}", 1) for n in range(15)]):
+        results = []
+        for engine in (None, Workers(2)):
+            with lass.Collection.create(
+                tmp_path / f"items {len(known)} {engine is None}", [Item(str(n)) for n in range(60)],
+                features=X, annotations=known, settings=Settings(n_neighbors=5),
+            ) as collection:  # fmt: skip
+                results.append(collection.fit(engine=engine, draw_map=False))
+        if known:
+            check_same(*results)
+        else:
+            assert results[1].model is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"count": 0}, "count must be at least 1"), ({"memory": -1.0}, "memory must be")]
+)
+def test_what_workers_cannot_be(options, message):
+    with pytest.raises(ValueError, match=message):
+        Workers(**options)
+
+
+def test_options_of_workers_need_the_engine(tmp_path):
+    vectors(tmp_path / "items").close()
+    run = CliRunner().invoke(group, ["fit", str(tmp_path / "items"), "--memory", "2"])
+    assert run.exit_code == 2
+    assert "--memory 2.0 needs --engine ray" in run.stderr
