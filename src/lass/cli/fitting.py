@@ -10,8 +10,8 @@ import click
 from lass.cli.output import Output, command, count, opened
 
 if TYPE_CHECKING:
-    from lass.solvers.plan import Engine
     from lass.tagging import Collection, FitResult
+    from lass.tagging.distributed import Workers
 
 
 def _lam(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:
@@ -24,16 +24,19 @@ def _lam(context: click.Context, option: click.Parameter, value: str | None) -> 
         raise ValueError(f"--lam must be auto or a number >= 0; found {value!r}") from None
 
 
-def _engine(engine: str | None, address: str | None, workers: int | None) -> Engine | None:
-    """The solver on Ray workers, if that is asked for."""
+def _workers(
+    engine: str | None, address: str | None, workers: int | None, memory: float | None, parquet: Path | None
+) -> Workers | None:
+    """Ray workers, if they are asked for."""
     if engine is None:
-        for name, value in (("--address", address), ("--workers", workers)):
+        given = {"--address": address, "--workers": workers, "--memory": memory, "--parquet": parquet}
+        for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} {value} needs --engine ray")
         return None
-    from lass.solvers.distributed import Partitions
+    from lass.tagging.distributed import Workers
 
-    return Partitions(workers or 2, transport="ray", address=address)
+    return Workers(workers or 2, address=address, memory=memory, out=parquet)
 
 
 @command("lass fit packages/ --neighbors 20", "lass fit packages/ --engine ray --workers 4")
@@ -45,13 +48,18 @@ def _engine(engine: str | None, address: str | None, workers: int | None) -> Eng
 )
 @click.option("--neighbors", type=click.IntRange(1), help="Neighbours of an item.")
 @click.option("--metric", help="How rows of features are compared.")
-@click.option("--engine", type=click.Choice(["ray"]), help="Find the assignments on Ray workers.")
+@click.option("--engine", type=click.Choice(["ray"]), help="Do all stages but the map on Ray workers.")
 @click.option("--address", help="Of a Ray cluster, such as auto; by default workers of this machine.")
 @click.option("--workers", type=click.IntRange(1), help="Ray workers; 2 by default.")
+@click.option("--memory", type=float, help="GiB that the work of a Ray worker may take; no limit by default.")
+@click.option(
+    "--parquet", type=click.Path(path_type=Path), help="Folder for suggestions by Ray workers, a file a part."
+)
 @click.option("--map/--no-map", "draw_map", default=True, help="Draw the map as well, which comes last.")
 def fit(
     output: Output, folder: Path, lam: float | str | None, smoothing: float | None, neighbors: int | None,
-    metric: str | None, engine: str | None, address: str | None, workers: int | None, draw_map: bool,
+    metric: str | None, engine: str | None, address: str | None, workers: int | None, memory: float | None,
+    parquet: Path | None, draw_map: bool,
 ) -> None:  # fmt: skip
     """Complete the tags of the collection in FOLDER from its annotations.
 
@@ -63,9 +71,9 @@ def fit(
     """
     given = {"lam": lam, "smoothing": smoothing, "n_neighbors": neighbors, "metric": metric}
     changes = {key: value for key, value in given.items() if value is not None}
-    workers_engine = _engine(engine, address, workers)
+    on_workers = _workers(engine, address, workers, memory, parquet)
     with opened(folder) as collection:
-        result = run(output, collection, engine=workers_engine, draw_map=draw_map, **changes)
+        result = run(output, collection, engine=on_workers, draw_map=draw_map, **changes)
         if output.as_json:
             output.json(as_data(folder, result))
         elif not output.quiet:

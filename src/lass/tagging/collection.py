@@ -16,6 +16,7 @@ from lass.collection.writing import check_ending, write_rows
 
 if TYPE_CHECKING:
     from lass.solvers.plan import Engine
+    from lass.tagging.distributed.cluster import Workers
     from lass.tagging import DoubtfulTag, FitResult, NextItem, ProgressCallback, Suggestion, TagSuggester
     from lass.tagging.evaluation import Evaluation
     from lass.tagging.evaluation.evaluating import StepCallback
@@ -131,8 +132,8 @@ class Collection(CollectionStore):
         return self.annotate_all(signed, who=who, new=new)
 
     def fit(
-        self, *, report: ProgressCallback | None = None, engine: Engine | None = None, draw_map: bool = True,
-        **settings: Any,
+        self, *, report: ProgressCallback | None = None, engine: Engine | Workers | None = None,
+        draw_map: bool = True, **settings: Any,
     ) -> FitResult:  # fmt: skip
         """Bring features, graph, assignments and scores up to date, and save them.
 
@@ -140,8 +141,9 @@ class Collection(CollectionStore):
         ----------
         report : callable, optional
             Called with the progress of each stage.
-        engine : "ray" or lass.solvers.distributed.Partitions, optional
-            Solves elsewhere, as in :func:`lass.solve`.
+        engine : "ray" or lass.tagging.distributed.Workers, optional
+            All stages but the map run on Ray workers. :class:`lass.solvers.distributed.Partitions` solves
+            elsewhere, as in :func:`lass.solve`, and does all else here.
         draw_map : bool
             Whether the map is drawn as well, once everything else is saved.
         **settings

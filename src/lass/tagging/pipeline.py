@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -13,12 +13,15 @@ import scipy.sparse as sp
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.reading import category_graph
 from lass.graph import Health, health
+from lass.kernels.threads import thread_count
 from lass.model.problem import Problem
 from lass.model.quadratic_program import row_ranges
 from lass.solvers import Callback, Step
 from lass.solvers.plan import Engine
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
 from lass.tagging.completion import TagModel, check_form, choose_lam, complete, with_scores
+from lass.tagging.distributed.cluster import StageCost, Workers
+from lass.tagging.distributed.fitting import FEWEST, fitted_on_workers
 from lass.tagging.map_layout import map_of
 from lass.tagging.preparation import graph_of, groups_of, outdated, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
@@ -43,6 +46,8 @@ class FitResult:
     seconds: dict[str, float]
     graph: Health
     tags: TagCounts
+    #: stage -> tasks, their seconds and their memory, of a fit on workers
+    workers: dict[str, StageCost] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         chosen = "" if self.model is None else f"lam = {self.model.lam:.3g}: {self.lam_reason}"
@@ -74,7 +79,7 @@ def fit(
     report: ProgressCallback = ignore_progress,
     *,
     tol: float = TOL,
-    engine: Engine | None = None,
+    engine: Engine | Workers | None = None,
     draw_map: bool = True,
 ) -> FitResult:
     """Bring features, graph, assignments, scores and map of a collection up to date, and save them.
@@ -82,8 +87,9 @@ def fit(
     Features, graph and map stay where they are up to date. The model is computed from nothing but items,
     edges, annotations and settings (:func:`train`): whatever was done before, and in whatever order, the same
     collection gives the same assignments and scores. The map comes last, and only where openTSNE is
-    installed; points of earlier items stay where few are new. With an ``engine`` the solve runs elsewhere, as
-    in :func:`lass.solve`; all other stages run on this machine. Nothing holds a number for every tag of every
+    installed; points of earlier items stay where few are new. With
+    :class:`~lass.tagging.distributed.Workers`, or "ray", all stages but the map run on Ray workers. With
+    another ``engine`` the solve alone runs elsewhere, as in :func:`lass.solve`. Nothing holds a number for every tag of every
     item: assignments are sparse, and only candidate tags are scored.
 
     Without annotations there is no model (``FitResult.model`` is None), only features, graph and map.
@@ -102,6 +108,12 @@ def fit(
     """
     annotations = collection.annotation_matrix()
     G = annotations.G
+    if engine == "ray":
+        engine = Workers(thread_count())
+    if isinstance(engine, Workers):
+        if G.shape[0] >= FEWEST:
+            return _fit_on_workers(collection, annotations, engine, report, tol, draw_map)
+        engine = None
     check_form(G, collection.settings.smoothing or None, engine)
     damaged = collection.discard_damaged()
     recomputed = outdated(collection) | collection.stale() | damaged
@@ -122,6 +134,30 @@ def fit(
         map_of(collection, W, timer.report)
     labelled = np.diff(G.indptr) > 0 if G.nnz else None  # without annotations nothing is missing
     return FitResult(model, reason, recomputed, timer.stop(), health(W, labelled), count_tags(annotations))
+
+
+def _fit_on_workers(
+    collection: CollectionStore, annotations: AnnotationMatrix, workers: Workers, report: ProgressCallback,
+    tol: float, draw_map: bool,
+) -> FitResult:  # fmt: skip
+    """The same on workers; nothing is saved before all stages have ended."""
+    G = annotations.G
+    damaged = collection.discard_damaged()
+    recomputed = outdated(collection) | collection.stale() | damaged
+    timer = StageTimer(report)
+    with fitted_on_workers(collection, annotations, workers, timer.report, tol) as fitted:
+        timer.report(Progress("saving"))
+        fitted.save(collection, annotations)
+        if fitted.model is None:
+            collection.discard_assignments()
+            recomputed.pop("assignments", None)
+        if draw_map:
+            map_of(collection, fitted.W, timer.report)
+        graph = health(fitted.W, np.diff(G.indptr) > 0 if G.nnz else None)
+        return FitResult(
+            fitted.model, fitted.record.lam_reason, recomputed, timer.stop(), graph, count_tags(annotations),
+            fitted.costs,
+        )  # fmt: skip
 
 
 class Training(NamedTuple):

@@ -116,13 +116,10 @@ def graph_of(collection: CollectionStore, report: ProgressCallback = ignore_prog
         return saved.matrix
     if why is None and saved is not None:
         return saved.matrix
-    former = None if saved is None else SavedGraph.from_arrays(saved.extras)
     X = features_of(collection, report)
     items = X.shape[0]
     report(Progress("neighbours", why or ""))
-    n_fitted = items
-    if saved is not None and former is not None and _is_grown(saved, former, items, collection):
-        n_fitted = former.n_fitted
+    state = graph_state(collection, items)
     count = min(settings.n_neighbors, items - 1)
     W = sp.csr_array((1, 1))
     if count:
@@ -134,8 +131,18 @@ def graph_of(collection: CollectionStore, report: ProgressCallback = ignore_prog
             W = _without_empty_rows(W, rows)
         back = inverse(order)
         W = permuted(W, back, back)
-    collection.save_graph(W, **SavedGraph(n_fitted=n_fitted, sorted_by="id").to_arrays())
+    collection.save_graph(W, **state.to_arrays())
     return W
+
+
+def graph_state(collection: CollectionStore, items: int) -> SavedGraph:
+    """What is saved with a new graph of so many items that takes the place of the saved one."""
+    saved = collection.saved_array("graph")
+    former = None if saved is None else SavedGraph.from_arrays(saved.extras)
+    n_fitted = items
+    if saved is not None and former is not None and _is_grown(saved, former, items, collection):
+        n_fitted = former.n_fitted
+    return SavedGraph(n_fitted=n_fitted, sorted_by="id")
 
 
 def _is_grown(saved: SavedArray, state: SavedGraph, items: int, collection: CollectionStore) -> bool:
