@@ -11,6 +11,9 @@ a million items, which takes a minute, is one. The peer of an
 iteration (gather, gradient, projection, momentum, restart test) is cuSPARSE's product of the same
 graph and the same assignments alone, called through torch. Coarser graphs are made in the time of a solve
 on the device, whose data is the graph itself; how long that takes is also measured alone.
+
+A whole fit is one of a collection of vectors, half of them with five tags each: neighbours, lam, assignments,
+weights of the predictors and scores, saved at the end; without the map.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -30,19 +34,23 @@ import lass
 import lass.solvers.distributed
 import lass.solvers.gpu
 from benchmarks.common import results
-from benchmarks.common.measuring import fastest, iteration_seconds, timed
+from benchmarks.common.measuring import fastest, iteration_seconds, peak, reset_peak, timed
 from benchmarks.common.options import parser, run
 from benchmarks.common.stamp import commit, today
 from benchmarks.growth import DIMENSIONS, NEIGHBOURS, UNLABELLED, clouds
+from lass.collection import CollectionStore, Item, Settings
 from lass.graph.weights import symmetrised, weigh
 from lass.solvers import Monitor
 from lass.solvers.gpu.batch import Batch, padded, upload
 from lass.solvers.gpu.descent import Stage, descend, loops
 from lass.solvers.gpu.faces import coarse_graphs
 from lass.solvers.gpu.nearest import _Search
+from lass.tagging import fit as fit_collection
 
 LAM, TOLERANCE = 1.0, 1e-5
 REPEAT = 10
+#: columns of the features of whole fits, and how far items are from the middle of their cloud
+COLUMNS, SPREAD = 32, 0.6
 
 
 def labelled_clouds(size: int, categories: int) -> tuple[np.ndarray, sp.csr_array]:
@@ -260,8 +268,82 @@ def _pace(solution: lass.Solution) -> dict[str, float]:
     return {"iteration_seconds": min(iteration_seconds(solution.history)), "seconds": solution.seconds}
 
 
+def tagged_clouds(size: int, tags: int) -> tuple[np.ndarray, list[tuple[str, str]]]:
+    """Points of clouds, ten a tag, and tags of half of them.
+
+    Five tags an item: four of the eight that its cloud has, one of any; all drawn by Zipf's law.
+    """
+    rng = np.random.default_rng(0)
+    clouds = 10 * tags
+    frequency = 1.0 / np.arange(1, tags + 1)
+    cumulative = np.cumsum(frequency / frequency.sum())
+    usual = np.minimum(np.searchsorted(cumulative, rng.random((clouds, 8))), tags - 1)
+    cloud = rng.integers(clouds, size=size)
+    X = rng.standard_normal((clouds, COLUMNS), np.float32)[cloud]
+    X += SPREAD * rng.standard_normal((size, COLUMNS), np.float32)
+    known = rng.permutation(size)[: size // 2]
+    some = rng.permuted(np.tile(np.arange(8), (len(known), 1)), axis=1)[:, :4]
+    other = np.minimum(np.searchsorted(cumulative, rng.random((len(known), 1))), tags - 1)
+    named = np.hstack([np.take_along_axis(usual[cloud[known]], some, 1), other])
+    pairs = np.unique(known[:, None] * tags + named)
+    return X, [(f"{pair // tags:07}", f"tag{pair % tags:04}") for pair in pairs.tolist()]
+
+
+def whole_fit(folder: Path, size: int, tags: int, device: str | None) -> dict[str, Any]:
+    """A collection made and fitted, stage by stage; without a device on the processors."""
+    X, pairs = tagged_clouds(size, tags)
+    ids = [f"{n:07}" for n in range(size)]
+    made = partial(
+        CollectionStore.create, folder / f"{size}-{device}", [Item(one) for one in ids],
+        sorted({tag for _, tag in pairs}), [(one, tag, 1) for one, tag in pairs],
+        settings=Settings(features={"kind": "vectors"}, n_neighbors=NEIGHBOURS, metric="euclidean"),
+    )  # fmt: skip
+    collection, creating, _ = timed(made)
+    with collection:
+        collection.save_features(X)
+        before = reset_peak()
+        found, taken, _ = timed(lambda: fit_collection(collection, device=device, draw_map=False))
+        assert found.model is not None
+        assert found.model.scores is not None
+        solution = found.model.solution
+        result = {
+            "N": size, "K": tags, "columns": COLUMNS, "annotations": len(pairs), "edges": found.graph.n_edges,
+            "creating_seconds": creating, "fit_seconds": taken, "stages": found.seconds,
+            "host_gib": (peak() - before) / 2**30, "lam": found.model.lam, "method": solution.method,
+            "relative_gap": solution.relative_gap, "iterations": solution.n_iter,
+            "scores": found.model.scores.values.nnz,
+        }  # fmt: skip
+        if device is not None and torch.device(device).type == "cuda":
+            result["device_gib"] = torch.cuda.max_memory_allocated() / 2**30
+        print(result, flush=True)
+        return result | {"values": found.model.scores.values}
+
+
+def fit(device: torch.device, shrink: int) -> dict[str, Any]:
+    """Whole fits: a tenth of a million items on the device and on its processors, a million on the device."""
+    size, tags = 1_000_000 // shrink, max(1000 // shrink, 100)
+    result: dict[str, Any] = {"cpu_cores": len(os.sched_getaffinity(0))}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        whole_fit(folder, size // 100, tags, str(device))  # kernels are compiled
+        small = whole_fit(folder, size // 10, tags, str(device))
+        result["device_small"] = small
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        result["device_large"] = whole_fit(folder, size, tags, str(device))
+        del result["device_large"]["values"]
+        result["processors_small"] = whole_fit(folder, size // 10, tags, None)
+        result |= {"fit_ratio": result["processors_small"]["fit_seconds"] / small["fit_seconds"]}
+        values = [result[name].pop("values") for name in ("device_small", "processors_small")]
+        difference = abs(values[0] - values[1])
+        result["score_difference_mean"] = float(difference.sum() / max(values[1].nnz, 1))
+        result["score_difference_largest"] = float(difference.max())
+    return result
+
+
 PARTS = {
-    "partitions": partitions, "million": million, "ten_million": ten_million, "widths": widths,
+    "fit": fit, "partitions": partitions, "million": million, "ten_million": ten_million, "widths": widths,
     "together": together,
 }  # fmt: skip
 

@@ -12,8 +12,8 @@ from lass.learning.predictors import LinearPredictor, PredictorFeatures, on_devi
 from lass.learning.predictors.on_device import DeviceFeatures, DeviceLinear, DeviceSums  # noqa: E402
 from lass.learning.predictors.propagation import Propagation  # noqa: E402
 from lass.learning.predictors.scoring import LEAST_SCORE, score_tags  # noqa: E402
+from lass.learning.predictors.tag_assignments import assign_tags  # noqa: E402
 from lass.learning.predictors.tag_lists import NeighbourSums, TagLists  # noqa: E402
-from lass.learning.tag_assignments import assign_tags  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -107,9 +107,7 @@ def test_scores_are_the_same(tags, with_features):
     )
     retrained = score_tags(solution, features=features, device="cpu")
     found = differences(retrained.scores.values, theirs.scores.values)
-    assert (
-        np.mean(found < 0.005) > 0.999
-    )  # of equal tags others may be candidates, and others drawn for training
+    assert np.mean(found < 0.005) > 0.999  # equal candidates may be others
     assert found.max() < 0.02
 
 

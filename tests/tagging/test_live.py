@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import lass
 from lass import Collection
 from lass.collection import Item
-from lass.learning.tag_assignments import ROUGHER
+from lass.learning.predictors.tag_assignments import ROUGHER
 from lass.tagging import LiveModel, Progress, load_model
 
 

@@ -171,7 +171,7 @@ def co_occurrence_at(  # type: ignore[no-untyped-def]
 
 @compiled("(i8, i8, integers, i4[::1], csr, sparse, i4[:, ::1], f8[:, ::1])")
 def support_at(low, high, rows, tags, starts, where, weights, Z, best, shares):  # type: ignore[no-untyped-def]
-    """For pairs of a row and a tag the neighbours with the largest edge times share of the tag, largest first.
+    """For pairs of a row and a tag the neighbours with the largest edge times share of it, largest first.
 
     Their shares are of the sum over all neighbours; -1 where there are no more with any.
     """

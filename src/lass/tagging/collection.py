@@ -16,8 +16,8 @@ from lass.collection.writing import check_ending, write_rows
 
 if TYPE_CHECKING:
     from lass.solvers.plan import Engine
-    from lass.tagging.distributed.cluster import Workers
     from lass.tagging import DoubtfulTag, FitResult, NextItem, ProgressCallback, Suggestion, TagSuggester
+    from lass.tagging.distributed.cluster import Workers
     from lass.tagging.evaluation import Evaluation
     from lass.tagging.evaluation.evaluating import StepCallback
 
@@ -133,7 +133,7 @@ class Collection(CollectionStore):
 
     def fit(
         self, *, report: ProgressCallback | None = None, engine: Engine | Workers | None = None,
-        draw_map: bool = True, **settings: Any,
+        draw_map: bool = True, device: str | None = None, **settings: Any,
     ) -> FitResult:  # fmt: skip
         """Bring features, graph, assignments and scores up to date, and save them.
 
@@ -146,6 +146,8 @@ class Collection(CollectionStore):
             elsewhere, as in :func:`lass.solve`, and does all else here.
         draw_map : bool
             Whether the map is drawn as well, once everything else is saved.
+        device : str, optional
+            ``"cuda"`` computes neighbours of dense features, assignments and scores on a GPU.
         **settings
             Settings to change before: ``lam``, ``smoothing``, ``n_neighbors`` or ``metric``. They stay,
             unless the collection cannot be fitted with them.
@@ -164,7 +166,7 @@ class Collection(CollectionStore):
         if settings:
             self.change_settings(**settings)
         try:
-            return fit(self, report or ignore_progress, engine=engine, draw_map=draw_map)
+            return fit(self, report or ignore_progress, engine=engine, draw_map=draw_map, device=device)
         except BaseException:
             if settings:
                 self.change_settings(**{key: getattr(before, key) for key in settings})

@@ -15,8 +15,8 @@ from lass.learning.lam_selection import Choice, choose_for_tags
 from lass.learning.predictors import Predictors, Prior, Scores, Weights, score, score_tags
 from lass.learning.predictors.propagation import Propagation
 from lass.learning.predictors.scoring import tools
+from lass.learning.predictors.tag_assignments import DENSE, assign_tags, tolerance
 from lass.learning.predictors.voters import find_voters
-from lass.learning.tag_assignments import DENSE, assign_tags, tolerance
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.solvers import Callback

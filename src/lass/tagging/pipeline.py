@@ -81,15 +81,18 @@ def fit(
     tol: float = TOL,
     engine: Engine | Workers | None = None,
     draw_map: bool = True,
+    device: str | None = None,
 ) -> FitResult:
     """Bring features, graph, assignments, scores and map of a collection up to date, and save them.
 
     Features, graph and map stay where they are up to date. The model is computed from nothing but items,
     edges, annotations and settings (:func:`train`): whatever was done before, and in whatever order, the same
     collection gives the same assignments and scores. The map comes last, and only where openTSNE is
-    installed; points of earlier items stay where few are new. With
-    :class:`~lass.tagging.distributed.Workers`, or "ray", all stages but the map run on Ray workers. With
-    another ``engine`` the solve alone runs elsewhere, as in :func:`lass.solve`. Nothing holds a number for every tag of every
+    installed; points of earlier items stay where few are new. With ``lass.tagging.distributed.Workers``,
+    or "ray", all stages but the map run on Ray workers. With another ``engine`` the solve alone runs
+    elsewhere, as in :func:`lass.solve`. With a ``device``, such as "cuda", neighbours of dense features,
+    the solve of a large problem, predictors and scores are computed there; neighbours of texts, lam and all
+    else on the processors. Nothing holds a number for every tag of every
     item: assignments are sparse, and only candidate tags are scored.
 
     Without annotations there is no model (``FitResult.model`` is None), only features, graph and map.
@@ -106,6 +109,8 @@ def fit(
     ...         print(programs.tags, fit(programs).model.solution.Z.argmax(axis=1))
     ['game', 'mail'] [1 1 1 0 0 0]
     """
+    if device is not None:
+        check_device(device, engine)
     annotations = collection.annotation_matrix()
     G = annotations.G
     if engine == "ray":
@@ -118,12 +123,12 @@ def fit(
     damaged = collection.discard_damaged()
     recomputed = outdated(collection) | collection.stale() | damaged
     timer = StageTimer(report)
-    W = graph_of(collection, timer.report)
+    W = graph_of(collection, timer.report, device)
     if W.shape[0] != G.shape[0]:
         raise ValueError(f"items were added to {collection.path} in this moment; run it again")
     model, reason = None, ""
     if G.nnz:
-        trained = train(collection, annotations, W, timer.report, tol=tol, engine=engine)
+        trained = train(collection, annotations, W, timer.report, tol=tol, engine=engine, device=device)
         model, reason = trained.model, trained.record.lam_reason
         timer.report(Progress("saving"))
         save_model(collection, model, annotations, trained.record, trained.predictors)
@@ -190,6 +195,7 @@ def train(
     *,
     tol: float = TOL,
     engine: Engine | None = None,
+    device: str | None = None,
 ) -> Training:
     """Choose lam, solve, train weights and score: all from the state alone; nothing is saved.
 
@@ -209,13 +215,15 @@ def train(
         lam, reason = choice.lam, choice.reason
     report(Progress("solve"))
     model = complete(
-        edges, G, lam, tol=tol, category_graph=similar, engine=engine, callback=solve_progress(G, report)
-    )
+        edges, G, lam, tol=tol, category_graph=similar, engine=engine, callback=solve_progress(G, report),
+        device=device,
+    )  # fmt: skip
     report(Progress("scores"))
     features, token = reduced_features(collection, saved_model(collection))
     model = with_scores(
         model, features=None if features is None else permuted(features, order.rows),
         groups=order.groups(groups_of(collection)[1]), pause=partial(report, Progress("scores")),
+        device=device,
     )  # fmt: skip
     record = FitRecord(
         lam_reason=reason, trained_on=fingerprint(annotations, settings), reduced_features=features,
@@ -225,6 +233,15 @@ def train(
     if not order.is_identity:
         problem = Problem(W, annotations.G, model.lam, category_graph=order.tags_in_collection(similar))
     return Training(order, model, order.restored(model, problem), record)
+
+
+def check_device(device: str, engine: Engine | Workers | None) -> None:
+    """Raise an error of one line where a device is not there, or where an engine is asked for as well."""
+    if engine is not None:
+        raise ValueError("a fit runs on a device or with an engine; give one of the two")
+    from lass.solvers.gpu.placement import checked_device
+
+    checked_device(device)
 
 
 def solve_progress(G: sp.csr_array, report: ProgressCallback) -> Callback:

@@ -102,8 +102,14 @@ def reduced_features(collection: CollectionStore, former: FitRecord | None) -> t
     return permuted(rows, inverse(order)), token
 
 
-def graph_of(collection: CollectionStore, report: ProgressCallback = ignore_progress) -> sp.csr_array:
-    """The graph of all items, built where it is out of date, in whatever order the items came."""
+def graph_of(
+    collection: CollectionStore, report: ProgressCallback = ignore_progress, device: str | None = None
+) -> sp.csr_array:
+    """The graph of all items, built where it is out of date, in whatever order the items came.
+
+    Neighbours of dense features, by the metrics "euclidean" and "cosine", are searched for on the ``device``
+    if there is one.
+    """
     why = outdated(collection).get("graph")
     saved = collection.saved_array("graph")
     settings = collection.settings
@@ -125,7 +131,7 @@ def graph_of(collection: CollectionStore, report: ProgressCallback = ignore_prog
     if count:
         order = by_id(collection.ids()[:items])
         rows = permuted(X, order)
-        W = KNNGraph(count, metric=settings.metric).fit(rows).graph
+        W = _neighbour_graph(rows, count, settings.metric, device)
         report(Progress("graph"))
         if settings.metric == "cosine":
             W = _without_empty_rows(W, rows)
@@ -143,6 +149,16 @@ def graph_state(collection: CollectionStore, items: int) -> SavedGraph:
     if saved is not None and former is not None and _is_grown(saved, former, items, collection):
         n_fitted = former.n_fitted
     return SavedGraph(n_fitted=n_fitted, sorted_by="id")
+
+
+def _neighbour_graph(X: Any, count: int, metric: str, device: str | None) -> sp.csr_array:
+    """The graph of rows and their nearest ones."""
+    if device is not None and not sp.issparse(X):
+        from lass.solvers.gpu.nearest import METRICS, knn_graph
+
+        if metric in METRICS:
+            return knn_graph(X, count, metric=metric, device=device)
+    return KNNGraph(count, metric=metric).fit(X).graph
 
 
 def _is_grown(saved: SavedArray, state: SavedGraph, items: int, collection: CollectionStore) -> bool:

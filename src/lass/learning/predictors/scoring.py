@@ -17,11 +17,11 @@ from lass.learning.predictors.few_tags import MAX_TAGGED, FewTags, members
 from lass.learning.predictors.linear import LinearPredictor
 from lass.learning.predictors.prior import Prior, default_prior
 from lass.learning.predictors.propagation import ALL_TAGS, Propagation
+from lass.learning.predictors.tag_assignments import assign_tags
 from lass.learning.predictors.tag_lists import TagLists
 from lass.learning.predictors.training import MIN_GROUPS, enough_to_train, train
 from lass.learning.predictors.voters import Voters, find_voters
 from lass.learning.predictors.weights import Weights, probability
-from lass.learning.tag_assignments import assign_tags
 from lass.model.quadratic_program import Array
 from lass.solvers.assignments import AnyAssignments
 from lass.solvers.solution import Solution

@@ -204,7 +204,7 @@ class _Fit:
         return propagate(self.cluster, self.space, run, G)
 
     def _assigned(self, problem: Problem, tol: float, run: str, callback: Callback) -> Solution:
-        """As :func:`lass.learning.tag_assignments.assign_tags`, on workers where that is sparse."""
+        """As :func:`lass.learning.predictors.tag_assignments.assign_tags`, on workers where that is sparse."""
         sweeps = SparseOnWorkers(self.cluster, self.space, run) if 0 < problem.lam < np.inf else None
         return tag_assignments.assign_tags(problem, tol, callback=callback, engine=sweeps)
 

@@ -44,7 +44,7 @@ def assign_tags(
     Examples
     --------
     >>> import lass
-    >>> from lass.learning.tag_assignments import assign_tags
+    >>> from lass.learning.predictors.tag_assignments import assign_tags
     >>> problem = lass.Problem([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [[1, 0], [0, 0], [0, 1]], 0.5)
     >>> assign_tags(problem, 1e-4).Z[1].round(3).tolist()
     [0.5, 0.5]
