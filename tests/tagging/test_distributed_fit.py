@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import lass
 from lass.cli import group
 from lass.collection import Item, Settings
-from lass.learning import tag_assignments
+from lass.learning.predictors import tag_assignments
 from lass.tagging.distributed import Workers, fitting, sizes
 from lass.tagging.distributed.cluster import Cluster
 from lass.tagging.distributed.sizes import Shape, cut

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.features import TextFeatures
-from lass.learning import tag_assignments
-from lass.learning.predictors import Scores, Weights
+from lass.learning.predictors import Scores, Weights, tag_assignments
 from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.linear import STEPS, Models
 from lass.learning.predictors.training import enough_to_train, train
@@ -204,7 +203,7 @@ class _Fit:
         return propagate(self.cluster, self.space, run, G)
 
     def _assigned(self, problem: Problem, tol: float, run: str, callback: Callback) -> Solution:
-        """As :func:`lass.learning.predictors.tag_assignments.assign_tags`, on workers where that is sparse."""
+        """As :func:`~lass.learning.predictors.tag_assignments.assign_tags`; sparse sweeps on workers."""
         sweeps = SparseOnWorkers(self.cluster, self.space, run) if 0 < problem.lam < np.inf else None
         return tag_assignments.assign_tags(problem, tol, callback=callback, engine=sweeps)
 
