@@ -182,7 +182,7 @@ def test_half_of_the_tags_of_debian_packages_are_missed_and_scores_are_calibrate
     assert whole.weights.completeness > 0.8
     assert 0.4 < half.weights.completeness < 0.7
     shown = half.scores.top_tags[parts.rows][:, :5]
-    claimed = np.take_along_axis(half.scores.values[parts.rows], shown, 1)
+    claimed = np.take_along_axis(half.scores.values[parts.rows].toarray(), shown, 1)
     right = np.take_along_axis(parts.hidden[parts.rows].toarray(), shown, 1)
     assert abs(claimed.mean() - right.mean()) < 0.1
     high = claimed > 0.7

@@ -85,7 +85,7 @@ def test_tags_of_fitted_items_leave_out_their_own(tagged):
     names = np.array(["jazz", "rock", "folk", "loud"])
     tags = np.where(np.arange(60)[:, None] < tagged, TAGS, 0.0)
     model = lass.LASS(0.2, n_neighbors=6).fit(X, pd.DataFrame(tags, columns=names))
-    expected = score_tags(model.solution_, features=X)[1].values
+    expected = score_tags(model.solution_, features=X).scores.values.toarray()
     everything = model.predict_tags(top=None, threshold=-1.0)
     for n, found in enumerate(everything):
         others = np.flatnonzero(tags[n] == 0)

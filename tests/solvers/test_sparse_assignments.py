@@ -50,6 +50,7 @@ def test_storage_is_the_dense_array_in_another_form(seed, N, K):
     best, shares = Z.top(count)
     order = np.argsort(-dense, axis=1, kind="stable")[:, :count]
     np.testing.assert_array_equal(best, order)
+    np.testing.assert_array_equal(Z.argmax(axis=1), dense.argmax(axis=1))
     np.testing.assert_array_equal(shares, np.take_along_axis(dense, order, 1))
     csr = Z.to_csr()
     stored = np.zeros((N, K), bool)
@@ -79,6 +80,7 @@ def test_a_stored_zero_is_not_the_background():
         (lambda Z: Z + np.ones(4), "to_dense"),
         (lambda Z: Z.top(0), "k must be"),
         (lambda Z: Z.top(5), "k must be"),
+        (lambda Z: Z.argmax(axis=0), "axis=1; found axis=0"),
         (lambda Z: Z.rows(3), "items must be numbers from 0 to 2"),
         (lambda Z: Z.rows([-1]), "items must be numbers"),
         (lambda Z: Z.rows([0.5]), "row numbers"),

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from lass.learning.predictors.holdout import split
-from lass.tagging.completion import complete, scores, with_scores
+from lass.tagging.completion import all_scores, complete, with_scores
 from lass.tagging.evaluation import Evaluation, MetricValues, evaluate, metric_tables, plot_evaluation
 from lass.tagging.evaluation.metrics import compute_metrics
 from lass.tagging.evaluation.result import CROWD_ONLY, OURS, SituationResult, summary, verdict
@@ -45,7 +45,7 @@ def test_the_metrics_of_lass_are_those_of_its_scores(tagged_blobs, found):
             assert result.lam == model.lam
             scored = with_scores(model, features=X, groups=parts.groups)
             for method, one in ((CROWD_ONLY, model), (LASS, scored)):
-                expected = compute_metrics(scores(one)[parts.rows], parts, 2, seed)
+                expected = compute_metrics(all_scores(one, parts.rows), parts, 2, seed)
                 assert {metric: row.seeds[seed] for metric, row in result.methods[method].items()} == expected
 
 

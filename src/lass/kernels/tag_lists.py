@@ -85,12 +85,12 @@ def best_sums(  # type: ignore[no-untyped-def]
         above = 0
         for at in range(many):
             above += sums[found[at]] > least
-        ties, length = count - above, 0
+        equal, length = count - above, 0
         for at in range(many):
             tag = found[at]
             value = sums[tag]
-            if value > least or (value == least and ties > 0):
-                ties -= value == least
+            if value > least or (value == least and equal > 0):
+                equal -= value == least
                 best[i, length], sizes[i, length] = tag, value * scale[n]
                 length += 1
             sums[tag], met[tag] = 0.0, False

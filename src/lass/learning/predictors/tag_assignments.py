@@ -57,7 +57,7 @@ def assign_tags(
         carried = Propagation(problem.W, problem.G) if propagation is None else propagation
         start = carried.assignments()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # what was reached is said with the solution
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the solution holds the gap that was reached
         there = device if device is not None and _fits(problem, device) else None
         found = solve(
             problem, tol=tol, start=start, callback=callback, output="sparse", device=there,

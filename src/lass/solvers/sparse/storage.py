@@ -131,6 +131,12 @@ class SparseAssignments:
         over_rows(kernels("sparse_rows").top, len(self), work, self.shape[1], self.arrays, best, shares)
         return best, shares
 
+    def argmax(self, axis: int = 1) -> NDArray[np.int32]:
+        """The largest category of each item, as of a dense array; over the categories alone."""
+        if axis != 1:
+            raise ValueError(f"sparse assignments have a largest category, axis=1; found axis={axis!r}")
+        return np.asarray(self.top(1)[0][:, 0])
+
     def sums(self) -> Array:
         """Z'1, the category totals."""
         above = self._values - np.repeat(self.background, self.lengths)
