@@ -304,6 +304,7 @@ NOT_FOUND = {
     "timeout": lambda row: f"not within {number(row['limit'])} s",
     "memory": lambda row: "too little memory",
     "not run": lambda row: "not run",
+    "stopped": lambda row: "stopped from outside, not measured",
     "not installed": lambda row: "not installed",
     "failed": lambda row: "failed",
 }
@@ -334,7 +335,8 @@ def neighbours() -> str:
     }
     return page(
         f"{results['neighbours']} nearest neighbours of every row; recall on {results['sample']:,} rows. The "
-        "machine had other work at the same time: compare processor seconds.",
+        "machine had other work at the same time, which lengthens seconds and, less, processor seconds. Some "
+        "rows are the faster of two runs, others of one; commits differ (see the file).",
         table(rows, columns),
         origin("neighbours"),
     )
