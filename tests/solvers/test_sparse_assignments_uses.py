@@ -152,8 +152,7 @@ def test_explanations_take_sparse_solutions(sparse):
     np.testing.assert_array_equal(one.assignment, other.assignment)
     assert one.residual <= 1e-4
     assert str(one) == str(other)
-    with pytest.raises(ValueError, match="to_dense"):
-        lass.flips(sparse, 7)
+    assert lass.flips(sparse, 7) == lass.flips(sparse.dense(), 7)
 
 
 @pytest.fixture(scope="module")
