@@ -271,7 +271,7 @@ def _pace(solution: lass.Solution) -> dict[str, float]:
 def tagged_clouds(size: int, tags: int) -> tuple[np.ndarray, list[tuple[str, str]]]:
     """Points of clouds, ten a tag, and tags of half of them.
 
-    Five tags an item: four of the eight that its cloud has, one of any; all drawn by Zipf's law.
+    About five tags an item: four of the eight that its cloud has, one of any; all drawn by Zipf's law.
     """
     rng = np.random.default_rng(0)
     clouds = 10 * tags
@@ -289,14 +289,18 @@ def tagged_clouds(size: int, tags: int) -> tuple[np.ndarray, list[tuple[str, str
     return X, [(f"{pair // tags:07}", f"tag{pair % tags:04}") for pair in pairs.tolist()]
 
 
-def whole_fit(folder: Path, size: int, tags: int, device: str | None) -> dict[str, Any]:
+def whole_fit(
+    folder: Path, size: int, tags: int, device: str | None, lam: float | str = "auto"
+) -> dict[str, Any]:
     """A collection made and fitted, stage by stage; without a device on the processors."""
     X, pairs = tagged_clouds(size, tags)
     ids = [f"{n:07}" for n in range(size)]
     made = partial(
         CollectionStore.create, folder / f"{size}-{device}", [Item(one) for one in ids],
         sorted({tag for _, tag in pairs}), [(one, tag, 1) for one, tag in pairs],
-        settings=Settings(features={"kind": "vectors"}, n_neighbors=NEIGHBOURS, metric="euclidean"),
+        settings=Settings(
+            features={"kind": "vectors"}, n_neighbors=NEIGHBOURS, metric="euclidean", lam=lam
+        ),
     )  # fmt: skip
     collection, creating, _ = timed(made)
     with collection:
@@ -325,20 +329,25 @@ def fit(device: torch.device, shrink: int) -> dict[str, Any]:
     result: dict[str, Any] = {"cpu_cores": len(os.sched_getaffinity(0))}
     with TemporaryDirectory() as name:
         folder = Path(name)
-        whole_fit(folder, size // 100, tags, str(device))  # kernels are compiled
-        small = whole_fit(folder, size // 10, tags, str(device))
-        result["device_small"] = small
+        # kernels are compiled, and scores compared
+        first = whole_fit(folder, size // 100, tags, str(device))
+        second = whole_fit(folder, size // 100, tags, None, lam=first["lam"])
+        difference = abs(first["values"] - second["values"])
+        result["scores_compared"] = {
+            "N": size // 100, "K": tags, "largest": float(difference.max()),
+            "mean": float(difference.sum() / second["values"].nnz),
+            "share_within_0.005": float(1.0 - (difference > 0.005).sum() / second["values"].nnz),
+        }  # fmt: skip
+        result["device_small"] = whole_fit(folder, size // 10, tags, str(device))
+        result["processors_small"] = whole_fit(folder, size // 10, tags, None)
+        seconds_of = [result[name]["fit_seconds"] for name in ("processors_small", "device_small")]
+        result["fit_ratio"] = seconds_of[0] / seconds_of[1]
         if device.type == "cuda":
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
         result["device_large"] = whole_fit(folder, size, tags, str(device))
-        del result["device_large"]["values"]
-        result["processors_small"] = whole_fit(folder, size // 10, tags, None)
-        result |= {"fit_ratio": result["processors_small"]["fit_seconds"] / small["fit_seconds"]}
-        values = [result[name].pop("values") for name in ("device_small", "processors_small")]
-        difference = abs(values[0] - values[1])
-        result["score_difference_mean"] = float(difference.sum() / max(values[1].nnz, 1))
-        result["score_difference_largest"] = float(difference.max())
+    for name in ("device_small", "processors_small", "device_large"):
+        del result[name]["values"]
     return result
 
 

@@ -4,7 +4,7 @@
     python -m benchmarks.growth_pipeline --million                one million as well
 
 Items are points of many clouds in 32 dimensions, given as vectors. Half of them are tagged, with five tags on
-average that depend on the cloud; tags are as frequent as words are (Zipf). Every size is a process of its
+average that depend on the cloud; frequencies of tags follow Zipf. Every size is a process of its
 own: ``lass fit`` without the map, then updates as the Studio makes them after opening the collection.
 """
 

@@ -756,8 +756,27 @@ def gpu() -> str:
     widths = results["widths"]
     together = results["together"]
     workers = {key: row for key, row in results["partitions"].items() if isinstance(row, dict)}
+    fits = results["fit"]
+    places = {"device_small": "GPU", "processors_small": f"{fits['cpu_cores']} cores", "device_large": "GPU"}
+    stages = list(fits["device_large"]["stages"])
     return page(
         table([results["million"], results["ten_million"]], large),
+        f"Whole fits of collections, `lass fit --device cuda` (seconds; commit {fits['commit']}):",
+        listed(
+            ("items x tags", "on", "whole fit", *stages, "GiB of this machine", "GiB of the GPU"),
+            [
+                [
+                    shape(fits[name], "N", "K"),
+                    where,
+                    seconds(fits[name]["fit_seconds"]),
+                    *(number(fits[name]["stages"].get(stage, 0.0)) for stage in stages),
+                    number(fits[name]["host_gib"]),
+                    number(fits[name].get("device_gib", 0.0)),
+                ]
+                for name, where in places.items()
+            ],
+        ),
+        *(f"{shape(row, 'N', 'K')}: {row['note']}." for row in map(fits.get, places) if "note" in row),
         f"An iteration against cuSPARSE's product alone, {widths['N']:,} items:",
         listed(
             ("categories", "rows of Z together", "columns of Z together"),

@@ -7,8 +7,9 @@ import scipy.sparse as sp
 torch = pytest.importorskip("torch")
 
 import lass  # noqa: E402
-from lass.learning import tag_assignments  # noqa: E402
-from lass.learning.predictors import LinearPredictor, PredictorFeatures, on_device  # noqa: E402
+import lass.learning.predictors.on_device as on_device  # noqa: E402
+import lass.learning.predictors.tag_assignments as tag_assignments  # noqa: E402
+from lass.learning.predictors import LinearPredictor, PredictorFeatures  # noqa: E402
 from lass.learning.predictors.on_device import DeviceFeatures, DeviceLinear, DeviceSums  # noqa: E402
 from lass.learning.predictors.propagation import Propagation  # noqa: E402
 from lass.learning.predictors.scoring import LEAST_SCORE, score_tags  # noqa: E402

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from lass.graph.sklearn_search import Found, Rows, ScikitLearn, Search, nearest_first
 from lass.kernels.threads import thread_count
 
+#: cosines that differ by a smaller share are equal: the row that comes first is then the nearer one
+ORDERING = 1e-7
+
 
 def installed() -> bool:
     """Whether the package that this search needs is there."""
@@ -24,15 +27,21 @@ class Products(Search):
 
     Euclidean distances follow from ``|x - y|^2 = |x|^2 - 2 (<x, y> - |y|^2 / 2)``: one
     more column makes what stands in brackets an inner product. Holds a transposed
-    copy of the rows; time is that of the sparse product, memory O(N k).
+    copy of the rows; time is that of the sparse product, memory O(N k). Where X are some of ``total`` rows,
+    ``first`` is the number of the first one: equal cosines are ordered by these numbers.
     """
 
-    def __init__(self, X: sp.csr_array, k: int, metric: str, seed: int = 0) -> None:
+    def __init__(
+        self, X: sp.csr_array, k: int, metric: str, seed: int = 0, first: int = 0, total: int | None = None
+    ) -> None:
+        self.first, self.total = first, X.shape[0] if total is None else total
         self.X, self.k, self.size, self.seed = X, k, X.shape[0], seed
         self.metric, self.cosine = metric, metric == "cosine"
         self.squares = squared_norms(X)
         self.right = sp.csr_matrix(
-            _unit(X).T if self.cosine else sp.vstack([X.T, -self.squares[None] / 2, np.ones((1, self.size))])
+            self._ordered(X).T
+            if self.cosine
+            else sp.vstack([X.T, -self.squares[None] / 2, np.ones((1, self.size))])
         )
 
     def nearest(self, X: sp.csr_array, own: Rows | None = None) -> Found:
@@ -48,16 +57,24 @@ class Products(Search):
         left = _unit(X) if self.cosine else sp.hstack([X, np.ones((len(shift), 1)), shift[:, None]])
         products, which = self._largest(left, wanted)
         if self.cosine:
+            distances = cosine_distances(products, which + self.first, self.total)
             fill(which, own, self.size, self.seed)
-            distances = np.maximum(1.0 - products, 0.0)
         else:
             squares = squares[:, None] + 2.0 * (shift[:, None] - products)
             distances = euclidean(X, self.X, squares, which, self.squares.max())
         distances[which < 0] = np.inf
         return nearest_first(distances, which, count, own)
 
+    def _ordered(self, X: sp.csr_array) -> sp.csr_array:
+        """Rows of length one, a bit less the later they come."""
+        lengths = ordering_factors(self.first + np.arange(self.size), self.total)
+        return sp.csr_array(sp.diags_array(inverse_norms(X) * lengths) @ X)
+
     def cosines(self, X: sp.csr_array, wanted: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """The largest cosines with rows >= 0, in no order, and their rows; 0 and -1 where there are none."""
+        """The largest cosines with rows >= 0, in no order, and their rows; 0 and -1 where there are none.
+
+        They are a bit smaller the later a row comes, see :func:`cosine_distances`.
+        """
         return self._largest(_unit(X), wanted)
 
     def _largest(self, left: Any, wanted: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -68,6 +85,16 @@ class Products(Search):
         products, which = np.zeros(slot.shape), np.full(slot.shape, -1, np.int64)
         products[slot], which[slot] = top.data, top.indices
         return products, which
+
+
+def ordering_factors(numbers: NDArray[Any], total: int) -> NDArray[np.float64]:
+    """What cosines with rows of these numbers, of so many, are multiplied by."""
+    return np.asarray(1.0 - ORDERING * numbers / max(total, 1))
+
+
+def cosine_distances(products: NDArray[np.float64], numbers: NDArray[Any], total: int) -> NDArray[np.float64]:
+    """Distances from what :meth:`Products.cosines` found, with rows of these numbers of all; one for none."""
+    return np.maximum(1.0 - products / ordering_factors(np.maximum(numbers, 0), total), 0.0)
 
 
 def euclidean(

@@ -21,7 +21,7 @@ from lass.solvers.plan import Engine
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
 from lass.tagging.completion import TagModel, check_form, choose_lam, complete, with_scores
 from lass.tagging.distributed.cluster import StageCost, Workers
-from lass.tagging.distributed.fitting import FEWEST, fitted_on_workers
+from lass.tagging.distributed.fitting import fitted_on_workers
 from lass.tagging.map_layout import map_of
 from lass.tagging.preparation import graph_of, groups_of, outdated, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
@@ -116,9 +116,7 @@ def fit(
     if engine == "ray":
         engine = Workers(thread_count())
     if isinstance(engine, Workers):
-        if G.shape[0] >= FEWEST:
-            return _fit_on_workers(collection, annotations, engine, report, tol, draw_map)
-        engine = None
+        return _fit_on_workers(collection, annotations, engine, report, tol, draw_map)
     check_form(G, collection.settings.smoothing or None, engine)
     damaged = collection.discard_damaged()
     recomputed = outdated(collection) | collection.stale() | damaged

@@ -5,7 +5,7 @@ const reply = (answer: () => Promise<Response>) => vi.stubGlobal("fetch", answer
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("a request nobody answers says so in words", async () => {
+test("a request without an answer says so", async () => {
   reply(() => Promise.reject(new TypeError("Failed to fetch")));
   await expect(api.state()).rejects.toThrow("The Studio does not answer");
 });

@@ -39,12 +39,12 @@ function url(path: Path, { index, query = {} }: Options = {}): string {
   return values.size ? `${filled}?${values}` : filled;
 }
 
-const SILENT = "The Studio does not answer. Is it still running?";
+const NO_ANSWER = "The Studio does not answer. Is it still running?";
 
 /** The answer to a request, read by `read`; one that breaks off halfway counts as none. */
 async function ask<T>(address: string, read: (answer: Response) => Promise<T>, init?: RequestInit): Promise<T> {
   const unlessAborted = (error: unknown): never => {
-    throw init?.signal?.aborted ? error : new Refused(SILENT, 0);
+    throw init?.signal?.aborted ? error : new Refused(NO_ANSWER, 0);
   };
   const answer = await fetch(address, { credentials: "same-origin", ...init }).catch(unlessAborted);
   if (answer.ok) return read(answer).catch(unlessAborted);

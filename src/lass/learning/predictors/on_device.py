@@ -103,14 +103,14 @@ class Uploads:
 
 
 class Fixed(NamedTuple):
-    """A block of rows x tags of whole numbers, in units of ``2 ** -bits``."""
+    """A block of rows x tags: whole numbers below 2 ** 53 as doubles, in units of ``2 ** -bits``."""
 
     numbers: torch.Tensor
     bits: int
 
     def real(self) -> torch.Tensor:
         """The numbers themselves, (rows, tags)."""
-        return (self.numbers.double() * 2.0**-self.bits).float()
+        return (self.numbers * 2.0**-self.bits).float()
 
     def best(self, count: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The tags with the largest numbers above zero, in rising order, and these; -1 where no more are.
@@ -120,7 +120,8 @@ class Fixed(NamedTuple):
         tags = self.numbers.shape[1]
         count, low = min(count, tags), _tag_bits(tags)
         backwards = torch.arange(tags - 1, -1, -1, device=self.numbers.device)
-        keys = torch.where(self.numbers > 0, (self.numbers << low) | backwards, -1)
+        whole = self.numbers.long()
+        keys = torch.where(whole > 0, (whole << low) | backwards, -1)
         found = keys.topk(count, dim=1, sorted=False).values
         named = torch.where(found >= 0, tags - 1 - (found & ((1 << low) - 1)), tags)
         named, order = named.sort(dim=1)
@@ -135,14 +136,14 @@ def _tag_bits(tags: int) -> int:
 def weighted_sums(matrix: Matrix, rows: torch.Tensor, values: Matrix, bound: float) -> Fixed:
     """Rows of the product of two sparse matrices; ``bound`` is no less than the sum of weights of any row."""
     limit = max(bound * values.largest, 1e-30)
-    bits = 61 - _tag_bits(values.width) - math.ceil(math.log2(limit) + 1e-9)
+    bits = min(52, 61 - _tag_bits(values.width)) - math.ceil(math.log2(limit) + 1e-9)
     place, column, weight = matrix.pairs(rows)
     starts, entries = entries_of_rows(values.starts, column)
     lengths = starts.diff()
     at = torch.repeat_interleave(place * values.width, lengths) + values.columns[entries]
     products = torch.repeat_interleave(weight.double() * 2.0**bits, lengths) * values.values[entries]
-    numbers = torch.zeros(len(rows) * values.width, dtype=torch.int64, device=rows.device)
-    numbers.index_add_(0, at, products.round().long())
+    numbers = torch.zeros(len(rows) * values.width, dtype=torch.float64, device=rows.device)
+    numbers.index_add_(0, at, products.round_())
     return Fixed(numbers.view(len(rows), values.width), bits)
 
 

@@ -19,8 +19,8 @@ BETWEEN = 0.5
 SHRINK = 0.9
 #: how far a labelled row follows its neighbours: some of its entries are at bounds
 FREEDOM = 0.5
-#: edges of equal strength are told apart by numbers of this relative size
-TIES = 1e-6
+#: edges of equal strength are ordered by numbers of this relative size
+ORDERING = 1e-6
 #: added to the diagonal of the coarsest matrix with ones there: constants may cost nothing
 SHIFT = 1e-6
 #: the share of the largest number of a diagonal that counts as zero
@@ -101,8 +101,8 @@ def grouped(
     two diagonals. Two rows at the root of each tree chose each other. The rows at equally strong edges
     must agree on which is stronger, or there are circles: a number made of both tells.
     """
-    tie = (rows * 2_654_435_761 + columns * 40_503) % 65_536
-    strength = weights / torch.minimum(diagonal[rows], diagonal[columns]) * (1.0 + TIES / 65_536 * tie)
+    number = (rows * 2_654_435_761 + columns * 40_503) % 65_536
+    strength = weights / torch.minimum(diagonal[rows], diagonal[columns]) * (1.0 + ORDERING / 65_536 * number)
     best = torch.zeros_like(diagonal)
     for ends in (rows, columns):
         best.scatter_reduce_(0, ends, strength, "amax")

@@ -26,7 +26,7 @@ from lass.solvers.start import Start
 SHARE = 0.8
 #: entries this close to the least of a row, in units of the even share, have the background value: the first
 #: of these that leaves the gap as small as asked for
-NEGLIGIBLE = (1e-2, 1e-3, 1e-4, 0.0)
+NEGLIGIBLE = (0.1, 1e-2, 1e-3, 0.0)
 #: numbers of assignments that are looked at together
 BLOCK = 2**26
 

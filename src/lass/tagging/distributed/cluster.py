@@ -34,11 +34,13 @@ class Measured(NamedTuple):
 
 @dataclass
 class StageCost:
-    """What a stage took: its tasks, their seconds together, and the memory of the largest."""
+    """What a stage took: its tasks, their seconds together, and the memory of the largest in bytes."""
 
     tasks: int = 0
     seconds: float = 0.0
+    #: of the whole process, and what the work added to that
     peak: int = 0
+    added: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ class Cluster:
                     cost.tasks += 1
                     cost.seconds += found.seconds
                     cost.peak = max(cost.peak, found.peak)
+                    cost.added = max(cost.added, found.peak - found.idle)
         except BaseException:
             for task in running:
                 with contextlib.suppress(self.ray.exceptions.RayError):

@@ -43,8 +43,6 @@ from lass.tagging.preparation import features_of, graph_of, graph_state, groups_
 from lass.tagging.progress import Progress, ProgressCallback
 from lass.tagging.storage import FitRecord, SavedFeatures, SavedPredictors, save_model, saved_model
 
-#: fewer items are no work for workers
-FEWEST = 32
 #: items whose texts tell how long texts are
 LOOKED_AT = 1000
 
@@ -161,6 +159,9 @@ class _Fit:
             return texts, False
         self.report(Progress("neighbours", why.get("graph", "")))
         count = min(settings.n_neighbors, space.size - 1)
+        if not count:
+            neighbours.cut_graph(space, sp.csr_array((1, 1)))
+            return texts, True
         neighbours.build_graph(self.cluster, space, self.width, count, settings.metric)
         return texts, True
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from lass.graph.laplacians import as_sparse
 from lass.graph.search import as_items, choose
 from lass.graph.sklearn_search import FEW, Found, nearest_first
-from lass.graph.sparse_products import Products, fill, installed
+from lass.graph.sparse_products import Products, cosine_distances, fill, installed
 from lass.graph.weights import weigh
 from lass.tagging.distributed.cluster import Cluster
 from lass.tagging.distributed.features import rows_of
@@ -55,13 +55,16 @@ def search_part(
     for other in space.parts:
         Y = X if other == part else as_items(rows_of(space, other, width), metric)
         if products:
-            cosines, near = Products(Y, wanted, metric).cosines(X, min(wanted, Y.shape[0]))
-            far = np.where(near < 0, np.inf, np.maximum(1.0 - cosines, 0.0))
+            search = Products(Y, wanted, metric, first=space.bounds[other], total=space.size)
+            cosines, near = search.cosines(X, min(wanted, Y.shape[0]))
+            far = np.where(near < 0, np.inf, -cosines)
         else:
             far, near = choose(Y, wanted, metric, "exact", 0).nearest(X)
         near = np.where(near < 0, -1, near + space.bounds[other])
         distances, which = _merged((distances, which), (far, near), wanted)
     which[np.isinf(distances)] = -1
+    if products:
+        distances = cosine_distances(np.where(which < 0, 0.0, -distances), which, space.size)
     space.write("nearest", part, distances=distances, which=which)
     rows, known = space.rows(part), np.asarray(abs(X).sum(axis=1)).ravel() > 0
     lacking = np.flatnonzero((which < 0).any(axis=1))

@@ -184,6 +184,8 @@ def bounds_of(items: int, parts: int) -> tuple[int, ...]:
 def as_csr(arrays: Mapping[str, NDArray[Any]], columns: int) -> sp.csr_array:
     """Rows that were taken as a sparse matrix."""
     pointers = arrays["indptr"]
+    if pointers[-1] <= np.iinfo(np.int32).max:  # SciPy makes both arrays of numbers alike
+        pointers = pointers.astype(np.int32)
     return sp.csr_array((arrays["data"], arrays["indices"], pointers), shape=(len(pointers) - 1, columns))
 
 
