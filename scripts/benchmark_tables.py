@@ -763,11 +763,20 @@ def gpu() -> str:
         table([results["million"], results["ten_million"]], large),
         f"Whole fits of collections, `lass fit --device cuda` (seconds; commit {fits['commit']}):",
         listed(
-            ("items x tags", "on", "whole fit", *stages, "GiB of this machine", "GiB of the GPU"),
+            (
+                "items x tags",
+                "on",
+                "lam found",
+                "whole fit",
+                *stages,
+                "GiB of this machine",
+                "GiB of the GPU",
+            ),
             [
                 [
                     shape(fits[name], "N", "K"),
                     where,
+                    number(fits[name]["lam"]),
                     seconds(fits[name]["fit_seconds"]),
                     *(number(fits[name]["stages"].get(stage, 0.0)) for stage in stages),
                     number(fits[name]["host_gib"]),
