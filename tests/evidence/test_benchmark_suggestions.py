@@ -26,7 +26,9 @@ def test_calibration_is_that_of_the_tags_shown(collection):
     parts = split(G, np.arange(40), "items", 0.5, 0)
     values = np.random.default_rng(1).random(G.shape).astype(np.float32)
     best = np.argsort(-values, axis=1).astype(np.int32)
-    found = report.calibration_error(Scores(values, best, np.zeros((40, 6, 6), np.float32)), parts)
+    found = report.calibration_error(
+        Scores(sp.csr_array(values), best, np.zeros((40, 6, 6), np.float32)), parts
+    )
     bins: dict[int, list[tuple[float, float]]] = {}
     for n in parts.rows:
         for k in best[n, :5]:
@@ -42,8 +44,8 @@ def test_planted_tags_are_new_and_found_by_an_oracle(collection):
     assert 0 < wrong.nnz <= round(0.05 * G.nnz)
     assert not wrong.multiply(G).nnz
     assert (annotations - wrong != G).nnz == 0
-    assert report.doubts_found(G.toarray(), annotations, wrong) == {"doubts": 1.0, "doubts_by_score": 1.0}
-    assert report.doubts_found(wrong.toarray(), annotations, wrong)["doubts_by_score"] == 0.0
+    assert report.doubts_found(G, annotations, wrong) == {"doubts": 1.0, "doubts_by_score": 1.0}
+    assert report.doubts_found(wrong, annotations, wrong)["doubts_by_score"] == 0.0
 
 
 @pytest.mark.parametrize("with_features", [True, False])
