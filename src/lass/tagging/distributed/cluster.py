@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 from lass.kernels.threads import kernels, thread_count
 from lass.model.checks import install_hint
 from lass.solvers.distributed.on_ray import _check_reachable
-from lass.tagging.distributed.workspace import UnreadablePartError
+from lass.tagging.distributed.workspace import TRAFFIC, UnreadablePartError
 
 #: times that a task is run whose worker dies
 ATTEMPTS = 4
@@ -30,6 +30,9 @@ class Measured(NamedTuple):
     seconds: float
     peak: int
     idle: int
+    #: bytes taken from tables and written into them
+    read: int
+    written: int
 
 
 @dataclass
@@ -41,6 +44,9 @@ class StageCost:
     #: of the whole process, and what the work added to that
     peak: int = 0
     added: int = 0
+    #: bytes that all tasks took from tables, and wrote into them
+    read: int = 0
+    written: int = 0
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,8 @@ class Cluster:
                     cost.seconds += found.seconds
                     cost.peak = max(cost.peak, found.peak)
                     cost.added = max(cost.added, found.peak - found.idle)
+                    cost.read += found.read
+                    cost.written += found.written
         except BaseException:
             for task in running:
                 with contextlib.suppress(self.ray.exceptions.RayError):
@@ -183,13 +191,14 @@ def run_task(function: Callable[..., Any], limit: int | None, arguments: tuple[A
         resource.setrlimit(resource.RLIMIT_DATA, (_status("VmData") + limit, hard))
     with contextlib.suppress(OSError):  # the peak counts from here
         Path("/proc/self/clear_refs").write_text("5")
-    began = time.perf_counter()
+    began, before = time.perf_counter(), TRAFFIC.copy()
     try:
         result = function(*arguments)
     finally:
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
-    return Measured(result, time.perf_counter() - began, _status("VmHWM"), idle)
+    moved = {name: TRAFFIC[name] - before[name] for name in TRAFFIC}
+    return Measured(result, time.perf_counter() - began, _status("VmHWM"), idle, **moved)
 
 
 def _status(name: str) -> int:

@@ -19,7 +19,7 @@ from lass.kernels.threads import one_blas_thread
 from lass.learning.predictors.linear import RANK
 from lass.model.quadratic_program import Array
 from lass.tagging.distributed.cluster import Cluster
-from lass.tagging.distributed.workspace import Rows, UnreadablePartError, Workspace
+from lass.tagging.distributed.workspace import Rows, UnreadablePartError, Workspace, as_csr
 
 FEATURES, REDUCED = "features", "reduced"
 #: iterations and further directions of the reduction, as in :func:`lass.learning.predictors.linear.reduced`
@@ -63,11 +63,8 @@ def write_rows(space: Workspace, X: Any, order: Rows, name: str = FEATURES) -> N
 
 def rows_of(space: Workspace, part: int, width: int, name: str = FEATURES) -> Any:
     """The features of a part, dense or CSR with so many columns."""
-    arrays = space.read(name, part)
-    if "rows" in arrays:
-        return np.array(arrays["rows"])
-    data, indices, pointers = (np.array(arrays[key]) for key in ("data", "indices", "indptr"))
-    return sp.csr_array((data, indices, pointers), shape=(len(pointers) - 1, width))
+    arrays = space.take(name, space.rows(part))
+    return arrays["rows"] if "rows" in arrays else as_csr(arrays, width)
 
 
 def text_features(cluster: Cluster, space: Workspace) -> TextFeatures:

@@ -6,6 +6,8 @@ can; it chooses lam on a sample, solves problems of few items x tags, and adds u
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -93,10 +95,20 @@ def fitted_on_workers(
     order = CanonicalOrder.of(annotations)
     shape = _shape(collection, len(order.rows), len(order.columns))
     parts, block = cut(shape, workers.count, workers.parts, workers.memory)
-    with TemporaryDirectory(prefix=".fit-", dir=collection.path) as folder, Cluster(workers) as cluster:
+    _remove_leftovers(Path(collection.path))
+    prefix = f".fit-{os.getpid()}-"
+    with TemporaryDirectory(prefix=prefix, dir=collection.path) as folder, Cluster(workers) as cluster:
         space = Workspace(folder, bounds_of(shape.items, parts), block)
         fit = _Fit(collection, annotations, order, cluster, space, report, tol)
         yield fit.run(workers.out)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Delete working folders of fits on this machine that were killed."""
+    for old in folder.glob(".fit-*-*"):
+        number = old.name.split("-")[1]
+        if number.isdigit() and not Path(f"/proc/{number}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _shape(collection: CollectionStore, items: int, tags: int) -> Shape:
