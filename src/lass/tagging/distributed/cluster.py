@@ -21,6 +21,11 @@ from lass.tagging.distributed.workspace import TRAFFIC, UnreadablePartError
 ATTEMPTS = 4
 #: bytes of shared memory of a cluster that is started here: tasks pass on small arrays alone
 SHARED = 200_000_000
+#: modules that tasks load on first use
+LOADED = (
+    "lass.graph.approximate", "lass.graph.dense_pairs", "lass.graph.leading_terms",
+    "lass.graph.sparse_products", "sklearn.neighbors", "sklearn.utils.extmath",
+)  # fmt: skip
 
 
 class Measured(NamedTuple):
@@ -179,11 +184,27 @@ class Cluster:
         return cause
 
 
+def _load_code() -> None:
+    """Load what tasks load on first use: the code itself does not count as work."""
+    for name in LOADED:
+        import_module(name)
+    for name in ("neighbour_search", "tag_lists", "sparse_rows"):
+        kernels(name)
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether a want of memory began it: other errors may follow, and a thread needs memory too."""
+    while error is not None:
+        if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def run_task(function: Callable[..., Any], limit: int | None, arguments: tuple[Any, ...]) -> Measured:
     """In a worker: one task on one thread, within the memory limit."""
     os.environ["LASS_NUM_THREADS"] = "1"
-    for name in ("tag_lists", "sparse_rows"):  # the code itself does not count as work
-        kernels(name)
+    _load_code()
     idle = _status("VmRSS")
     if limit is not None:
         # what the process itself has reserved, such as the stacks of its threads, does not count
@@ -194,6 +215,10 @@ def run_task(function: Callable[..., Any], limit: int | None, arguments: tuple[A
     began, before = time.perf_counter(), TRAFFIC.copy()
     try:
         result = function(*arguments)
+    except Exception as error:
+        if limit is not None and _lacks_memory(error):
+            raise MemoryError from None
+        raise
     finally:
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
