@@ -13,6 +13,7 @@ from lass.cli.importing import make
 from lass.cli.output import PATH, Output, caption, command, opened
 from lass.cli.suggesting import print_suggestions
 from lass.collection.importing import read_new
+from lass.collection.writing import nested
 from lass.tagging.export_rows import suggestion_rows
 
 NEEDED = ("fastapi", "uvicorn", "multipart")
@@ -90,7 +91,9 @@ def demo(
         doubtful = collection.doubtful_tags(limit=5)
         titles = {item.id: caption(item) for item in collection.get_items({row.item for row in suggestions})}
     if output.as_json:
-        output.json({"collection": str(folder), "suggestions": list(suggestion_rows(suggestions))})
+        output.json(
+            {"collection": str(folder), "suggestions": [nested(row) for row in suggestion_rows(suggestions)]}
+        )
         return
     print_suggestions(output, suggestions, doubtful, titles)
     if not no_studio:

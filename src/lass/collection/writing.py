@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,9 +38,9 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, A
             return
         with draft.open("x", encoding="utf-8", newline="") as file:
             if kind == ".jsonl":
-                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+                file.writelines(json.dumps(nested(row), ensure_ascii=False) + "\n" for row in rows)
             elif kind == ".json":
-                json.dump(list(rows), file, ensure_ascii=False, indent=1)
+                json.dump([nested(row) for row in rows], file, ensure_ascii=False, indent=1)
             else:
                 write_delimited(file, columns, rows, "\t" if kind == ".tsv" else ",")
 
@@ -51,18 +51,34 @@ def write_delimited(
     """CSV or TSV, onto stdout where there is no file."""
     writer = csv.writer(file or sys.stdout, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([cell(row[name]) for name in columns] for row in rows)
+    writer.writerows(map(cells(columns), rows))
 
 
-def cell(value: Any) -> Any:
-    """A value as one cell of a table."""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, dict):
-        return " ".join(f"{name}={part:+.2f}" for name, part in value.items())
-    if isinstance(value, list):
-        return " ".join(f"{part['item']}={part['share']:.2f}" for part in value)
-    return value
+def nested(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with objects for the named tuples in its lists, as in JSON."""
+    return {
+        name: [part._asdict() for part in value] if isinstance(value, list) else value
+        for name, value in row.items()
+    }
+
+
+def cells(columns: Sequence[str]) -> Callable[[Mapping[str, Any]], list[Any]]:
+    """From a row to the cells of a table: parts of a score, and neighbours with shares, as name=number."""
+    known = FORMATS.get
+
+    def formatted(row: Mapping[str, Any]) -> list[Any]:
+        values = [row[name] for name in columns]
+        return [form(value) if (form := known(type(value))) else value for value in values]
+
+    return formatted
+
+
+#: how values of a type are written; others as they are
+FORMATS: dict[type, Callable[[Any], str]] = {
+    float: "{:.6g}".format,
+    dict: lambda parts: " ".join([f"{name}={part:+.2f}" for name, part in parts.items()]),
+    list: lambda parts: " ".join([f"{item}={share:.2f}" for item, share in parts]),
+}
 
 
 def _write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -73,6 +89,8 @@ def _write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[st
 
 def _pairs(value: Any) -> Any:
     """The parts of a score as pairs: which ones there are differs from row to row."""
+    if isinstance(value, list):
+        return [part._asdict() for part in value]
     if not isinstance(value, dict):
         return value
     return [{"predictor": name, "part": part} for name, part in value.items()]

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from lass.graph.laplacians import as_sparse
 from lass.model.linear_systems import ConjugateGradients
@@ -168,7 +167,7 @@ def _uncertainty(Z: Any, rows: NDArray[np.intp], by: str) -> Array:
     margins = np.concatenate([np.diff(np.partition(block, -2, axis=1)[:, -2:])[:, 0] for block in blocks])
     # without steps, rounding would put items in order that are equally undecided
     steps = np.round(margins / max(STEP * float(margins.max()), TOLERANCE))
-    return np.asarray(rankdata(-steps, method="max") / len(rows), float)
+    return np.asarray(np.searchsorted(np.sort(-steps), -steps, side="right") / len(rows), float)
 
 
 def _signs(rng: np.random.Generator, rows: int, columns: int) -> Array:

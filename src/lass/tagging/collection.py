@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lass.collection import Annotation, CollectionStore, Item
 from lass.collection.records import check_text
-from lass.collection.writing import check_ending, write_rows
+from lass.collection.writing import check_ending, nested, write_rows
 
 if TYPE_CHECKING:
     from lass.solvers.plan import Engine
@@ -38,7 +38,7 @@ class Suggestions(list["Suggestion"]):
             pandas = import_module("pandas")
         except ImportError:
             raise ImportError("to_pandas() needs pandas: pip install pandas") from None
-        return pandas.DataFrame(suggestion_rows(self), columns=list(SUGGESTION_COLUMNS))
+        return pandas.DataFrame(map(nested, suggestion_rows(self)), columns=list(SUGGESTION_COLUMNS))
 
     def __repr__(self) -> str:
         """A line a suggestion; of many, the first and the number of the others."""

@@ -39,7 +39,4 @@ def assignment_rows(collection: CollectionStore, least: float) -> Iterator[dict[
 def suggestion_rows(found: Iterable[Suggestion] | Iterable[DoubtfulTag]) -> Iterator[dict[str, Any]]:
     """Suggestions or doubtful tags."""
     for one in found:
-        row = one._asdict()
-        if "neighbours" in row:
-            row["neighbours"] = [neighbour._asdict() for neighbour in row["neighbours"]]
-        yield row
+        yield one._asdict()

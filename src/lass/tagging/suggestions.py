@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -157,18 +157,15 @@ class TagSuggester:
             found = found[:, found[1] == column]
         if limit is not None:
             found = self._strongest(found, limit)
-        n, k, _ = found
+        n, k, ranks = found
         ids, names = self.annotations.ids, self.annotations.names
         values = pair_values(self.scores, n, k).tolist()
         support = supporting_neighbours(self.problem.W, self.model.solution.Z, n, k, ids, neighbours)
         found_scores = values if not self.model.items_until_percentages else [None] * len(values)
         reasons = self._reasons(n, k)
-        return [
-            Suggestion(ids[row], names[at], score, rank, near, because, value)
-            for (row, at, rank), score, value, near, because in zip(
-                found.T.tolist(), found_scores, values, support, reasons, strict=True
-            )
-        ]
+        items, tags = map(ids.__getitem__, n.tolist()), map(names.__getitem__, k.tolist())
+        columns = (items, tags, found_scores, ranks.tolist(), support, reasons, values)
+        return _tuples(Suggestion, *columns)
 
     def because(self, row: int, column: int) -> dict[str, float]:
         """What each predictor adds to one of the best tags of an item, largest first; else empty."""
@@ -355,10 +352,18 @@ def supporting_neighbours(
         kernels("tag_lists").support_at, len(n), len(n) * 64, np.ascontiguousarray(n, np.int64),
         np.ascontiguousarray(k, np.int32), *graph, to_sparse(Z).arrays, best, shares,
     )  # fmt: skip
-    return [
-        [SupportingNeighbour(ids[m], share) for m, share in zip(near, parts, strict=True) if m >= 0]
-        for near, parts in zip(best.tolist(), shares.tolist(), strict=True)
-    ]
+    known = best >= 0
+    found = _tuples(SupportingNeighbour, map(ids.__getitem__, best[known].tolist()), shares[known].tolist())
+    ends = np.cumsum(known.sum(axis=1)).tolist()
+    return [found[low:high] for low, high in zip([0, *ends], ends, strict=False)]
+
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+def _tuples(kind: type[Row], *columns: Iterable[Any]) -> list[Row]:
+    """Named tuples from their columns; of hundreds of thousands, several times as fast as one by one."""
+    return list(map(partial(tuple.__new__, kind), zip(*columns, strict=True)))
 
 
 def _column_means(scores: sp.csr_array, rows: NDArray[np.bool_] | None = None) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,10 @@ LONGEST_TERM = 60
 SAMPLE = 2000
 ENGLISH = frozenset(
     ("the", "of", "and", "to", "is", "for", "with", "that", "on", "this", "are", "be", "by", "from")
+)
+#: Thai, Lao, Burmese, Khmer, Japanese, Chinese: no spaces between words
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 )
 
 
@@ -160,9 +165,9 @@ def count_terms(texts: Sequence[str], settings: Mapping[str, Any]) -> tuple[sp.c
 def text_settings(sample: Sequence[str], characters: int) -> dict[str, Any]:
     """How texts are cut into terms, by a sample of them and the number of characters of all."""
     words = [word for text in sample for word in text[:1000].lower().split()]
-    letters = [letter for text in sample for letter in text[:200] if letter.isalpha()]
-    unspaced = sum(_is_unspaced(letter) for letter in letters) > 0.3 * len(letters)
-    if unspaced:
+    beginnings = "".join(text[:200] for text in sample)
+    unspaced = sum(map(str.isalpha, UNSPACED.findall(beginnings)))
+    if unspaced > 0.3 * sum(map(str.isalpha, beginnings)):
         return {"stop_words": None, "analyzer": "char", "ngrams": 2}
     # 5 % of these few words is far above what other languages reach by accident ("in", "is", "an")
     english = sum(word in ENGLISH for word in words) > 0.05 * len(words)
@@ -173,15 +178,6 @@ def text_settings(sample: Sequence[str], characters: int) -> dict[str, Any]:
         "analyzer": "word",
         "ngrams": 2 if cheap else 1,
     }
-
-
-def _is_unspaced(letter: str) -> bool:
-    """Chinese, Japanese, Thai, Lao, Burmese, Khmer: no spaces between words."""
-    code = ord(letter)
-    return (
-        0x0E00 <= code <= 0x0EFF or 0x1000 <= code <= 0x109F or 0x1780 <= code <= 0x17FF
-        or 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0x20000 <= code <= 0x3FFFF
-    )  # fmt: skip
 
 
 def _counter(settings: Mapping[str, Any], terms: list[str] | None = None) -> CountVectorizer:

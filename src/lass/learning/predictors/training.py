@@ -24,11 +24,11 @@ from lass.learning.predictors.weights import Weights
 from lass.model.quadratic_program import Array
 
 #: rounds go on until about so many groups lost all their tags, but there are no more than these
-GROUPS, ROUNDS = 2000, 3
+GROUPS, ROUNDS = 1500, 2
 #: share of the tagged groups that lose all tags in a round, and of the tags that as many others lose
 HIDE_ALL, HIDE_SOME = 0.2, 0.34
 #: items of a round, and pairs (item, tag) in all, that weights are trained on at most
-ITEMS, PAIRS = 3000, 120_000
+ITEMS, PAIRS = 3000, 80_000
 #: tags of an item that are no candidates, and stand for all of these in training
 OTHERS = 32
 #: items whose scores are made to sum to the number of missing tags

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, File, UploadFile
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from lass.collection.writing import cell
+from lass.collection.writing import cells, nested
 from lass.report import write_report
 from lass.studio.context import Context, RequestContext
 from lass.studio.messages import FilePreview, ImportRequest, ImportResult, ReloadEvent
@@ -91,8 +91,8 @@ def _delimited(columns: tuple[str, ...], rows: Iterator[dict[str, Any]]) -> Iter
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    for count, row in enumerate(rows, 1):
-        writer.writerow([cell(row[name]) for name in columns])
+    for count, row in enumerate(map(cells(columns), rows), 1):
+        writer.writerow(row)
         if count % CHUNK == 0:
             yield buffer.getvalue()
             buffer.seek(0)
@@ -102,4 +102,4 @@ def _delimited(columns: tuple[str, ...], rows: Iterator[dict[str, Any]]) -> Iter
 
 def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+        yield json.dumps(nested(row), ensure_ascii=False) + "\n"
