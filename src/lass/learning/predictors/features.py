@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lass.kernels.threads import kernels, over_rows
 from lass.learning.predictors.co_occurrence import CoOccurrence
 from lass.learning.predictors.linear import LinearPredictor, Models
-from lass.learning.predictors.propagation import Propagation, has_few_tags, scaled
+from lass.learning.predictors.propagation import Propagation, has_few_tags, scaled, tags_each
 from lass.learning.predictors.tag_lists import Rows, TagLists, Values, pattern
 from lass.model.quadratic_program import Array
 from lass.solvers.assignments import AnyAssignments, to_sparse
@@ -31,7 +31,7 @@ PREDICTORS = {
 FLOOR, LINEAR_FLOOR = 1e-3, 0.1
 #: candidates of an item beside those of walks, at most: of its neighbours, by linear models, by
 #: co-occurrence with its tags, and the most frequent tags
-NEAR, LINEAR, TOGETHER, FREQUENT = 12, 32, 24, 24
+NEAR, LINEAR, TOGETHER, FREQUENT = 12, 32, 64, 24
 
 
 class Feature(NamedTuple):
@@ -94,7 +94,8 @@ class PredictorFeatures:
         counts = np.bincount(self.T.indices, minlength=G.shape[1])
         #: (K,) share of the tagged items that have each tag
         self.frequency = (counts + 0.5) / (tagged.sum() + 1.0)
-        self.frequent = np.argsort(-counts, kind="stable")[: scaled(FREQUENT, self.T)].astype(np.int32)
+        self._each = tags_each(self.T)
+        self.frequent = np.argsort(-counts, kind="stable")[: self.scaled(FREQUENT)].astype(np.int32)
         self.tagged_degree = self.W @ tagged.astype(float)
         sparse = to_sparse(Z)
         #: assignments above the background of each row, and the mean background of the neighbours
@@ -109,7 +110,7 @@ class PredictorFeatures:
 
     def scaled(self, count: int) -> int:
         """More candidates where items have many tags."""
-        return scaled(count, self.T)
+        return scaled(count, self._each, self.T.shape[1])
 
     def update(self, G: sp.csr_array, Z: AnyAssignments, rows: Rows) -> None:
         """Take over annotations that changed in a few rows, for features of rows near them.

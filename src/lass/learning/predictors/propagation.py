@@ -17,7 +17,7 @@ from lass.solvers.sparse import SparseAssignments
 #: up to so many tags all are kept for every item; of more the likeliest of a walk
 ALL_TAGS, WALKED = 64, 48
 #: tags of an item from which on it has more candidates, and how many times as many at most
-MANY, MOST = 6.0, 2.0
+MANY, MOST = 6.0, 4.0
 #: sweeps of the harmonic extension, which starts from a walk
 SWEEPS = 10
 
@@ -35,10 +35,14 @@ def has_few_tags(T: sp.csr_array) -> bool:
     return bool(T.shape[1] <= ALL_TAGS)
 
 
-def scaled(count: int, T: sp.csr_array) -> int:
-    """More candidates where items have many tags, up to twice as many, and no more than there are tags."""
-    tagged = max(int(np.count_nonzero(np.diff(T.indptr))), 1)
-    return min(int(count * np.clip(T.nnz / tagged / MANY, 1.0, MOST)), T.shape[1])
+def tags_each(T: sp.csr_array) -> float:
+    """Tags of a tagged item, on the mean."""
+    return float(T.nnz / max(int(np.count_nonzero(np.diff(T.indptr))), 1))
+
+
+def scaled(count: int, each: float, tags: int) -> int:
+    """More candidates where items have many tags ``each``, up to :data:`MOST` times as many."""
+    return min(int(count * np.clip((each / MANY) ** 2, 1.0, MOST)), tags)
 
 
 class Propagation:
@@ -71,7 +75,7 @@ class Propagation:
         self.sums = NeighbourSums(W) if sums is None else sums
         inverse = 1.0 / np.maximum(self.sums.degree, np.finfo(float).tiny)
         tagged = (np.diff(T.indptr) > 0).astype(float)
-        count = T.shape[1] if has_few_tags(T) else scaled(WALKED, T)
+        count = T.shape[1] if has_few_tags(T) else scaled(WALKED, tags_each(T), T.shape[1])
         #: what the last step of the walk takes the mean of
         self.stepped, visits = T, inverse * (W @ tagged)
         for _ in range(STEPS - 1):

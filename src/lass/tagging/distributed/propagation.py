@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lass.learning.predictors.linear import CONTINUE, STEPS
-from lass.learning.predictors.propagation import SWEEPS, WALKED, has_few_tags, scaled
+from lass.learning.predictors.propagation import SWEEPS, WALKED, has_few_tags, scaled, tags_each
 from lass.model.quadratic_program import Array
 from lass.tagging.distributed.cluster import Cluster
 from lass.tagging.distributed.local_graph import GRAPH, LocalGraph
@@ -31,7 +31,7 @@ class Walks(NamedTuple):
 def propagate(cluster: Cluster, space: Workspace, run: str, G: sp.csr_array) -> Walks:
     """Carry the annotations of a run through the graph; in rounds, one a step."""
     K, T = G.shape[1], sp.csr_array((G > 0).astype(np.float32))
-    count = K if has_few_tags(T) else scaled(WALKED, T)
+    count = K if has_few_tags(T) else scaled(WALKED, tags_each(T), K)
 
     def each(function: Any, *arguments: Any) -> list[Any]:
         return cluster.map(

@@ -16,7 +16,7 @@ from lass.learning.predictors.co_occurrence import CoOccurrence
 from lass.learning.predictors.features import COLUMNS, FLOOR, FREQUENT
 from lass.learning.predictors.linear import STEPS, LinearPredictor, Models
 from lass.learning.predictors.prior import default_prior
-from lass.learning.predictors.propagation import MANY, MOST, scaled
+from lass.learning.predictors.propagation import scaled, tags_each
 from lass.learning.predictors.tag_lists import TagLists, Values
 from lass.learning.predictors.voters import Voters
 from lass.model.atomic import atomic_path
@@ -41,12 +41,13 @@ def write_summary(
     T.sort_indices()
     counts, tagged = np.bincount(T.indices, minlength=G.shape[1]), np.count_nonzero(np.diff(T.indptr))
     frequency = (counts + 0.5) / (tagged + 1.0)
-    together = CoOccurrence(T, frequency)
+    together, each = CoOccurrence(T, frequency), tags_each(T)
+    often = scaled(FREQUENT, each, T.shape[1])
     arrays: Arrays = {
         "frequency": frequency,
-        "frequent": np.argsort(-counts, kind="stable")[: scaled(FREQUENT, T)].astype(np.int32),
+        "frequent": np.argsort(-counts, kind="stable")[:often].astype(np.int32),
         "harmonic_mean": walks.mean_shares + FLOOR * frequency,
-        "numbers": np.array([T.nnz / max(tagged, 1), typical_weight, walks.smoothing]),
+        "numbers": np.array([each, typical_weight, walks.smoothing]),
         "proposed_data": together.proposed.data, "proposed_indices": together.proposed.indices,
         "proposed_indptr": together.proposed.indptr,
     }  # fmt: skip
@@ -75,11 +76,11 @@ class PartFeatures(PredictorFeatures):
         summary = space.read(f"{run}/summary", 0, changeable=True)
         self.own, self.W, self.sums = local.own, local.W, local.sums
         K = len(summary["frequency"])
-        self._many, self.typical_weight, smoothing = summary["numbers"].tolist()
         Z = space.take(f"{run}/assignments", local.known)
         self._set_annotations(
             space.csr(f"{run}/annotations", local.known, K), SparseAssignments(as_csr(Z, K), Z["background"])
         )
+        self._each, self.typical_weight, smoothing = summary["numbers"].tolist()
         self.frequency, self.frequent = summary["frequency"], summary["frequent"]
         self.harmonic_mean = summary["harmonic_mean"]
         tagged = (self.tag_counts[local.own] > 0).astype(float)
@@ -98,10 +99,6 @@ class PartFeatures(PredictorFeatures):
         if "weights" in summary:
             self.linear = PartPredictor(predictor(space, rows), local)
             self.models = Models(list(summary["weights"]), summary["place"], summary["tags"])
-
-    def scaled(self, count: int) -> int:
-        """More candidates where items have many tags, of all items."""
-        return min(int(count * np.clip(self._many / MANY, 1.0, MOST)), self.T.shape[1])
 
 
 class PartPredictor(LinearPredictor):

@@ -14,7 +14,7 @@ BLOCK, LEAST_BLOCK = 1024, 16
 #: share of the limit that is planned with: the rest is for what cannot be foreseen
 PLANNED = 0.5
 #: candidates of an item, about, and numbers that are held for each column of theirs
-CANDIDATES, HELD = 160, 5
+CANDIDATES, HELD = 200, 5
 #: times that the features of a part are held while it is compared with another
 COPIES = 12
 
