@@ -8,7 +8,9 @@ import lass
 from lass import Collection
 from lass.collection import Item
 from lass.learning.predictors.tag_assignments import ROUGHER
+from lass.solvers.sparse import SparseAssignments
 from lass.tagging import LiveModel, Progress, load_model
+from lass.tagging.canonical import CanonicalOrder
 
 
 @pytest.fixture
@@ -232,3 +234,50 @@ def test_without_any_annotation_there_is_no_model(tmp_path):
             live.update(collection.annotation_matrix())
         with pytest.raises(ValueError, match="has no annotations yet"):
             LiveModel(collection)
+
+
+def test_an_update_of_the_saved_model_is_marked_and_a_fit_gives_its_own_answer_again(collection):
+    collection.fit(draw_map=False)
+    before = load_model(collection)[0]
+    row, G = untagged(LiveModel(collection)), before.solution.problem.G
+    item = collection.ids()[row]
+    named = before.scores.top_tags[row, :2].tolist()
+    tags = [collection.names()[column] for column in named]
+    collection.annotate(item, {tags[0]: 1, tags[1]: -1})
+    result = collection.fit(update=True)
+    updated, annotations = load_model(collection)
+    assert not collection.is_retrained()
+    assert result.seconds.keys() == {"saved model", "solve", "saving"}
+    assert abs(updated.solution.problem.G - G).nnz == 2
+    assert updated.weights == before.weights
+    assert updated.solution.Z[row, named[0]] > before.solution.Z[row, named[0]] + 0.05
+    moved = np.abs((updated.scores.values - before.scores.values)[row]).max()
+    assert moved > 0.02, "other tags of the item are scored again"
+    collection.fit(draw_map=False)
+    whole = load_model(collection)[0]
+    assert collection.is_retrained()
+    own = LiveModel(collection)
+    own.retrain()
+    assert abs(own.model.scores.values - whole.scores.values).max() <= 0.005
+    # nothing is new: the saved model stays
+    again = collection.fit(update=True)
+    assert again.seconds.keys() == {"saved model"}
+    assert collection.is_retrained()
+
+
+def test_where_an_update_cannot_be_done_everything_is_fitted(collection):
+    collection.fit(draw_map=False)
+    collection.annotate(collection.ids()[0], {"made just now": 1}, new=True)
+    result = collection.fit(update=True, draw_map=False)
+    assert {"solve", "scores"} <= result.seconds.keys()
+    assert collection.is_retrained()
+    with pytest.raises(ValueError, match="update=True changes no settings"):
+        collection.fit(update=True, lam=0.5)
+
+
+def test_a_zero_that_is_stored_stays_one_when_its_tag_comes_into_use():
+    """Rows with a background store zeros of tags that nobody uses."""
+    stored = sp.csr_array((np.array([0.4, 0.0]), np.array([0, 2]), np.array([0, 2])), shape=(1, 4))
+    Z = SparseAssignments(stored, np.array([0.3]))
+    order = CanonicalOrder(np.array([0]), np.arange(4), 4)
+    assert order.assignments(Z).to_dense().tolist() == [[0.4, 0.3, 0.0, 0.3]]

@@ -41,7 +41,7 @@ def _workers(
 
 @command(
     "lass fit packages/ --neighbors 20", "lass fit packages/ --engine ray --workers 4",
-    "lass fit packages/ --device cuda",
+    "lass fit packages/ --device cuda", "lass fit packages/ --update",
 )  # fmt: skip
 @click.option(
     "--lam", metavar="NUMBER|auto", callback=_lam, help="Weight of the neighbours; auto tries several values."
@@ -59,11 +59,14 @@ def _workers(
     "--parquet", type=click.Path(path_type=Path), help="Folder for suggestions by Ray workers, a file a part."
 )
 @click.option("--device", help="cuda: compute neighbours, assignments and scores on a GPU.")
+@click.option(
+    "--update", is_flag=True, help="Only take new annotations over, with lam and weights as they are."
+)
 @click.option("--map/--no-map", "draw_map", default=True, help="Draw the map as well, which comes last.")
 def fit(
     output: Output, folder: Path, lam: float | str | None, smoothing: float | None, neighbors: int | None,
     metric: str | None, engine: str | None, address: str | None, workers: int | None, memory: float | None,
-    parquet: Path | None, device: str | None, draw_map: bool,
+    parquet: Path | None, device: str | None, update: bool, draw_map: bool,
 ) -> None:  # fmt: skip
     """Complete the tags of the collection in FOLDER from its annotations.
 
@@ -72,12 +75,17 @@ def fit(
     before. Without annotations there are a graph and a map. Options of graph and model are written into
     collection.toml and stay; those of engine and device do not. Prints the certificate: how far from the
     optimum the assignments can be at most.
+
+    With --update only items near new annotations change: several times as fast, and lass suggest says that
+    scores rest on earlier annotations until the next fit without it.
     """
     given = {"lam": lam, "smoothing": smoothing, "n_neighbors": neighbors, "metric": metric}
     changes = {key: value for key, value in given.items() if value is not None}
     on_workers = _workers(engine, address, workers, memory, parquet)
     with opened(folder) as collection:
-        result = run(output, collection, engine=on_workers, device=device, draw_map=draw_map, **changes)
+        result = run(
+            output, collection, engine=on_workers, device=device, update=update, draw_map=draw_map, **changes
+        )
         if output.as_json:
             output.json(as_data(folder, result))
         elif not output.quiet:

@@ -212,10 +212,12 @@ def _narrowed(Z: SparseAssignments, rows: Numbers, columns: Numbers) -> tuple[sp
     empty = total <= 1e-9
     total[empty] = 1.0
     background = np.where(empty, 1.0 / len(columns), background / total)
-    entries = sp.csr_array(sp.diags_array(np.where(empty, 0.0, 1.0 / total)) @ entries)
-    if empty.any():
-        entries.eliminate_zeros()
-    return entries, background
+    # zeros that are stored differ from the background: they must stay
+    lengths = np.where(empty, 0, np.diff(entries.indptr))
+    kept = np.repeat(~empty, np.diff(entries.indptr))
+    data = entries.data[kept] / np.repeat(total, lengths)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return sp.csr_array((data, entries.indices[kept], starts), shape=entries.shape), background
 
 
 def fingerprint(annotations: AnnotationMatrix, settings: Settings, items: int | None = None) -> str:

@@ -133,7 +133,7 @@ class Collection(CollectionStore):
 
     def fit(
         self, *, report: ProgressCallback | None = None, engine: Engine | Workers | None = None,
-        draw_map: bool = True, device: str | None = None, **settings: Any,
+        draw_map: bool = True, device: str | None = None, update: bool = False, **settings: Any,
     ) -> FitResult:  # fmt: skip
         """Bring features, graph, assignments and scores up to date, and save them.
 
@@ -148,6 +148,9 @@ class Collection(CollectionStore):
             Whether the map is drawn as well, once everything else is saved.
         device : str, optional
             ``"cuda"`` computes neighbours of dense features, assignments and scores on a GPU.
+        update : bool
+            Only take new annotations over, with lam and weights of the last fit: several times as fast, and
+            :meth:`is_retrained` is False until the next fit. Everything is fitted where that cannot be done.
         **settings
             Settings to change before: ``lam``, ``smoothing``, ``n_neighbors`` or ``metric``. They stay,
             unless the collection cannot be fitted with them.
@@ -162,6 +165,10 @@ class Collection(CollectionStore):
 
         self._database.check_writable()
         _expect(report=(report, Callable))
+        if update:
+            done = self._update_fit(engine or device or settings, report or ignore_progress)
+            if done is not None:
+                return done
         before = self.change_settings() if settings else self.settings  # as they are on the disk now
         if settings:
             self.change_settings(**settings)
@@ -171,6 +178,13 @@ class Collection(CollectionStore):
             if settings:
                 self.change_settings(**{key: getattr(before, key) for key in settings})
             raise
+
+    def _update_fit(self, other: Any, report: ProgressCallback) -> FitResult | None:
+        from lass.tagging.live import update_fit
+
+        if other:
+            raise ValueError(f"update=True changes no settings and needs no engine or device; found {other}")
+        return update_fit(self, report)
 
     def suggest(
         self, *, top: int = 5, items: Iterable[str] | None = None, tag: str | None = None,

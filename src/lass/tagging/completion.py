@@ -290,13 +290,17 @@ def scores(model: TagModel) -> sp.csr_array:
     """The scores of the candidate tags of each item, (N, K), not counting the item's own annotation of a tag.
 
     A tag that is not stored is no candidate. Without scores of predictors those of the crowd: shares
-    ``(W Z)_n / d_n``, stored where they are above what all tags have, see :meth:`lass.Solution.crowd`.
+    ``(W Z)_n / d_n`` of tags that some item has, stored where they are above what all tags have, see
+    :meth:`lass.Solution.crowd`.
     """
     if model.scores is not None:
         return model.scores.values
     crowd = to_sparse(model.solution.crowd())
     found = crowd.to_csr()
     least = np.repeat(crowd.background, crowd.lengths)
-    found.data = np.where(found.data > least * (1.0 + SAME) + SAME**2, found.data, 0.0).astype(np.float32)
+    G = model.solution.problem.G
+    stated = np.bincount(G.indices[G.data > 0], minlength=G.shape[1])[found.indices] > 0
+    above = stated & (found.data > least * (1.0 + SAME) + SAME**2)
+    found.data = np.where(above, found.data, 0.0).astype(np.float32)
     found.eliminate_zeros()
     return found

@@ -24,7 +24,7 @@ from lass.learning.predictors.weights import Weights
 from lass.model.quadratic_program import Array
 
 #: rounds go on until about so many groups lost all their tags, but there are no more than these
-GROUPS, ROUNDS = 1500, 2
+GROUPS, ROUNDS = 1500, 5
 #: share of the tagged groups that lose all tags in a round, and of the tags that as many others lose
 HIDE_ALL, HIDE_SOME = 0.2, 0.34
 #: items of a round, and pairs (item, tag) in all, that weights are trained on at most
