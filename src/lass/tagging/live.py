@@ -17,6 +17,7 @@ from lass.graph import health
 from lass.learning.predictors import Predictors, Scores, score
 from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.prior import default_prior
+from lass.learning.predictors.tag_assignments import tolerance
 from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
 from lass.solvers.solution import Solution
@@ -285,7 +286,8 @@ class LiveModel:
             after = problem.changed(G=G)
             # rows nearby alone: the next training places every row
             Z, moved = update_near(after, solution.Z, self._annotated_anew(G))
-            found = Solution(after, Z, tol=1e-3, method="update", n_iter=0, seconds=0.0, history=[])
+            near = max(1e-3, tolerance(after, 1e-3))
+            found = Solution(after, Z, tol=near, method="update", n_iter=0, seconds=0.0, history=[])
             return found, moved
         start = order.assignments(self.state[0].solution.Z)
         similar = self._smoothing(order, self._collection.names())
