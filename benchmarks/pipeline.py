@@ -5,7 +5,8 @@
     python -m benchmarks.pipeline --redraw                        the table and the picture again
 
 Files that ``lass init`` reads are prepared from the data folder. Then, each a process of its own: a fit
-without the map, a second fit after a hundred new annotations, the map, suggestions for all items as a file.
+without the map, suggestions for all items as a file, an update (``--update``) and a second fit after a
+hundred new annotations, the map.
 Where items are texts, what people would use instead runs beside it: TF-IDF and a linear SVM for every tag.
 Seconds, processor seconds and peak memory are those of the processes, start included; the stages are those
 that the fit reports. "Before" are the figures of version 0.1.0, where benchmarks.command_line measured them.
@@ -112,6 +113,7 @@ def measure(name: str, data: Path) -> dict[str, Any]:
         out = str(folder / "suggestions.csv")
         _, found["suggest"] = command("suggest", collection, "--out", out, "--quiet")
         apart(add_annotations, collection)
+        _, found["update"] = command("fit", collection, "--update", "--json")
         written, found["second_fit"] = command("fit", collection, "--no-map", "--json")
         found["second_stages"] = json.loads(written)["seconds"]
         written, found["fit_with_map"] = command("fit", collection, "--json")
@@ -130,14 +132,15 @@ def before(name: str, out: Path) -> dict[str, float] | None:
 
 def summary(rows: dict[str, dict[str, Any]]) -> str:
     """One line a set."""
-    columns = "fit s  processor s  GiB   SVM processor s  second fit s  map s  suggest s"
+    columns = "fit s  processor s  GiB   SVM processor s  update s  second fit s  map s  suggest s"
     lines = [f"set          items x tags      {columns}"]
     for name, row in rows.items():
         peer = f"{row['svm']['processor']:.1f}" if "svm" in row else "-"
         lines.append(
             f"{name:12} {row['items']:6,} x {row['tags']:5,} {row['fit']['seconds']:9.1f} "
             f"{row['fit']['processor_seconds']:12.1f} {row['fit']['peak_gib']:5.2f} {peer:>16} "
-            f"{row['second_fit']['seconds']:13.1f} {row['map']:6.1f} {row['suggest']['seconds']:10.1f}"
+            f"{row['update']['seconds']:8.1f} {row['second_fit']['seconds']:13.1f} {row['map']:6.1f} "
+            f"{row['suggest']['seconds']:10.1f}"
         )
     return "\n".join(lines)
 

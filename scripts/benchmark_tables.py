@@ -206,6 +206,7 @@ def pipeline() -> str:
                     number(row["svm"]["processor"]) if "svm" in row else "-"
                 ),
                 "after 100 annotations, seconds": lambda row: number(row["second_fit"]["seconds"]),
+                "with --update": lambda row: number(row["update"]["seconds"]),
                 "map, seconds": lambda row: number(row["map"]),
                 "suggest, seconds": lambda row: number(row["suggest"]["seconds"]),
             },

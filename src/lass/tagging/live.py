@@ -116,12 +116,13 @@ class LiveModel:
         return self._record.lam_reason
 
     def update(
-        self, annotations: AnnotationMatrix, report: ProgressCallback = ignore_progress, near: int = NEAR
+        self, annotations: AnnotationMatrix, report: ProgressCallback = ignore_progress, whole: bool = False
     ) -> LiveUpdate:
         """Solve for these annotations from the present assignments; score rows near a change again.
 
-        No more than ``near`` rows are scored. If they are those of the last training, its model is taken
-        again. Without any annotation there is no model: a ``ValueError``.
+        With ``whole`` every row is solved, and all near a change are scored; else no more than
+        :data:`NEAR`. If they are those of the last training, its model is taken again. Without any annotation
+        there is no model: a ``ValueError``.
         """
         began = time.perf_counter()
         before, order = self._canonical, self._order_of(annotations)
@@ -134,7 +135,7 @@ class LiveModel:
             if model.predictors is not None:
                 model.predictors.update(G, model.solution.Z, self._annotated_anew(G))
         else:
-            solution, moved = self._solve(order, G, same, report)
+            solution, moved = self._solve(order, G, same, report, whole)
             model = replace(before, solution=solution, retrained=False)
             rows = None if moved is None else self._changed_rows(G, moved)
             if FewTags.possible(G, find_voters(self._edges, G)):  # one annotation of few changes all scores
@@ -142,7 +143,7 @@ class LiveModel:
             elif rows is None or before.scores is None or before.predictors is None:
                 model = replace(model, scores=None, predictors=None)
             else:
-                model, rows = _near_scored(model, before.scores, rows, near)
+                model, rows = _near_scored(model, before.scores, rows, None if whole else NEAR)
         former = self.model.scores
         self._set(order, model, annotations)
         if model.scores is None and former is not None:
@@ -271,18 +272,14 @@ class LiveModel:
         self.state = replace(model, scores=replace(former, values=values)), annotations
 
     def _solve(
-        self, order: CanonicalOrder, G: sp.csr_array, same: bool, report: ProgressCallback
+        self, order: CanonicalOrder, G: sp.csr_array, same: bool, report: ProgressCallback, whole: bool
     ) -> tuple[Solution, NDArray[np.intp] | None]:
         """A solution for these annotations, and the rows that may have moved; None: possibly all."""
         solution = self._canonical.solution
         problem = solution.problem
         report(Progress("solve"))
-        if (
-            (self.solved or len(self._changed_since))
-            and same
-            and problem.C is None
-            and 0 < problem.lam < np.inf
-        ):
+        known = same and (self.solved or len(self._changed_since) > 0) and problem.C is None
+        if known and not whole and 0 < problem.lam < np.inf:
             after = problem.changed(G=G)
             # rows nearby alone: the next training places every row
             Z, moved = update_near(after, solution.Z, self._annotated_anew(G))
@@ -295,7 +292,7 @@ class LiveModel:
         found = complete(
             self._edges, G, problem.lam, category_graph=similar, start=start, callback=callback
         ).solution
-        return found, None
+        return found, self._annotated_anew(G) if known else None
 
     def _annotated_anew(self, G: sp.csr_array) -> NDArray[np.intp]:
         """Rows whose annotations differ from those of the present model."""
@@ -332,7 +329,7 @@ def update_fit(collection: CollectionStore, report: ProgressCallback = ignore_pr
         return None
     annotations = collection.annotation_matrix()
     if not live.retrained:
-        live.update(annotations, timer.report, near=len(annotations.ids))
+        live.update(annotations, timer.report, whole=True)
         timer.report(Progress("saving"))
         live.save()
     model, W = live.model, live.model.solution.problem.W
@@ -341,9 +338,9 @@ def update_fit(collection: CollectionStore, report: ProgressCallback = ignore_pr
 
 
 def _near_scored(
-    model: TagModel, scores: Scores, rows: NDArray[np.intp], near: int
+    model: TagModel, scores: Scores, rows: NDArray[np.intp], near: int | None
 ) -> tuple[TagModel, NDArray[np.intp]]:
-    """A model with new scores of these rows and their neighbours, and which rows those are."""
+    """A model with new scores of these rows and neighbours, ``near`` at most, and which rows those are."""
     problem = model.solution.problem
     assert model.predictors is not None
     assert model.weights is not None
