@@ -5,7 +5,8 @@
 
 Items are points of many clouds in 32 dimensions, given as vectors. Half of them are tagged, with five tags on
 average that depend on the cloud; frequencies of tags follow Zipf. Every size is a process of its
-own: ``lass fit`` without the map, then updates as the Studio makes them after opening the collection.
+own: ``lass fit`` without the map, neighbours included, at one lam; then updates as the Studio makes them
+after opening the collection.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ TAGS = 10_000
 DIMENSIONS = 32
 #: items of a cloud, tags that a cloud chooses from, and tags of an item on average
 CLOUD, CHOICE, EACH = 200, 40, 5.0
+#: weight of the neighbours, the same at all sizes: a fit that chooses it tries four, on a sample of the items
+LAM = 0.6
 SIZES = (10_000, 20_000, 40_000, 80_000, 160_000)
 #: annotations after which the model in memory is updated
 UPDATES = 20
@@ -88,7 +91,9 @@ def updates(folder: str) -> dict[str, Any]:
 def measure(size: int) -> dict[str, Any]:
     """Fit one collection and update its model."""
     folder = apart(build, size)
-    written, cost = command("fit", folder, "--no-map", "--json")
+    for name in ("graph", "assignments"):
+        (Path(folder) / "arrays" / f"{name}.npz").unlink(missing_ok=True)
+    written, cost = command("fit", folder, "--no-map", "--lam", str(LAM), "--json")
     fitted = json.loads(written)
     return {
         "N": size, "K": TAGS, "annotations": fitted["tag_counts"]["positive"],

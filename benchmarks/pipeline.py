@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 import lass
 from benchmarks import command_line
 from benchmarks.command_line import command, write, write_edges
-from benchmarks.common import data as files
 from benchmarks.common import results
 from benchmarks.common.measuring import apart, with_memory
 from benchmarks.common.options import parser, run
@@ -44,13 +44,21 @@ STAGES = {
 
 
 def lastfm_all(data: Path, folder: Path) -> list[str]:
-    """Artists with every tag that anybody gave them."""
-    found = files.lastfm(data)
-    rows = ((n, found.tags[k], 1) for n, k in sorted(found.given))
-    tags = write(folder / "tags.csv", ["item", "tag", "value"], rows)
-    items = write(folder / "items.csv", ["id", "name"], enumerate(found.names))
-    edges = write_edges(folder, sp.triu(lass.knn_graph(found.plays, 15, metric="cosine")))
-    return ["--items", items, "--title", "name", "--edges", edges, "--tags", tags]
+    """All artists with every tag that anybody gave them, joined to those that the same people play."""
+    tables = ("artists", "tags", "tagged", "listens")
+    artists, tags, tagged, listens = (pd.read_parquet(data / "lastfm" / f"{name}.parquet") for name in tables)
+    place = {artist: row for row, artist in enumerate(artists["id"])}
+    names = dict(zip(tags["id"], tags["tag"].str.lstrip("-"), strict=True))
+    given = {(place[artist], names[tag]) for artist, tag in zip(tagged["artist"], tagged["tag"], strict=True)
+             if artist in place}  # fmt: skip
+    rows = ((n, tag, 1) for n, tag in sorted(given))
+    tag_file = write(folder / "tags.csv", ["item", "tag", "value"], rows)
+    items = write(folder / "items.csv", ["id", "name"], enumerate(artists["name"]))
+    users = listens["user"].astype("category").cat.codes.to_numpy()
+    ends = listens["artist"].map(place).to_numpy(), users
+    plays = sp.csr_array((np.log1p(listens["weight"].to_numpy(float)), ends), (len(place), users.max() + 1))
+    edges = write_edges(folder, sp.triu(lass.knn_graph(plays, 15, metric="cosine")))
+    return ["--items", items, "--title", "name", "--edges", edges, "--tags", tag_file]
 
 
 SETS = {

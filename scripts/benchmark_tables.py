@@ -921,6 +921,80 @@ def scale_estimate() -> str:
     )
 
 
+@block
+def distributed_pipeline() -> str:
+    results = part("distributed", "pipeline")
+    one = results["one"]
+    rows = []
+    for count in ("one", "2", "4"):
+        run = results[count]
+        alone = count == "one"
+        differ = run.get("difference", {})
+        rows.append([
+            "one process" if alone else f"{count} workers",
+            seconds(run["seconds"]),
+            f"{run['memory']:.0f} MiB" if alone else f"{run['largest_mib']:.0f} MiB",
+            "" if alone else f"{1024 * run['limit_gib']:.0f} MiB",
+            "" if alone else str(run["parts"]),
+            "" if alone else number(differ["assignments"], 1),
+            "" if alone else number(differ["scores"], 1),
+        ])  # fmt: skip
+    head = (
+        "", "seconds", "memory of the work, largest", "limit a worker", "parts", "assignments differ by",
+        "scores differ by",
+    )  # fmt: skip
+    return page(
+        f"{one['items']:,} items x {one['tags']:,} tags, lam = {one['lam']:.3g}.",
+        listed(head, rows),
+        origin("distributed", "pipeline"),
+    )
+
+
+class LargeFit(NamedTuple):
+    """What the plan for a hundred million items assumes."""
+
+    items: float = 1e8
+    tags: int = 100_000
+    nodes: int = 128
+    cores: int = 64
+    memory_gib: float = 4.0
+    bytes_a_second: float = 2e9
+    feature_bytes: float = 400.0
+
+
+@block
+def scale_plan() -> str:
+    from lass.learning.predictors.linear import MODELLED
+    from lass.tagging.distributed.sizes import Shape, cut
+
+    run, given = part("distributed", "pipeline")["2"], LargeFit()
+    workers = given.nodes * given.cores
+    times = given.items / run["items"]
+    models = min(given.tags, MODELLED) / min(run["tags"], MODELLED)
+    planned = cut(Shape(int(given.items), given.tags, 10, given.feature_bytes), workers, None, given.memory_gib)
+    rows, hours = [], 0.0
+    for name, stage in run["stages"].items():
+        factor = times**2 if name == "neighbours" else times * (models if name == "linear models" else 1.0)
+        core_seconds = stage["seconds"] * factor
+        moved = (stage["read"] + stage["written"]) * times
+        clock = core_seconds / workers + moved / (given.nodes * given.bytes_a_second)
+        hours += clock / 3600
+        rounds = max(1, round(stage["tasks"] / run["parts"]))
+        rows.append([
+            name, f"{rounds}", f"{number(core_seconds / 3600)}", f"{number(moved / 1e12)}",
+            f"{number(clock / 60)}",
+        ])  # fmt: skip
+    rows.append(["**together**", "", "", "", f"**{number(60 * hours)}**"])
+    head = ("stage", "rounds", "core hours", "TB read and written", "minutes")
+    return page(
+        f"Assumed: {given.items:,.0f} items x {given.tags:,} tags; {given.nodes} nodes with {given.cores} cores, one "
+        f"worker a core with {given.memory_gib:g} GiB; {given.bytes_a_second / 1e9:g} GB/s a node to the shared "
+        f"tables; {given.feature_bytes:g} bytes of features an item. That makes {planned.parts:,} parts of "
+        f"{given.items / planned.parts:,.0f} rows. Of the neighbours seconds grow with the square of the items.",
+        listed(head, rows),
+    )
+
+
 # Clusters, segments, Studio
 
 
