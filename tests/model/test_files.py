@@ -54,6 +54,7 @@ def test_category_totals_were_called_masses():
         ("category_totals", np.ones(3), "category_totals"),
         ("category_totals", np.array([-1.0, 5.0]), "negative"),
         ("C", np.full((2, 2), np.inf), "C does not fit"),
+        ("C_data", np.full(4, np.inf), "C does not fit"),
         ("ridge", np.asarray(-1.0), "ridge"),
         ("lam", np.asarray(np.nan), "lam"),
         ("fixed_rows", np.array([9]), "fixed"),

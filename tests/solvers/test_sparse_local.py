@@ -1,5 +1,7 @@
 """Rows near a change put at their best: against a full solve, and what must not move."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lass
-from lass.solvers.sparse import SparseAssignments, local
+from example_problems import topics
+from lass.solvers.sparse import SparseAssignments, certify, local
+from lass.solvers.sparse.certificate import change_near
 from lass.solvers.sparse.local import update_near
 
 
@@ -125,3 +129,26 @@ def test_any_number_of_threads_gives_the_same(several_threads, count):
         found.append((solved.to_dense(), near.to_dense(), moved))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 0.5, 5.0]))
+def test_the_certificate_changes_near_rows_that_moved_alone(seed, lam):
+    rng = np.random.default_rng(seed)
+    W, G = topics(300, 40, seed=seed % 1000)
+    before = lass.solve(W, G, lam, tol=1e-2, output="sparse")
+    rows = rng.integers(300, size=3)
+    change = sp.lil_array(G.shape)
+    change[rows, rng.integers(40, size=3)] = rng.choice([-1.0, 1.0, 2.0], 3)
+    problem = before.problem.changed(G=sp.csr_array(G + change))
+    Z, moved = update_near(problem, before.Z, rows)
+    objective, gap = change_near((before.problem, before.Z), (problem, Z), moved)
+    whole = certify(problem, Z)
+    size = problem.stake + lam * W.sum()
+    np.testing.assert_allclose(
+        (before.objective + objective, before.gap + gap), whole, rtol=0, atol=1e-13 * size
+    )
+    known = replace(before, problem=problem, Z=Z, certificate=(1.5, 0.25))
+    assert (known.objective, known.gap) == (1.5, 0.25)
+    # a certificate is not handed on to other assignments
+    assert (replace(known, Z=Z).objective, replace(known, Z=Z).gap) == whole

@@ -245,7 +245,7 @@ def test_an_update_of_the_saved_model_is_marked_and_a_fit_gives_its_own_answer_a
     tags = [collection.names()[column] for column in named]
     collection.annotate(item, {tags[0]: 1, tags[1]: -1})
     result = collection.fit(update=True)
-    updated, annotations = load_model(collection)
+    updated = load_model(collection)[0]
     assert not collection.is_retrained()
     assert result.seconds.keys() == {"saved model", "solve", "saving"}
     assert abs(updated.solution.problem.G - G).nnz == 2

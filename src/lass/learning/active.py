@@ -140,7 +140,7 @@ def _check(problem: Problem, by: str, top: int | None, probes: int) -> None:
         raise ValueError(f"probes must be a whole number >= 1; found {probes!r}")
     if problem.lam == 0 or math.isinf(problem.lam):
         raise ValueError(f"rank() needs 0 < lam < inf; at lam = {problem.lam:g} a label moves no other item")
-    if not problem.convex or not problem.dominant or problem.C is not None:
+    if not problem.convex or not problem.dominant or problem.category_laplacian is not None:
         raise ValueError(
             "rank() needs weights >= 0, a Laplacian with row sums >= 0 and no category_graph: "
             "else unlabelled items are not means of their neighbours"

@@ -32,7 +32,9 @@ def pack(problem: Problem) -> dict[str, Any]:
     """The arrays that make up a problem."""
     arrays: dict[str, Any] = {f"W_{part}": getattr(problem.W, part) for part in PARTS}
     arrays |= {f"G_{part}": getattr(problem.G, part) for part in PARTS}
-    for name in ("diagonal", "lam", "ridge", "convex", "fixed_rows", "fixed_Z", "C", "category_totals"):
+    if problem.category_laplacian is not None:
+        arrays |= {f"C_{part}": getattr(problem.category_laplacian, part) for part in PARTS}
+    for name in ("diagonal", "lam", "ridge", "convex", "fixed_rows", "fixed_Z", "category_totals"):
         value = getattr(problem, name)
         if value is not None:
             arrays[name] = np.asarray(value)
@@ -49,7 +51,7 @@ def unpack(data: Mapping[str, Any], shape: tuple[int, ...]) -> Problem:
         raise ValueError("the diagonal does not fit the graph")
     if convex:
         check_semidefinite(W, diagonal)
-    C = _of_categories(data, "C", (K, K))
+    C = _category_laplacian(data, K)
     # version 0.1.0 wrote "masses"
     totals = _of_categories(data, "category_totals" if "category_totals" in data else "masses", (K,))
     if totals is not None and totals.min() < 0:
@@ -58,6 +60,16 @@ def unpack(data: Mapping[str, Any], shape: tuple[int, ...]) -> Problem:
     quadratic = QuadraticTerm(W, diagonal, number(data["ridge"], "ridge"), C, convex)
     G = _matrix(data, "G", (N, K))
     return Problem(quadratic, G, float(data["lam"]), fixed=Constraints(rows, Z, totals))
+
+
+def _category_laplacian(data: Mapping[str, Any], categories: int) -> sp.csr_array | None:
+    shape = (categories, categories)
+    if "C" in data:  # of version 0.1.0
+        return sp.csr_array(_of_categories(data, "C", shape))
+    found = _matrix(data, "C", shape) if "C_data" in data else None
+    if found is not None and not np.isfinite(found.data).all():
+        raise ValueError("C does not fit the categories")
+    return found
 
 
 def _of_categories(data: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Array | None:

@@ -21,12 +21,13 @@ from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram,
 
 @dataclass(frozen=True, eq=False)
 class QuadraticTerm:
-    """What lam weighs, checked: ``tr(Z' (diag(a) - W) Z) + tr(Z C Z')``."""
+    """What lam weighs, checked: ``tr(Z' (diag(a) - W) Z) + tr(Z L_C Z')``."""
 
     W: sp.csr_array
     diagonal: Array  # a, with the ridge
     ridge: float = 0.0
-    C: Array | None = None
+    #: L_C, the Laplacian of the categories
+    category_laplacian: sp.csr_array | None = None
     convex: bool = True  # diag(a) - W is positive semidefinite
 
     @staticmethod
@@ -34,11 +35,16 @@ class QuadraticTerm:
         W: sp.csr_array, degree: Array, ridge: float, category_graph: Any, convex: bool = True
     ) -> QuadraticTerm:
         """The term of checked weights and their degrees, a ridge and a graph of categories."""
-        ridge, C = number(ridge, "ridge"), None
+        ridge, category_laplacian = number(ridge, "ridge"), None
         if category_graph is not None:
             weights = as_weights(category_graph, "category_graph")
-            C = np.diag(weights.sum(axis=1)) - weights.toarray()
-        return QuadraticTerm(W, degree + ridge, ridge, C, convex)
+            category_laplacian = sp.csr_array(sp.diags_array(weights.sum(axis=1)) - weights)
+        return QuadraticTerm(W, degree + ridge, ridge, category_laplacian, convex)
+
+    @cached_property
+    def C(self) -> Array | None:
+        """L_C with all numbers, as dense solvers need it."""
+        return None if self.category_laplacian is None else self.category_laplacian.toarray()
 
     @cached_property
     def operator(self) -> GraphOperator:
@@ -114,15 +120,16 @@ class Problem:
         #: what lam weighs; a changed problem shares it
         self.quadratic: QuadraticTerm = W
         self.W, self.diagonal, self.ridge = self.quadratic.W, self.quadratic.diagonal, self.quadratic.ridge
-        self.C, self.convex = self.quadratic.C, self.quadratic.convex
+        self.category_laplacian, self.convex = self.quadratic.category_laplacian, self.quadratic.convex
         self.G = as_sparse(G, "G")
         self.N, self.K = self.G.shape
         if not self.K:
             raise ValueError(f"G must have at least one category; found shape {self.G.shape}")
         if self.W.shape[0] != self.N:
             raise ValueError(f"W and G must have one row an item; found {self.W.shape[0]} and {self.N} rows")
-        if self.C is not None and len(self.C) != self.K:
-            raise ValueError(f"category_graph must have one row a category, {self.K}; found {len(self.C)}")
+        if self.category_laplacian is not None and self.category_laplacian.shape[0] != self.K:
+            found = self.category_laplacian.shape[0]
+            raise ValueError(f"category_graph must have one row a category, {self.K}; found {found}")
         self.lam = number(lam, "lam", infinite=True)
         if not isinstance(fixed, Constraints):
             rows, Z = fixed_rows(fixed, self.N, self.K)
@@ -226,6 +233,11 @@ class Problem:
         return self._ranges
 
     @property
+    def C(self) -> Array | None:
+        """The Laplacian of the categories with all numbers; None without a graph of theirs."""
+        return self.quadratic.C
+
+    @property
     def stake(self) -> float:
         """What the linear term can gain at most: sum_n (max_k g_nk - min_k g_nk), see :meth:`linear_term`.
 
@@ -268,7 +280,7 @@ class Problem:
     def smoothness(self, Z: Array) -> Array:
         """(L Z + Z L_C), the half gradient of what lam weighs; O(nnz(W) K)."""
         out = self.operator.apply(Z, np.empty_like(Z))
-        return out if self.C is None else out + Z @ self.C
+        return out if self.category_laplacian is None else out + Z @ self.category_laplacian
 
     def certify(
         self, Z: Array, shift: Array | None = None, product: Array | None = None

@@ -80,8 +80,8 @@ def _constant(problem: Problem, rows: NDArray[np.intp]) -> Array:
     count, labels = components(as_sparse(problem.W[rows][:, rows], "W"))
     member = sp.csr_array((np.ones(len(rows)), (labels, np.arange(len(rows)))), (count, len(rows)))
     totals = np.asarray((member @ problem.G[rows]).toarray())
-    if problem.C is not None:
-        _, part = components(as_sparse(-problem.C * (problem.C < 0), "category_graph"))
+    if problem.category_laplacian is not None:
+        _, part = components(problem.category_laplacian)
         same = (part[:, None] == part).astype(float)
         totals = totals @ (same / same.sum(axis=1, keepdims=True))  # the limit makes each part equal
     sizes = np.bincount(labels, minlength=count).astype(float)

@@ -141,8 +141,8 @@ def explain(
         parts = {"neighbours": shares @ Z[neighbours], "affinities": gamma * g.toarray().ravel()}
         if solution.shift is not None:
             parts["prior"] = gamma * solution.shift
-        if problem.C is not None and affinities is None:
-            parts["similar categories"] = -(z @ problem.C) / a
+        if problem.category_laplacian is not None and affinities is None:
+            parts["similar categories"] = -(z @ problem.category_laplacian) / a
         v = sum(parts.values(), np.zeros(problem.K))
         if affinities is not None:
             z = project_simplex(v[None])[0]
@@ -182,7 +182,7 @@ def _rule(solution: Solution, n: int, *, flat: bool) -> str:
     why = "lam = 0, affinities alone" if problem.lam == 0 else "no neighbours"
     if problem.category_totals is not None:
         return f"{why}: the prior counts too"
-    if problem.C is not None and problem.lam > 0:
+    if problem.category_laplacian is not None and problem.lam > 0:
         return f"{why}: similar categories count too"
     if flat:
         return f"{why} and no difference of affinities: the even assignment"
@@ -244,7 +244,7 @@ def flips(solution: Solution, item: int, *, affinities: ArrayLike | None = None)
     n = checked_index(item, problem.N, "item")
     if not problem.free[n]:
         raise ValueError(f"item {n} is fixed; no affinity changes it. Solve without fixing it")
-    if problem.C is not None and affinities is None:
+    if problem.category_laplacian is not None and affinities is None:
         raise ValueError("flips() is not known with a category_graph; try changes with update()")
     if problem.diagonal[n] < 0:
         raise ValueError(f"item {n} has more negative than positive weights; its row is not a projection")

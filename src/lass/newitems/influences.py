@@ -141,7 +141,7 @@ def sources(solution: Solution, item: int, *, top: int | None = 10) -> list[Sour
     problem = solution.problem
     n = checked_index(item, problem.N, "item")
     _check(solution, top, "sources")
-    if not problem.convex or problem.C is not None:
+    if not problem.convex or problem.category_laplacian is not None:
         raise ValueError("sources() needs weights >= 0 and no category_graph: else rows are not means")
     if problem.diagonal[n] == 0.0:
         return []

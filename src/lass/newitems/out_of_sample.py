@@ -211,7 +211,7 @@ def path(w: Any, Z: Any, g: Any) -> Path:
 def _known(Z: Any) -> Any:
     """Assignments of the known items: sparse as they are, or a C-contiguous array; nothing is copied."""
     if isinstance(Z, Solution):
-        if Z.problem.C is not None:
+        if Z.problem.category_laplacian is not None:
             raise ValueError(
                 "Z was solved with a category_graph, which the map of new items does not know; "
                 "pass solution.Z to leave it out"

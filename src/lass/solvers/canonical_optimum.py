@@ -44,19 +44,21 @@ def canonical(problem: Problem, Z: AnyAssignments, warm: WarmState) -> AnyAssign
     where no category is in all rows.
 
     Components with a fixed row, and everything under a ridge, have one optimum. With a category graph,
-    categories that it joins slide together. Left alone are problems with a prior (one optimum where the
-    graph is connected), with negative weights or with a Laplacian of row sums < 0.
+    categories that it joins slide together. Left alone are sparse rows with one, problems with a prior (one
+    optimum where the graph is connected), with negative weights or with a Laplacian of row sums < 0.
     """
     if not _can_slide(problem):
         return Z
     if isinstance(Z, SparseAssignments):
+        if problem.category_laplacian is not None:
+            return Z
         for part in _components(problem):
             p = _sparse_slide(Z, part)
             Z = Z if p is None else _slid(Z, part.rows, p)
         return Z
     group = None
-    if problem.C is not None:
-        group = components(sp.csr_array(-problem.C * (problem.C < 0)))[1].astype(np.intp)
+    if problem.category_laplacian is not None:
+        group = components(problem.category_laplacian)[1].astype(np.intp)
     for part in _components(problem):
         p = _dense_slide(Z, part, group)
         if p is not None:

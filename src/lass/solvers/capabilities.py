@@ -23,7 +23,7 @@ class Capabilities:
     """
 
     category_totals: bool = _needed("a prior", lambda p: p.category_totals is not None, False)
-    category_graph: bool = _needed("a category_graph", lambda p: p.C is not None, False)
+    category_graph: bool = _needed("a category_graph", lambda p: p.category_laplacian is not None, False)
     negative_weights: bool = _needed("negative weights", lambda p: not p.convex, False)
     fixed_rows: bool = _needed("fixed rows", lambda p: len(p.fixed_rows) > 0)
     ridge: bool = _needed("a ridge", lambda p: p.ridge > 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,16 +59,20 @@ class Solution:
     solver: str | Solver = "auto"
     #: what an update takes over
     warm: WarmState = field(default_factory=WarmState)
+    #: objective and gap, where they are known; else they are computed
+    certificate: InitVar[tuple[float, float] | None] = None
 
     def __repr__(self) -> str:
         N, K = self.Z.shape
         state = "converged" if self.converged else "not converged"
         return f"Solution({N:,} x {K:,}, {state}, relative gap {self.relative_gap:.2g}, by {self.method})"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, certificate: tuple[float, float] | None) -> None:
         #: what :meth:`Problem.gap` certifies with; all that is known when weights are negative
         self.stationarity = 0.0
-        if is_sparse(self.Z) and self.problem.C is None:
+        if certificate is not None:
+            self.objective, self.stationarity = certificate
+        elif is_sparse(self.Z):
             self.objective, self.stationarity = certify(self.problem, self.Z)
         elif math.isfinite(self.problem.lam):
             product, Z = self.warm.product, to_dense(self.Z)
@@ -235,8 +239,8 @@ class Solution:
         member = sp.csr_array((np.ones(len(rows)), (labels, np.arange(len(rows)))), (count, len(rows)))
         gains = np.asarray((member @ problem.G[rows]).toarray())
         group = np.arange(problem.K)
-        if problem.C is not None and problem.lam > 0:
-            group = components(sp.csr_array(-problem.C * (problem.C < 0)))[1]
+        if problem.category_laplacian is not None and problem.lam > 0:
+            group = components(problem.category_laplacian)[1]
         result = examine(self.Z[rows], gains, labels, movable, group)
         everyone = np.full(problem.N, -1)
         everyone[rows] = labels

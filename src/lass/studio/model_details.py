@@ -44,7 +44,7 @@ def model_details(session: Session, snapshot: Snapshot, row: int, changes: dict[
         expert=(gamma * g[tags]).tolist(), threshold=explanation.threshold if finite else None,
         neighbours=_neighbours(session, explanation),
         flip=_flip(solution, row, g) if finite and snapshot.tags > 1 else None,
-        note=_note(item.degree, g, problem.C is not None),
+        note=_note(item.degree, g, problem.category_laplacian is not None),
     )  # fmt: skip
 
 

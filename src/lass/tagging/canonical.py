@@ -155,7 +155,9 @@ class CanonicalOrder:
             return model
         solution, back = model.solution, inverse(self.rows)
         Z = _widened(solution.Z.taken(back), self.columns, self.n_tags)
-        found = _with_certificate(replace(solution, problem=problem, Z=Z, warm=WarmState()), solution)
+        known = solution.objective, solution.stationarity
+        found = replace(solution, problem=problem, Z=Z, warm=WarmState(), certificate=known)
+        found = _with_certificate(found, solution)
         scores = model.scores
         if scores is not None:
             values = scores.values

@@ -144,7 +144,7 @@ def complete(
         elsewhere = solve(problem, tol=tolerance(problem, tol), start=start, callback=callback, engine=engine)
         return TagModel(elsewhere.to_sparse(), value, choice)
     carried = None
-    if start is None and problem.N * problem.K > DENSE and problem.C is None:
+    if start is None and problem.N * problem.K > DENSE:
         carried = tools(device).propagation(W, G, int)
     solution = assign_tags(problem, tolerance(problem, tol), carried, start, callback, device)
     return TagModel(solution, value, choice, propagation=carried)
@@ -154,8 +154,6 @@ def check_form(G: sp.csr_array, category_graph: Any, engine: Engine | None) -> N
     """Raise a ``ValueError`` where an option needs all numbers of items x tags, and they do not fit."""
     if category_graph is not None and engine is not None:
         raise ValueError("smoothing cannot be done on workers; set smoothing to 0, or leave the engine out")
-    if category_graph is not None:
-        check_memory(G.shape, "with smoothing", "set smoothing to 0")
     if engine is not None:
         check_memory(G.shape, "on workers", "solve on this machine")
 

@@ -21,6 +21,7 @@ from lass.learning.predictors.tag_assignments import tolerance
 from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
 from lass.solvers.solution import Solution
+from lass.solvers.sparse.certificate import change_near
 from lass.solvers.sparse.local import update_near
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
 from lass.tagging.completion import TagModel, complete, with_scores
@@ -278,13 +279,16 @@ class LiveModel:
         solution = self._canonical.solution
         problem = solution.problem
         report(Progress("solve"))
-        known = same and (self.solved or len(self._changed_since) > 0) and problem.C is None
+        known = same and (self.solved or len(self._changed_since) > 0) and problem.category_laplacian is None
         if known and not whole and 0 < problem.lam < np.inf:
             after = problem.changed(G=G)
             # rows nearby alone: the next training places every row
             Z, moved = update_near(after, solution.Z, self._annotated_anew(G))
-            near = max(1e-3, tolerance(after, 1e-3))
-            found = Solution(after, Z, tol=near, method="update", n_iter=0, seconds=0.0, history=[])
+            risen, wider = change_near((problem, solution.Z), (after, Z), moved)
+            found = Solution(
+                after, Z, tol=max(1e-3, tolerance(after, 1e-3)), method="update", n_iter=0, seconds=0.0,
+                history=[], certificate=(solution.objective + risen, max(solution.stationarity + wider, 0.0)),
+            )  # fmt: skip
             return found, moved
         start = order.assignments(self.state[0].solution.Z)
         similar = self._smoothing(order, self._collection.names())

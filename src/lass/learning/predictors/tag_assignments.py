@@ -49,7 +49,7 @@ def assign_tags(
     >>> assign_tags(problem, 1e-4).Z[1].round(3).tolist()
     [0.5, 0.5]
     """
-    if problem.N * problem.K <= DENSE or problem.C is not None:
+    if problem.N * problem.K <= DENSE:
         return solve(problem, tol=tol, start=start, callback=callback, output="dense").to_sparse()
     if start is None and engine is None:
         from lass.learning.predictors.propagation import Propagation

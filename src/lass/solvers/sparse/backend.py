@@ -29,7 +29,9 @@ SHARE, SHARE_OF_SMALL = 1e-2, 1e-6
 class Sparse:
     """Solves on this machine with rows that are explicit entries and one background value."""
 
-    capabilities: ClassVar[Capabilities] = Capabilities(sparse_output=True, harmonic_limit=False)
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        sparse_output=True, category_graph=True, harmonic_limit=False
+    )
 
     def run(self, problem: Problem, start: Start | None, monitor: Monitor, tol: float) -> Result:
         """Sweep to a relative gap of ``tol``, or until the monitor stops it."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from lass.kernels.threads import kernels
 from lass.model.problem import Problem
 from lass.solvers.monitor import Monitor
-from lass.solvers.sparse.certificate import certify, work
+from lass.solvers.sparse.certificate import SparseRows, above_background, certify, work
 from lass.solvers.sparse.row_buffers import RowBuffers
 from lass.solvers.sparse.storage import SparseAssignments
 
@@ -77,7 +79,7 @@ def sweeps(problem: Problem, Z: SparseAssignments, monitor: Monitor) -> SparseAs
 
     A sweep costs O(sum over edges of what the neighbour stores). Memory: about five times what is stored.
     """
-    rows = _RowsHere(problem, Z)
+    rows = _RowsHere(problem, Z) if problem.category_laplacian is None else _SmoothedRows(problem, Z)
     improve(rows, 2.0 * problem.lam, monitor)
     now = rows.now
     return now if isinstance(now, SparseAssignments) else now.packed(Z.shape[1])
@@ -86,14 +88,16 @@ def sweeps(problem: Problem, Z: SparseAssignments, monitor: Monitor) -> SparseAs
 class _RowsHere:
     """All rows, in the memory of this process."""
 
-    def __init__(self, problem: Problem, Z: SparseAssignments) -> None:
+    def __init__(self, problem: Problem, Z: SparseAssignments, extra: float = 0.0) -> None:
+        """``extra`` is the weight of an edge from each row to itself."""
         self.problem, (N, self.K) = problem, Z.shape
+        diagonal = problem.diagonal + extra
         scale = 2.0 * problem.lam
         self.graph = (problem.W.indptr.astype(np.int64), problem.W.indices, problem.W.data)
         self.affinities = (problem.G.indptr.astype(np.int64), problem.G.indices, problem.G.data / scale)
-        moving = problem.free & (problem.diagonal > 0)
-        self.inverse = np.divide(1.0, problem.diagonal, out=np.zeros(N), where=moving)
-        cost = scale * problem.diagonal
+        moving = problem.free & (diagonal > 0)
+        self.inverse = np.divide(1.0, diagonal, out=np.zeros(N), where=moving)
+        cost = scale * diagonal
         cost[problem.free] += problem.ranges
         #: the price of merging that each row may pay for each number, as a share of the whole
         self.share = np.divide(1.0 / max(1, int(moving.sum())), cost, out=np.zeros(N), where=moving)
@@ -103,6 +107,10 @@ class _RowsHere:
         #: decides about the slices of a sweep, which must not change with what rows store
         self.work = work(problem, Z)
 
+    def affinities_at(self, Z: SparseRows) -> tuple[NDArray[Any], ...]:
+        """What the expert adds to the mean of the neighbours."""
+        return self.affinities
+
     def certify(self) -> tuple[float, float]:
         return certify(self.problem, self.now)
 
@@ -111,7 +119,7 @@ class _RowsHere:
         now, ahead, spare, spare_ahead = self.now, self.ahead, self.spare, self.spare_ahead
         spare.fill(
             kernel.sweep, ahead.lengths, self.work,
-            *self.graph, self.inverse, *self.affinities, self.K, price * self.share, ahead.arrays,
+            *self.graph, self.inverse, *self.affinities_at(ahead), self.K, price * self.share, ahead.arrays,
         )  # fmt: skip
         uphill = spare_ahead.fill(
             kernel.extrapolate, spare.lengths + now.lengths, spare.lengths.sum(), self.K, momentum,
@@ -120,3 +128,25 @@ class _RowsHere:
         self.now, self.spare = spare, now if isinstance(now, RowBuffers) else RowBuffers(N)
         self.ahead, self.spare_ahead = spare_ahead, ahead if isinstance(ahead, RowBuffers) else RowBuffers(N)
         return uphill
+
+
+class _SmoothedRows(_RowsHere):
+    """The same with a graph of the categories, whose term is replaced by a bound that separates them.
+
+    With d at least the largest eigenvalue of L_C, ``z L_C z'`` is at most what it is at the present row y,
+    plus ``2 (z - y) L_C y' + d |z - y|^2``: a row is then at its best where d more edges lead to y, and
+    affinities are smaller by ``y L_C``.
+    """
+
+    def __init__(self, problem: Problem, Z: SparseAssignments) -> None:
+        assert problem.category_laplacian is not None
+        self.laplacian = problem.category_laplacian
+        bound = float(abs(self.laplacian).sum(axis=1).max(initial=0.0))
+        super().__init__(problem, Z, bound)
+        W = sp.csr_array(problem.W + bound * sp.eye_array(problem.N))
+        self.graph = (W.indptr.astype(np.int64), W.indices.astype(np.int32, copy=False), W.data)
+
+    def affinities_at(self, Z: SparseRows) -> tuple[NDArray[Any], ...]:
+        scaled = self.problem.G / (2.0 * self.problem.lam)
+        found = sp.csr_array(scaled - above_background(Z, self.K) @ self.laplacian)
+        return found.indptr.astype(np.int64), found.indices.astype(np.int32, copy=False), found.data
