@@ -2,6 +2,7 @@
 
     python -m benchmarks.growth_pipeline                          10,000 to 160,000 items
     python -m benchmarks.growth_pipeline --million                one million as well
+    python -m benchmarks.growth_pipeline --updates                updates of the models fitted before
 
 Items are points of many clouds in 32 dimensions, given as vectors. Half of them are tagged, with five tags on
 average that depend on the cloud; frequencies of tags follow Zipf. Every size is a process of its
@@ -102,6 +103,11 @@ def measure(size: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def measure_updates(size: int, before: dict[str, Any]) -> dict[str, Any]:
+    """The same with updates alone measured again, of a collection that is fitted."""
+    return before | {"live": apart(updates, apart(build, size))}
+
+
 def summary(rows: list[dict[str, Any]]) -> str:
     """One size a line, and how seconds grow."""
     lines = ["    items   annotations       edges  seconds  processor s    GiB  update s (95 %)  open s"]
@@ -140,10 +146,12 @@ def main() -> None:
     options = parser(__doc__, "redraw")
     options.add_argument("--sizes", type=int, nargs="*", default=list(SIZES), help="numbers of items")
     options.add_argument("--million", action="store_true", help="one million items as well")
+    options.add_argument("--updates", action="store_true", help="updates alone, of what was fitted before")
     arguments = options.parse_args()
     path = arguments.out / "growth_pipeline.json"
     for size in [] if arguments.redraw else arguments.sizes + [1_000_000] * arguments.million:
-        found = measure(size)
+        known = results.measured(path)["rows"][str(size)] if arguments.updates else {}
+        found = measure_updates(size, known) if arguments.updates else measure(size)
         results.add(path, {"rows": {str(size): found}, "K": TAGS}, levels=2)
         print(summary([found]), flush=True)
     rows = sorted(results.measured(path)["rows"].values(), key=lambda row: row["N"])

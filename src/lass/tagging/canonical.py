@@ -154,7 +154,9 @@ class CanonicalOrder:
         if self.is_identity:
             return model
         solution, back = model.solution, inverse(self.rows)
-        Z = _widened(solution.Z.taken(back), self.columns, self.n_tags)
+        in_order = _is_identity(self.rows, len(self.rows))  # nothing large is copied then
+        taken = solution.Z if in_order else solution.Z.taken(back)
+        Z = _widened(taken, self.columns, self.n_tags)
         known = solution.objective, solution.stationarity
         found = replace(solution, problem=problem, Z=Z, warm=WarmState(), certificate=known)
         found = _with_certificate(found, solution)
@@ -162,10 +164,12 @@ class CanonicalOrder:
         if scores is not None:
             values = scores.values
             wide = (values.data, self.columns[values.indices].astype(np.int32), values.indptr)
-            top = np.append(self.columns, -1)[scores.top_tags[back]].astype(np.int32)
-            values = permuted(sp.csr_array(wide, shape=(len(back), self.n_tags)), back)
+            values = sp.csr_array(wide, shape=(len(back), self.n_tags))
+            top, contributions = scores.top_tags, scores.contributions
+            if not in_order:
+                values, top, contributions = permuted(values, back), top[back], contributions[back]
             values.sort_indices()
-            scores = Scores(values, top, scores.contributions[back])
+            scores = Scores(values, np.append(self.columns, -1).astype(np.int32)[top], contributions)
         return replace(model, solution=found, scores=scores, predictors=None)
 
 
