@@ -124,10 +124,14 @@ SETS: dict[str, Callable[[Path, Path], list[str]]] = {
 }  # fmt: skip
 
 
-def command(*arguments: str) -> tuple[str, dict[str, float]]:
-    """Run lass; what it wrote, its seconds and its peak memory."""
+def command(*arguments: str, source: Path | None = None) -> tuple[str, dict[str, float]]:
+    """Run lass, or that of another source folder; what it wrote, its seconds and its peak memory."""
     began = time.perf_counter()
-    with subprocess.Popen([LASS, *arguments], stdout=subprocess.PIPE, text=True) as process:
+    program = [LASS] if source is None else [sys.executable, "-m", "lass"]
+    environment = os.environ | ({} if source is None else {"PYTHONPATH": str(source)})
+    with subprocess.Popen(
+        [*program, *arguments], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
         assert process.stdout is not None
         written = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)

@@ -9,12 +9,13 @@ without the map, suggestions for all items as a file, an update (``--update``) a
 hundred new annotations, the map.
 Where items are texts, what people would use instead runs beside it: TF-IDF and a linear SVM for every tag.
 Seconds, processor seconds and peak memory are those of the processes, start included; the stages are those
-that the fit reports. "Before" are the figures of version 0.1.0, where benchmarks.command_line measured them.
+that the fit reports. With ``--before`` a fit by the code of an earlier commit, map included, is added.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import tempfile
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -33,6 +34,7 @@ from benchmarks.common import results
 from benchmarks.common.measuring import apart, with_memory
 from benchmarks.common.options import parser, run
 from benchmarks.common.pictures import drawn
+from benchmarks.common.stamp import ROOT
 
 #: annotations added before the second fit
 ADDED = 100
@@ -131,11 +133,20 @@ def measure(name: str, data: Path) -> dict[str, Any]:
         return found
 
 
-def before(name: str, out: Path) -> dict[str, float] | None:
-    """Seconds and memory of the fit of version 0.1.0, with its map."""
-    path = out / f"evaluate-{name.removesuffix('-all') if name == 'lastfm-all' else name}.json"
-    saved = results.read(path) if path.is_file() and name != "lastfm-all" else {}
-    return saved.get("commands", {}).get("fit")
+def before(name: str, data: Path, commit: str) -> dict[str, Any]:
+    """Seconds and memory of the fit of an earlier commit, with its map, on the same machine."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        packed = subprocess.run(
+            ["git", "archive", commit, "src"], cwd=ROOT, stdout=subprocess.PIPE, check=True
+        )
+        subprocess.run(["tar", "-x", "-C", place], input=packed.stdout, check=True)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            given = pool.submit(SETS[name], data, folder).result()
+        collection = str(folder / "collection")
+        command("init", collection, *given, "--quiet", source=folder / "src")
+        _, spent = command("fit", collection, "--json", source=folder / "src")
+        return spent | {"commit": commit}
 
 
 def summary(rows: dict[str, dict[str, Any]]) -> str:
@@ -169,19 +180,23 @@ def draw(rows: dict[str, dict[str, Any]], path: Path) -> None:
             place -= 0.4
         axes.set_yticks([at for at, _ in labels], [text for _, text in labels])
         axes.set_xlabel("seconds")
-        axes.legend(loc="lower right", ncols=2)
+        axes.legend(loc="upper right", ncols=2)
 
 
 def main() -> None:
     """Measure, print the table, write the numbers, draw the picture."""
     options = parser(__doc__, "redraw")
     options.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    options.add_argument("--before", metavar="COMMIT", help="fit with the code of that commit alone")
     arguments = options.parse_args()
     path = arguments.out / "pipeline.json"
+    known = results.measured(path)["sets"] if path.is_file() else {}
     for name in [] if arguments.redraw else arguments.sets:
-        found = measure(name, arguments.data)
-        if (old := before(name, arguments.out)) is not None:
-            found["before"] = old
+        if arguments.before:
+            found = known[name] | {"before": before(name, arguments.data, arguments.before)}
+        else:
+            found = measure(name, arguments.data)
+            found |= {"before": known[name]["before"]} if "before" in known.get(name, {}) else {}
         results.add(path, {"sets": {name: found}}, levels=2)
         print(summary({name: found}), flush=True)
     rows = results.measured(path)["sets"]

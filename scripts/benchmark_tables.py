@@ -216,8 +216,9 @@ def pipeline() -> str:
         if "before" in row:
             old = row["before"]
             text.append(
-                f"{row['name']} with version 0.1.0, the map included: {number(old['seconds'])} seconds, "
-                f"{number(old['processor_seconds'])} of the processors, {number(old['peak_gib'])} GiB."
+                f"{row['name']} before only candidates were scored (commit {old['commit']}, same machine), "
+                f"the map included: {number(old['seconds'])} seconds, {number(old['processor_seconds'])} of "
+                f"the processors, {number(old['peak_gib'])} GiB."
             )
     return page(*text, origin("pipeline"))
 
@@ -971,7 +972,9 @@ def scale_plan() -> str:
     workers = given.nodes * given.cores
     times = given.items / run["items"]
     models = min(given.tags, MODELLED) / min(run["tags"], MODELLED)
-    planned = cut(Shape(int(given.items), given.tags, 10, given.feature_bytes), workers, None, given.memory_gib)
+    planned = cut(
+        Shape(int(given.items), given.tags, 10, given.feature_bytes), workers, None, given.memory_gib
+    )
     rows, hours = [], 0.0
     for name, stage in run["stages"].items():
         factor = times**2 if name == "neighbours" else times * (models if name == "linear models" else 1.0)
@@ -984,13 +987,14 @@ def scale_plan() -> str:
             name, f"{rounds}", f"{number(core_seconds / 3600)}", f"{number(moved / 1e12)}",
             f"{number(clock / 60)}",
         ])  # fmt: skip
-    rows.append(["**together**", "", "", "", f"**{number(60 * hours)}**"])
+    rows.append(["**together**", "", "", "", f"**{number(60 * hours)}** ({number(hours)} hours)"])
     head = ("stage", "rounds", "core hours", "TB read and written", "minutes")
     return page(
-        f"Assumed: {given.items:,.0f} items x {given.tags:,} tags; {given.nodes} nodes with {given.cores} cores, one "
-        f"worker a core with {given.memory_gib:g} GiB; {given.bytes_a_second / 1e9:g} GB/s a node to the shared "
-        f"tables; {given.feature_bytes:g} bytes of features an item. That makes {planned.parts:,} parts of "
-        f"{given.items / planned.parts:,.0f} rows. Of the neighbours seconds grow with the square of the items.",
+        f"Assumed: {given.items:,.0f} items x {given.tags:,} tags; {given.nodes} nodes with {given.cores} "
+        f"cores, one worker a core with {given.memory_gib:g} GiB; {given.bytes_a_second / 1e9:g} GB/s a node "
+        f"to the shared tables; {given.feature_bytes:g} bytes of features an item. That makes "
+        f"{planned.parts:,} parts of {given.items / planned.parts:,.0f} rows. Of the neighbours seconds grow "
+        "with the square of the items.",
         listed(head, rows),
     )
 

@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,6 +52,28 @@ def test_exit_codes_and_streams(folder, tmp_path):
     assert usage.returncode == 2
     assert usage.stderr == "lass: No such option '--nonsense'; see lass suggest --help\n"
     assert lass("--version").stdout.startswith("lass")
+
+
+@pytest.mark.parametrize("how", [[], ["--update"]])
+def test_a_disk_that_is_full_is_one_line_and_changes_nothing(folder, tmp_path, how):
+    """A limit on the size of files stands for it: writing fails half way."""
+    own = tmp_path / "own"
+    shutil.copytree(folder, own)
+    with Collection.open(own) as collection:
+        collection.annotate("item 5", {TAGS[0]: 1})
+    files = {file.name: file.read_bytes() for file in sorted((own / "arrays").glob("*"))}
+    limit = 40_000
+    assert max(map(len, files.values())) > limit
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = lass("fit", own, "--no-map", *how, preexec_fn=limited, env={**os.environ, "LASS_NUM_THREADS": "1"})
+    assert done.returncode == 2, done.stderr
+    assert "could not be written (File too large); what was there before is unchanged" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert {file.name: file.read_bytes() for file in sorted((own / "arrays").glob("*"))} == files
+    assert not list(own.glob(".fit-*"))
 
 
 def test_a_closed_pipe_ends_quietly(folder):

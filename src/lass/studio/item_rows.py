@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
+
 from lass.collection import Change
 from lass.studio.messages import (
     AnnotationScore,
@@ -43,15 +45,15 @@ def suggested_tags(session: Session, snapshot: Snapshot | None, row: int) -> lis
     """The tags with the highest scores, without those that are annotated by now."""
     if snapshot is None or row >= len(snapshot):
         return []
-    annotations = session.annotations[row]
+    excluded = session.annotations[row].keys() | session.retired
+    scored = [(tag, snapshot.score(row, tag)) for tag in snapshot.best(row) if tag not in excluded]
+    scored = [(tag, score) for tag, score in scored if score >= MIN_SCORE]
+    shares = snapshot.Z[row, np.array([tag for tag, _ in scored], np.intp)].tolist()
+    known = not snapshot.items_until_percentages
     return [
-        SuggestedTag(
-            tag=tag, score=snapshot.shown_score(row, tag), strength=snapshot.score(row, tag),
-            share=None if snapshot.items_until_percentages else float(snapshot.Z[row, tag]),
-        )
-        for tag in snapshot.best(row)
-        if tag not in annotations and tag not in session.retired and snapshot.score(row, tag) >= MIN_SCORE
-    ]  # fmt: skip
+        SuggestedTag(tag=tag, score=score if known else None, strength=score, share=share if known else None)
+        for (tag, score), share in zip(scored, shares, strict=True)
+    ]
 
 
 def item_details(session: Session, snapshot: Snapshot | None, row: int) -> ItemDetails:

@@ -112,7 +112,8 @@ class SparseAssignments:
         if numbers.ndim != 1:
             raise ValueError(f"items must be row numbers; found {items!r}")
         self._check(numbers)
-        begins, lengths = self.pointers[numbers], self.lengths[numbers]
+        begins = self.pointers[numbers]
+        lengths = self.pointers[numbers + 1] - begins
         out = np.repeat(self.background[numbers][:, None], self.shape[1], axis=1)
         row = np.repeat(np.arange(len(numbers)), lengths)
         at = np.arange(len(row)) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
@@ -231,7 +232,7 @@ class SparseAssignments:
             return self.background[n]
         low, high, last = self.pointers[n], self.pointers[n + 1], self.stored - 1
         ends = high
-        for _ in range(int(self.lengths.max()).bit_length()):
+        for _ in range(int((high - low).max(initial=0)).bit_length()):
             middle = (low + high) // 2
             before = (low < high) & (self._columns[np.minimum(middle, last)] < k)
             low, high = np.where(before, middle + 1, low), np.where(before, high, middle)

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.kernels.threads import SLICES
+from lass.model.atomic import named_errors
 
 Rows = NDArray[np.intp]
 Arrays = dict[str, NDArray[Any]]
@@ -93,7 +94,7 @@ class Workspace:
         place = self.path(name, part)
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = place.with_name(f".{place.name}.{os.urandom(8).hex()}")
-        with draft.open("wb") as file:
+        with named_errors(place), draft.open("wb") as file:
             _write(file, {key: np.ascontiguousarray(value) for key, value in arrays.items()})
             TRAFFIC["written"] += file.tell()
         draft.replace(place)
