@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -35,6 +36,10 @@ RESCORE_AFTER, SAVE_AFTER = 1.5, 20.0
 QUICK = 4.0
 #: seconds between two messages on one stage, at least
 REPORT_EVERY = 0.05
+#: items of which the map is drawn while people work; of more only lass fit draws it
+DRAWN = 200_000
+
+logger = logging.getLogger(__name__)
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -61,6 +66,7 @@ class Trainer(threading.Thread):
         self._failed_at = -1
         self._wait = RESCORE_AFTER
         self._map_checked = False
+        self._map: threading.Thread | None = None
         self._prepared = -1  # items for which graph and map were made without annotations
         self._saved = self._ranked = -1
         self.model = ModelState(phase="empty" if session.is_empty else "updating")
@@ -150,10 +156,11 @@ class Trainer(threading.Thread):
         assert self._collection is not None
         if not self._map_checked:
             self._map_checked = True
-            if self._collection.stale_map() is not None:
-                map_of(self._collection, live.model.solution.problem.W, self._report)
-                self._set(stage="")
-                self._events.send("reload", ReloadEvent())
+            W = live.model.solution.problem.W
+            drawing = self._map is not None and self._map.is_alive()
+            if W.shape[0] <= DRAWN and not drawing and self._collection.stale_map() is not None:
+                self._map = threading.Thread(target=self._draw_map, args=[W], name="map", daemon=True)
+                self._map.start()
             return True
         if live.annotations.number != self._ranked and time.monotonic() - self._last_change > self._wait:
             snapshot = self._session.snapshot
@@ -175,6 +182,23 @@ class Trainer(threading.Thread):
             live.save()
             self._saved = live.annotations.number
         return False
+
+    def _draw_map(self, W: sp.csr_array) -> None:
+        """In a thread of its own: of many items it takes long, and annotations must not wait for it."""
+
+        def report(_: Progress) -> None:
+            if self._stopping:
+                raise Interrupted
+
+        try:
+            with Collection.open(self._session.folder) as collection:
+                map_of(collection, W, report)
+        except Interrupted:
+            return
+        except (ValueError, OSError) as error:  # items were added meanwhile, or the disk is full
+            logger.warning("the map was not drawn: %s", error)
+            return
+        self._events.send("reload", ReloadEvent())
 
     def _prepare_untagged(self) -> bool:
         """Graph, groups and map, which need no annotations; False where they are there."""

@@ -13,7 +13,7 @@ from lass.solvers.sparse.row_buffers import RowBuffers
 from lass.solvers.sparse.storage import SparseAssignments
 
 #: edges that a change is followed along, and rows that move, at most
-STEPS, ROWS = 3, 2000
+STEPS, ROWS = 3, 1000
 #: sweeps over these rows
 SWEEPS = 15
 
