@@ -48,6 +48,8 @@ def suggested_tags(session: Session, snapshot: Snapshot | None, row: int) -> lis
     excluded = session.annotations[row].keys() | session.retired
     scored = [(tag, snapshot.score(row, tag)) for tag in snapshot.best(row) if tag not in excluded]
     scored = [(tag, score) for tag, score in scored if score >= MIN_SCORE]
+    if not scored:
+        return []
     shares = snapshot.Z[row, np.array([tag for tag, _ in scored], np.intp)].tolist()
     known = not snapshot.items_until_percentages
     return [

@@ -67,6 +67,7 @@ class Trainer(threading.Thread):
         self._wait = RESCORE_AFTER
         self._map_checked = False
         self._map: threading.Thread | None = None
+        self._ranking: threading.Thread | None = None
         self._prepared = -1  # items for which graph and map were made without annotations
         self._saved = self._ranked = -1
         self.model = ModelState(phase="empty" if session.is_empty else "updating")
@@ -162,26 +163,35 @@ class Trainer(threading.Thread):
                 self._map = threading.Thread(target=self._draw_map, args=[W], name="map", daemon=True)
                 self._map.start()
             return True
-        if live.annotations.number != self._ranked and time.monotonic() - self._last_change > self._wait:
-            snapshot = self._session.snapshot
-            assert snapshot is not None
-            before = self._last_change
-
-            def pause() -> None:
-                if self._last_change != before or self._stopping or self._fit_requested:
-                    raise Interrupted
-
-            try:
-                reasons = snapshot.next_rows(pause)
-            except Interrupted:
-                return True
-            self._session.reasons, self._ranked = reasons, live.annotations.number
-            self._session.queue = list(self._session.reasons)
+        ranking = self._ranking is not None and self._ranking.is_alive()
+        due = live.annotations.number != self._ranked and not ranking
+        if due and time.monotonic() - self._last_change > self._wait:
+            self._ranking = threading.Thread(target=self._rank, args=[live], name="ranking", daemon=True)
+            self._ranking.start()
             return True
         if live.annotations.number != self._saved and time.monotonic() - self._last_change > SAVE_AFTER:
             live.save()
             self._saved = live.annotations.number
         return False
+
+    def _rank(self, live: LiveModel) -> None:
+        """Which items to label next, in a thread of its own: of many items it takes long."""
+        snapshot, number, before = self._session.snapshot, live.annotations.number, self._last_change
+        assert snapshot is not None
+
+        def pause() -> None:
+            if self._last_change != before or self._stopping or self._fit_requested:
+                raise Interrupted
+
+        try:
+            reasons = snapshot.next_rows(pause)
+            pause()
+        except Interrupted:
+            return
+        except Exception as error:  # the list works without; the next change tries again
+            logger.warning("items to label next were not ranked: %s", error)
+            reasons = {}
+        self._session.reasons, self._session.queue, self._ranked = reasons, list(reasons), number
 
     def _draw_map(self, W: sp.csr_array) -> None:
         """In a thread of its own: of many items it takes long, and annotations must not wait for it."""
