@@ -237,6 +237,7 @@ def test_auto_takes_it_where_dense_does_not_fit(monkeypatch):
         ({"prior": np.full(20, 0.05)}, "prior"),
         ({"method": "gradient"}, "gradient"),
         ({"lam": math.inf, "fixed": {0: 1}}, "lam = inf"),
+        ({"lam": math.inf, "category_graph": np.ones((20, 20))}, "a category_graph at lam = inf"),
         ({"output": "csr"}, "output must be"),
         ({"start": SparseAssignments.of(np.full((3, 20), 0.05))}, "start must be .* of shape"),
     ],

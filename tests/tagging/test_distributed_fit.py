@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -110,17 +111,17 @@ def test_the_answer_is_that_of_one_machine(alone, make, workers, tmp_path):
         assert abs(collection.graph - graph).max() < 1e-12
         assert not collection.stale()
         assert collection.is_retrained
-        found = collection.suggest(limit=50)
+        found, every = collection.suggest(limit=50), collection.suggest(top=10)
     assert [(one.item, one.tag, one.rank) for one in found] == [
         (one.item, one.tag, one.rank) for one in suggested
     ]
     assert not list((tmp_path / "items").glob(".fit-*"))
     rows = pq.read_table(out).to_pylist()
     assert len(list(out.iterdir())) == workers
-    best = {(row["item"], row["tag"]): row["score"] for row in rows if row["rank"] == 1}
-    assert len(best) == ITEMS
-    top = found[0]
-    assert best[top.item, top.tag] == pytest.approx(top.score, abs=1e-6)
+    assert [(row["item"], row["tag"], row["rank"]) for row in rows] == [
+        (one.item, one.tag, one.rank) for one in every
+    ]
+    np.testing.assert_allclose([row["score"] for row in rows], [one.score for one in every], atol=1e-6)
 
 
 def test_blocks_and_parts_change_nothing(alone, tmp_path, monkeypatch):
@@ -239,8 +240,24 @@ def test_few_tags_and_none_are_fitted_too(tmp_path):
             ) as collection:  # fmt: skip
                 left = collection.path / ".fit-999999999-killed"
                 left.mkdir()
+                draft = collection.path / "arrays" / ".graph.npz.999999999-0123456789abcdef"
+                draft.write_bytes(b"half of it")
+                others = collection.path / f".notes.txt.{os.getpid()}-0123456789abcdef"
+                others.write_bytes(b"of a process that runs")
                 results.append(collection.fit(engine=engine, draw_map=False))
-                assert left.exists() == (engine is None)
+                assert not left.exists()
+                assert not draft.exists()
+                assert others.exists()
+                out = tmp_path / f"parts {len(known)}"
+                if engine is not None and known:
+                    collection.fit(engine=replace(engine, out=out), draw_map=False)
+                    rows = pq.read_table(out).to_pylist()
+                    assert [(row["item"], row["tag"]) for row in rows] == [
+                        (one.item, one.tag) for one in collection.suggest(top=10)
+                    ]
+                    (tmp_path / "a file").write_text("mine")
+                    with pytest.raises(ValueError, match="a file is a file; name a folder"):
+                        collection.fit(engine=replace(engine, out=tmp_path / "a file"))
         if known:
             check_same(*results)
         else:

@@ -271,7 +271,7 @@ def test_where_an_update_cannot_be_done_everything_is_fitted(collection):
     result = collection.fit(update=True, draw_map=False)
     assert {"solve", "scores"} <= result.seconds.keys()
     assert collection.is_retrained()
-    with pytest.raises(ValueError, match="update=True changes no settings"):
+    with pytest.raises(ValueError, match="an update changes no settings"):
         collection.fit(update=True, lam=0.5)
 
 

@@ -56,7 +56,9 @@ def _workers(
 @click.option("--workers", type=click.IntRange(1), help="Ray workers; 2 by default.")
 @click.option("--memory", type=float, help="GiB that the work of a Ray worker may take; no limit by default.")
 @click.option(
-    "--parquet", type=click.Path(path_type=Path), help="Folder for suggestions by Ray workers, a file a part."
+    "--parquet",
+    type=click.Path(path_type=Path),
+    help="Folder for the ten best tags of each item, a file a part.",
 )
 @click.option("--device", help="cuda: compute neighbours, assignments and scores on a GPU.")
 @click.option(
@@ -86,6 +88,8 @@ def fit(
         result = run(
             output, collection, engine=on_workers, device=device, update=update, draw_map=draw_map, **changes
         )
+        if update and "scores" in result.seconds:
+            output.note("note: an update was not possible, so everything was fitted")
         if output.as_json:
             output.json(as_data(folder, result))
         elif not output.quiet:

@@ -18,6 +18,7 @@ from lass.collection.database import Database, log_first_names
 from lass.collection.records import Change, Item, Moment, Since, TagChange
 from lass.collection.search import SearchIndex
 from lass.collection.settings import Settings
+from lass.model.atomic import remove_leftovers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -492,6 +493,12 @@ class CollectionStore:
     def stale_map(self) -> str | None:
         """Why the map must be drawn anew; None if it is fresh."""
         return self._stale().get("map")
+
+    def remove_leftovers(self) -> None:
+        """Delete what programs on this machine left half written when they were killed."""
+        for folder in (Path(self.path), Path(self.path) / "arrays"):
+            if folder.is_dir():
+                remove_leftovers(folder)
 
     def discard_damaged(self) -> dict[str, str]:
         """Delete arrays that cannot be read or do not fit the collection; each with the reason.

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 #: errors of a disk or a quota that is full, or of a file that may not become so large
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: names of drafts, and of working folders, with the process that made them
+DRAFT, WORKING = re.compile(r"\..+\.(\d+)-[0-9a-f]{16}"), re.compile(r"\.fit-(\d+)-.+")
 
 
 @contextmanager
@@ -38,7 +42,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     ...     path.read_text()
     'one line'
     """
-    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(8).hex()}")
     try:
         with named_errors(path):
             yield draft
@@ -47,3 +51,15 @@ def atomic_path(path: Path) -> Iterator[Path]:
             draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete drafts and working folders that processes of this machine left when they were killed."""
+    for pattern in (DRAFT, WORKING):
+        for old in folder.iterdir():
+            found = pattern.fullmatch(old.name)
+            if found and Path("/proc/self").exists() and not Path(f"/proc/{found[1]}").exists():
+                if old.is_dir():
+                    shutil.rmtree(old, ignore_errors=True)
+                else:
+                    old.unlink(missing_ok=True)

@@ -33,6 +33,9 @@ class Capabilities:
     harmonic_limit: bool = _needed(
         "fixed rows at lam = inf", lambda p: math.isinf(p.lam) and len(p.fixed_rows) > 0
     )
+    smooth_limit: bool = _needed(
+        "a category_graph at lam = inf", lambda p: math.isinf(p.lam) and p.category_laplacian is not None
+    )
     #: these two are no matter of the problem, but of how it is to be solved
     sparse_output: bool = _needed("output='sparse'", lambda p: False, False)
     warm_start: bool = _needed("a start", lambda p: False)

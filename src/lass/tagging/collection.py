@@ -183,7 +183,7 @@ class Collection(CollectionStore):
         from lass.tagging.live import update_fit
 
         if other:
-            raise ValueError(f"update=True changes no settings and needs no engine or device; found {other}")
+            raise ValueError("an update changes no settings, and uses no engine or device; leave one out")
         return update_fit(self, report)
 
     def suggest(

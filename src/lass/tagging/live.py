@@ -102,9 +102,14 @@ class LiveModel:
         return self.model.retrained
 
     @property
+    def has_changed(self) -> bool:
+        """Whether annotations changed since the model was saved."""
+        return not self.solved and len(self._changed_since) > 0
+
+    @property
     def can_update(self) -> bool:
         """Whether annotations can be taken over by their neighbourhoods alone."""
-        return self._canonical.predictors is not None and (self.solved or len(self._changed_since) > 0)
+        return self._canonical.predictors is not None
 
     @property
     def training_seconds(self) -> float:
@@ -332,7 +337,7 @@ def update_fit(collection: CollectionStore, report: ProgressCallback = ignore_pr
     if not live.can_update:
         return None
     annotations = collection.annotation_matrix()
-    if not live.retrained:
+    if live.has_changed:
         live.update(annotations, timer.report, whole=True)
         timer.report(Progress("saving"))
         live.save()

@@ -26,6 +26,8 @@ from lass.tagging.map_layout import map_of
 from lass.tagging.preparation import graph_of, groups_of, outdated, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
 from lass.tagging.storage import FitRecord, SavedPredictors, save_model, saved_model
+from lass.tagging.suggestion_files import check_folder, write_parts
+from lass.tagging.suggestions import TagSuggester
 from lass.tagging.tag_counts import TagCounts, count_tags
 
 #: relative gap of a fit, which places assignments to about 1e-4
@@ -65,6 +67,8 @@ class FitResult:
         """What limits the scores, in one sentence; empty if nothing does."""
         if self.model is None:
             return ""
+        if not self.model.retrained:
+            return "Scores rest on weights of earlier annotations; a fit without an update trains them again."
         weights = self.model.weights
         if weights is None or weights.completeness == 1.0:
             return ""
@@ -111,6 +115,7 @@ def fit(
     """
     if device is not None:
         check_device(device, engine)
+    collection.remove_leftovers()
     annotations = collection.annotation_matrix()
     G = annotations.G
     if engine == "ray":
@@ -145,6 +150,8 @@ def _fit_on_workers(
 ) -> FitResult:  # fmt: skip
     """The same on workers; nothing is saved before all stages have ended."""
     G = annotations.G
+    if workers.out is not None:
+        check_folder(workers.out)
     damaged = collection.discard_damaged()
     recomputed = outdated(collection) | collection.stale() | damaged
     timer = StageTimer(report)
@@ -154,6 +161,8 @@ def _fit_on_workers(
         if fitted.model is None:
             collection.discard_assignments()
             recomputed.pop("assignments", None)
+        elif workers.out is not None:
+            write_parts(TagSuggester(fitted.model, annotations), workers.out, len(fitted.space.parts))
         if draw_map:
             map_of(collection, fitted.W, timer.report)
         graph = health(fitted.W, np.diff(G.indptr) > 0 if G.nnz else None)

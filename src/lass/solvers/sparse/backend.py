@@ -30,7 +30,7 @@ class Sparse:
     """Solves on this machine with rows that are explicit entries and one background value."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(
-        sparse_output=True, category_graph=True, harmonic_limit=False
+        sparse_output=True, category_graph=True, harmonic_limit=False, smooth_limit=False
     )
 
     def run(self, problem: Problem, start: Start | None, monitor: Monitor, tol: float) -> Result:

@@ -7,13 +7,11 @@ can; it chooses lam on a sample, solves problems of few items x tags, and adds u
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -95,20 +93,11 @@ def fitted_on_workers(
     order = CanonicalOrder.of(annotations)
     shape = _shape(collection, len(order.rows), len(order.columns))
     parts, block = cut(shape, workers.count, workers.parts, workers.memory)
-    _remove_leftovers(Path(collection.path))
     prefix = f".fit-{os.getpid()}-"
     with TemporaryDirectory(prefix=prefix, dir=collection.path) as folder, Cluster(workers) as cluster:
         space = Workspace(folder, bounds_of(shape.items, parts), block)
         fit = _Fit(collection, annotations, order, cluster, space, report, tol)
-        yield fit.run(workers.out)
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Delete working folders of fits on this machine that were killed."""
-    for old in folder.glob(".fit-*-*"):
-        number = old.name.split("-")[1]
-        if number.isdigit() and not Path(f"/proc/{number}").exists() and Path("/proc/self").exists():
-            shutil.rmtree(old, ignore_errors=True)
+        yield fit.run()
 
 
 def _shape(collection: CollectionStore, items: int, tags: int) -> Shape:
@@ -137,28 +126,27 @@ class _Fit:
     #: columns of the features; 0 where there are none
     width: int = 0
 
-    def run(self, out: Path | None) -> FittedParts:
+    def run(self) -> FittedParts:
         """All stages."""
         space, order = self.space, self.order
-        texts, new_graph = self._features_and_graph(out)
+        texts, new_graph = self._features_and_graph()
         W = space.whole(GRAPH, space.size)
         back = inverse(order.rows)
         result = FittedParts(order, permuted(W, back, back), space, new_graph, texts)
         if self.annotations.G.nnz:
-            self._train(result, W, out)
+            self._train(result, W)
         result.costs, result.lost = self.cluster.costs, self.cluster.lost
         return result
 
-    def _features_and_graph(self, out: Path | None) -> tuple[TextFeatures | None, bool]:
+    def _features_and_graph(self) -> tuple[TextFeatures | None, bool]:
         """Put features and edges of all parts into the tables; new text features, and if edges are new."""
         collection, space, settings = self.collection, self.space, self.collection.settings
         order, why = by_id(collection.ids()[: space.size]), outdated(collection)
         given = settings.metric == "precomputed"
         of_texts = settings.features.get("kind", "text") == "text" and "features" in why and not given
-        if of_texts or out is not None:
-            features.write_items(collection, space, order)
         texts = None
         if of_texts:
+            features.write_items(collection, space, order)
             self.report(Progress("features", why["features"]))
             texts = features.text_features(self.cluster, space)
             self.width = len(texts.terms)
@@ -177,7 +165,7 @@ class _Fit:
         neighbours.build_graph(self.cluster, space, self.width, count, settings.metric)
         return texts, True
 
-    def _train(self, result: FittedParts, W: sp.csr_array, out: Path | None) -> None:
+    def _train(self, result: FittedParts, W: sp.csr_array) -> None:
         """Choose lam, solve, train weights and score, as :func:`lass.tagging.pipeline.train`."""
         began, settings = time.perf_counter(), self.collection.settings
         G = self.order.annotations(self.annotations.G)
@@ -199,7 +187,7 @@ class _Fit:
         self.report(Progress("scores"))
         reduced = self._reduced(result.texts is None)
         codes = self.order.groups(groups_of(self.collection)[1])
-        result.canonical = model = self._scored(result, model, walks, reduced, codes, out)
+        result.canonical = model = self._scored(result, model, walks, reduced, codes)
         back = inverse(self.order.rows)
         result.record = FitRecord(
             lam_reason=reason, trained_on=fingerprint(self.annotations, settings),
@@ -236,7 +224,7 @@ class _Fit:
         return space.joined(features.REDUCED)["rows"]
 
     def _scored(
-        self, result: FittedParts, model: TagModel, walks: Walks, reduced: Any, groups: Any, out: Path | None
+        self, result: FittedParts, model: TagModel, walks: Walks, reduced: Any, groups: Any
     ) -> TagModel:
         """The model with scores, if it can have any."""
         space, cluster, problem = self.space, self.cluster, model.solution.problem
@@ -282,8 +270,7 @@ class _Fit:
         weights = train(compute, current, G, codes, pause=pause)
         if weights is None:
             return model
-        names = [self.annotations.names[column] for column in self.order.columns]
-        score_parts(cluster, space, "all", weights, names, out)
+        score_parts(cluster, space, "all", weights)
         result.predictors = self._predictors(walks, models)
         return replace(model, weights=weights, scores=self._scores(weights, G.shape[1]))
 

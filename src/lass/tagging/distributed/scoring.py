@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +17,9 @@ from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.propagation import scaled, tags_each
 from lass.learning.predictors.tag_lists import TagLists, Values
 from lass.learning.predictors.voters import Voters
-from lass.model.atomic import atomic_path
 from lass.model.quadratic_program import Array
 from lass.solvers.sparse import SparseAssignments
 from lass.tagging.distributed.cluster import Cluster
-from lass.tagging.distributed.features import read_items
 from lass.tagging.distributed.linear import predictor
 from lass.tagging.distributed.local_graph import LocalGraph
 from lass.tagging.distributed.propagation import Walks, visits_of
@@ -198,19 +194,12 @@ def features_of(
     return features.compute(TagLists(features.own, starts.copy(), tags.copy()))
 
 
-def score_parts(
-    cluster: Cluster, space: Workspace, run: str, weights: Weights, names: list[str], out: Path | None
-) -> None:
-    """Scores of all items, into the table ``scores`` and, if a folder is given, as Parquet files."""
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-    calls = [(space, run, part, weights, names, out) for part in space.parts]
-    cluster.map("scores", score_part, calls)
+def score_parts(cluster: Cluster, space: Workspace, run: str, weights: Weights) -> None:
+    """Scores of all items, into the table ``scores``."""
+    cluster.map("scores", score_part, [(space, run, part, weights) for part in space.parts])
 
 
-def score_part(
-    space: Workspace, run: str, part: int, weights: Weights, names: list[str], out: Path | None
-) -> None:
+def score_part(space: Workspace, run: str, part: int, weights: Weights) -> None:
     """Scores of the items of a part."""
     found = []
     nobody, prior = Voters(np.zeros(0, np.intp), np.zeros(0, np.intp), 0), default_prior()
@@ -222,25 +211,3 @@ def score_part(
     top = np.concatenate([one.top_tags for one in found])
     contributions = np.concatenate([one.contributions for one in found]).astype(np.float16)
     space.write_csr("scores", part, values, top_tags=top, contributions=contributions)
-    if out is not None:
-        _write_suggestions(space, part, values, top, names, out)
-
-
-def _write_suggestions(
-    space: Workspace, part: int, values: sp.csr_array, top: NDArray[np.int32], names: list[str], out: Path
-) -> None:
-    """Item, tag, score and rank of the likeliest tags of a part, as Parquet."""
-    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    ids = np.array(read_items(space, part, "id"), object)
-    place, rank = np.nonzero(top >= 0)
-    tags = top[place, rank]
-    starts = np.concatenate([[0], np.cumsum((top >= 0).sum(axis=1))])
-    # lists are looked up in rising order of the tags
-    order = np.lexsort((tags, place))
-    scores = np.empty(len(tags), np.float32)
-    scores[order] = TagLists(np.arange(len(top)), starts, tags[order]).lookup(values)
-    table = arrow.table({
-        "item": ids[place], "tag": np.array(names, object)[tags], "score": scores, "rank": rank + 1
-    })  # fmt: skip
-    with atomic_path(out / f"part-{part:05d}.parquet") as draft:
-        parquet.write_table(table, draft)
