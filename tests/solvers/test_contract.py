@@ -75,6 +75,20 @@ def check_harmonic_limit(name, case):
     np.testing.assert_allclose(sol.Z[rest], means, rtol=0, atol=1e-6)
 
 
+def check_smooth_limit(name, case):
+    """A category graph at lam = inf: rows are constant on components, and on categories that it joins."""
+    if not capabilities(name).category_graph:
+        with pytest.raises(ValueError, match="does not support a category_graph"):
+            solve(name, case.W, case.G, math.inf, category_graph=np.zeros((case.shape[1],) * 2))
+        return
+    K = case.shape[1]
+    joined = 1.0 - np.eye(K)
+    sol = solve(name, case.W, case.G, math.inf, category_graph=joined)
+    check_feasible(sol.Z, case)
+    np.testing.assert_allclose(sol.Z, 1.0 / K, rtol=0, atol=1e-9)
+    assert sol.objective == pytest.approx(-case.G.sum() / K, abs=1e-9 * (1 + abs(case.G).sum()))
+
+
 def check_negative_weights(name, case):
     """A stationary point, and no certificate."""
     case.W, case.G = repelling(int(1e6 * abs(case.G).sum()) % 2**32)
@@ -121,6 +135,7 @@ DECLARED = {
     "zero_lam": (cases(extras=("fixed",), **MILD), check_zero_lam),
     "infinite_lam": (cases(extras=(), **MILD), check_infinite_lam),
     "harmonic_limit": (cases(extras=("fixed",), **MILD), check_harmonic_limit),
+    "smooth_limit": (cases(extras=(), **MILD), check_smooth_limit),
     "warm_start": (cases(extras=(), wide=False, decades=1), check_warm_start),
 }
 #: what a problem is that needs each, to see it refused
@@ -135,6 +150,7 @@ ASKED = {
     "zero_lam": {"lam": 0.0},
     "infinite_lam": {"lam": math.inf},
     "harmonic_limit": {"lam": math.inf, "fixed": {0: 1}},
+    "smooth_limit": {"lam": math.inf, "category_graph": [[0, 1], [1, 0]]},
     "warm_start": {"start": [[0.5, 0.5], [0.5, 0.5]]},
 }
 
@@ -187,7 +203,8 @@ def test_whatever_is_not_declared_is_refused_before_the_solver_runs(capability):
     if capability == "any_laplacian":
         asked["W"] = [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
         asked["G"] = np.eye(3)
-    wanted = WHAT[capability] if capability != "harmonic_limit" else "fixed rows"
+    first = {"harmonic_limit": "fixed_rows", "smooth_limit": "category_graph"}  # which are needed too
+    wanted = WHAT[first.get(capability, capability)]
     with pytest.raises(ValueError, match=f"method='undeclared' does not support {wanted}"):
         lass.solve(asked.pop("W"), asked.pop("G"), asked.pop("lam"), method=Undeclared(), **asked)
 

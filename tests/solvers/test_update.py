@@ -24,8 +24,8 @@ def is_true(solution):
     """Objective, gap and product are what a computation from nothing gives."""
     problem = solution.problem
     fresh = lass.Problem(problem.W, problem.G, problem.lam, ridge=problem.ridge)
-    fresh.C, fresh.fixed_rows, fresh.fixed_Z, fresh.free = (
-        problem.C, problem.fixed_rows, problem.fixed_Z, problem.free
+    fresh.category_laplacian, fresh.fixed_rows, fresh.fixed_Z, fresh.free = (
+        problem.category_laplacian, problem.fixed_rows, problem.fixed_Z, problem.free
     )  # fmt: skip
     scale = fresh.stake
     np.testing.assert_allclose(solution.warm.product, fresh.smoothness(solution.Z), atol=1e-11)

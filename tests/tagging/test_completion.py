@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import lass
+from lass.solvers.distributed import Partitions
 from lass.tagging import complete, scores
 from lass.tagging.completion import choose_lam, sample_items
 
@@ -69,8 +70,8 @@ def test_too_large_for_the_memory_is_an_error(monkeypatch):
     W, G = sp.csr_array((1000, 1000)), sp.csr_array((1000, 100))
     assert complete(W, G, 1.0).solution.Z.stored < 1000
     with pytest.raises(ValueError, match=r"1,000 items x 100 tags need about 0.0 GiB.*LASS_MEMORY_GIB"):
-        complete(W, G, 1.0, category_graph=np.eye(100))
+        complete(W, G, 1.0, engine=Partitions(2))
     for given in ("much", "-1", "nan"):
         monkeypatch.setenv("LASS_MEMORY_GIB", given)
         with pytest.raises(ValueError, match=f"must be a number of GiB; found '{given}'"):
-            complete(sp.csr_array((3, 3)), sp.csr_array((3, 2)), 1.0, category_graph=np.eye(2))
+            complete(sp.csr_array((3, 3)), sp.csr_array((3, 2)), 1.0, engine=Partitions(2))

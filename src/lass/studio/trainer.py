@@ -63,7 +63,7 @@ class Trainer(threading.Thread):
         self._collection: Collection | None = None
         self._last_sent = 0.0
         self._last_change = time.monotonic()
-        self._failed_at = -1
+        self._failed_at = self._stepping = -1
         self._wait = RESCORE_AFTER
         self._map_checked = False
         self._map: threading.Thread | None = None
@@ -98,7 +98,7 @@ class Trainer(threading.Thread):
                 busy = not self._session.is_empty and self._step()
             except Exception as error:  # whatever happens here, people must be able to go on tagging
                 self._set(phase="failed", stage="", error=f"{error}")
-                self._failed_at, busy = self._session.revision, False
+                self._failed_at, busy = self._stepping, False  # what came meanwhile is tried again
             if not busy:
                 self._wake.wait(POLL)
                 self._wake.clear()
@@ -109,6 +109,7 @@ class Trainer(threading.Thread):
         """Do the most urgent thing; False where there is nothing to do."""
         session = self._session
         session.catch_up()
+        self._stepping = session.revision
         if self._collection is None:
             self._collection = Collection.open(session.folder)
         if session.revision == self._failed_at and not self._fit_requested:
