@@ -168,10 +168,11 @@ def _make(name: str, data: Path, path: Path) -> None:
         reduced, _ = reduced_features(made, None)
         matrices, others = {"W": W, "Y": Y}, {}
         if reduced is not None:
+            others["reduced"] = reduced
+        if made.settings.metric != "precomputed":
             X = sp.csr_array(features_of(made), dtype=float)
             lengths = np.sqrt(X.multiply(X).sum(axis=1))
             matrices["X"] = sp.csr_array(sp.diags_array(1.0 / np.maximum(lengths, 1e-300)) @ X)
-            others["reduced"] = reduced
         if (groups := groups_of(made)[1]) is not None:
             others["groups"] = groups
     files.save_arrays(path, matrices, **others)

@@ -32,6 +32,7 @@ from benchmarks.common.results import RESULTS, write
 from benchmarks.common.stamp import ROOT, stamp
 from benchmarks.first_tags_sets import SETS, load_set
 from lass.graph import knn_graph
+from lass.graph.embedding import embed_graph
 from lass.learning.predictors.affinities import Affinities
 from lass.learning.predictors.few_tags import Distributions, FewTags, posterior_mode
 from lass.learning.predictors.prior import COEFFICIENTS, FILE, calibration_features
@@ -82,7 +83,8 @@ def _edges(name: str) -> Callable[[Path], Collection]:
         with np.load(files.needed(data, f"{name}/{name}.npz"), allow_pickle=False) as file:
             W, Y = (files.load_matrix(file, part).astype(float) for part in "AY")
         rows = _sample(W.shape[0])
-        return sp.csr_array(W[rows][:, rows]), None, sp.csr_array(Y[rows])
+        W = sp.csr_array(W[rows][:, rows])
+        return W, embed_graph(W), sp.csr_array(Y[rows])
 
     return read
 

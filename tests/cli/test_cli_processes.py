@@ -73,7 +73,7 @@ def test_a_disk_that_is_full_is_one_line_and_changes_nothing(folder, tmp_path, h
     assert "could not be written (File too large); what was there before is unchanged" in done.stderr
     assert done.stderr.count("\n") == 1
     assert {file.name: file.read_bytes() for file in sorted((own / "arrays").glob("*"))} == files
-    assert not list(own.glob(".fit-*"))
+    assert not list(own.glob(".*"))
 
 
 def test_a_closed_pipe_ends_quietly(folder):

@@ -15,6 +15,7 @@ import lass
 from lass.cli import group
 from lass.collection import Item, Settings
 from lass.learning.predictors import tag_assignments
+from lass.model.atomic import draft_of
 from lass.tagging.distributed import Workers, fitting, sizes
 from lass.tagging.distributed.cluster import Cluster
 from lass.tagging.distributed.sizes import Shape, cut
@@ -115,7 +116,7 @@ def test_the_answer_is_that_of_one_machine(alone, make, workers, tmp_path):
     assert [(one.item, one.tag, one.rank) for one in found] == [
         (one.item, one.tag, one.rank) for one in suggested
     ]
-    assert not list((tmp_path / "items").glob(".fit-*"))
+    assert not list((tmp_path / "items").glob(".fit.*"))
     rows = pq.read_table(out).to_pylist()
     assert len(list(out.iterdir())) == workers
     assert [(row["item"], row["tag"], row["rank"]) for row in rows] == [
@@ -201,7 +202,7 @@ def test_a_part_that_cannot_be_read_is_one_line_and_changes_nothing(tmp_path, mo
     assert "part-00001 could not be read: it is damaged" in run.stderr
     assert "Traceback" not in run.output
     assert state(folder) == before
-    assert not list(folder.glob(".fit-*"))
+    assert not list(folder.glob(".fit.*"))
 
 
 def test_a_memory_limit_that_is_too_small_is_one_line_and_changes_nothing(tmp_path, monkeypatch):
@@ -238,16 +239,20 @@ def test_few_tags_and_none_are_fitted_too(tmp_path):
                 tmp_path / f"items {len(known)} {engine is None}", [Item(str(n)) for n in range(60)],
                 features=X, annotations=known, settings=Settings(n_neighbors=5),
             ) as collection:  # fmt: skip
-                left = collection.path / ".fit-999999999-killed"
+                mine = draft_of(collection.path / "notes.txt")
+                mine.write_bytes(b"of a process that runs")
+                gone = mine.name.replace(f"-{os.getpid()}-", "-999999999-")
+                left = collection.path / gone.replace("notes.txt", "fit")
                 left.mkdir()
-                draft = collection.path / "arrays" / ".graph.npz.999999999-0123456789abcdef"
+                draft = collection.path / "arrays" / gone
                 draft.write_bytes(b"half of it")
-                others = collection.path / f".notes.txt.{os.getpid()}-0123456789abcdef"
-                others.write_bytes(b"of a process that runs")
+                elsewhere = collection.path / ".notes.txt.00000000-999999999-0123456789abcdef"
+                elsewhere.write_bytes(b"of another machine")
                 results.append(collection.fit(engine=engine, draw_map=False))
                 assert not left.exists()
                 assert not draft.exists()
-                assert others.exists()
+                assert mine.exists()
+                assert elsewhere.exists()
                 out = tmp_path / f"parts {len(known)}"
                 if engine is not None and known:
                     collection.fit(engine=replace(engine, out=out), draw_map=False)

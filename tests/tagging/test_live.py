@@ -271,6 +271,8 @@ def test_where_an_update_cannot_be_done_everything_is_fitted(collection):
     result = collection.fit(update=True, draw_map=False)
     assert {"solve", "scores"} <= result.seconds.keys()
     assert collection.is_retrained()
+    collection.change_settings(lam=0.3)
+    assert collection.fit(update=True, draw_map=False).model.lam == 0.3, "lam is another, so it is no update"
     with pytest.raises(ValueError, match="an update changes no settings"):
         collection.fit(update=True, lam=0.5)
 

@@ -83,11 +83,13 @@ def suggest(
 @contextmanager
 def _no_cycles() -> Iterator[None]:
     """Do not look for cycles of references: tables of many rows hold none, and it is a fifth of the time."""
+    before = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if before:
+            gc.enable()
 
 
 def _write(output: Output, found: Any, columns: tuple[str, ...], out: Path | None, more: int) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import platform
 import re
 import shutil
 from collections.abc import Iterator
@@ -12,8 +14,23 @@ from pathlib import Path
 
 #: errors of a disk or a quota that is full, or of a file that may not become so large
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-#: names of drafts, and of working folders, with the process that made them
-DRAFT, WORKING = re.compile(r"\..+\.(\d+)-[0-9a-f]{16}"), re.compile(r"\.fit-(\d+)-.+")
+
+
+def draft_of(path: Path) -> Path:
+    """A path beside ``path`` for what is not finished; its name says which process of which machine made it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from lass.model.atomic import draft_of
+    >>> draft_of(Path("folder") / "graph.npz").name.startswith(".graph.npz.")
+    True
+    """
+    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}-{os.urandom(8).hex()}")
+
+
+def _machine() -> str:
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 
 @contextmanager
@@ -42,7 +59,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     ...     path.read_text()
     'one line'
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(8).hex()}")
+    draft = draft_of(path)
     try:
         with named_errors(path):
             yield draft
@@ -54,12 +71,13 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete drafts and working folders that processes of this machine left when they were killed."""
-    for pattern in (DRAFT, WORKING):
-        for old in folder.iterdir():
-            found = pattern.fullmatch(old.name)
-            if found and Path("/proc/self").exists() and not Path(f"/proc/{found[1]}").exists():
-                if old.is_dir():
-                    shutil.rmtree(old, ignore_errors=True)
-                else:
-                    old.unlink(missing_ok=True)
+    """Delete drafts, files or folders, of processes of this machine that were killed; only where /proc is."""
+    ours = re.compile(rf"\..+\.{_machine()}-(\d+)-[0-9a-f]{{16}}")
+    for old in folder.iterdir() if Path("/proc/self").exists() else ():
+        found = ours.fullmatch(old.name)
+        if found is None or Path(f"/proc/{found[1]}").exists():
+            continue
+        if old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.unlink(missing_ok=True)

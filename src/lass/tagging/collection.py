@@ -274,7 +274,8 @@ class Collection(CollectionStore):
         from lass.learning.predictors.holdout import SITUATIONS
         from lass.tagging.evaluation import FILE, evaluate
         from lass.tagging.pipeline import smoothing_of
-        from lass.tagging.preparation import features_of, graph_of, groups_of
+        from lass.tagging.preparation import features_of, graph_of, groups_of, reduced_features
+        from lass.tagging.storage import saved_model
 
         _expect(hide=(hide, Real), seeds=(seeds, int), top=(top, int), group=(group, str))
         situations = _texts(situations, "situations")
@@ -285,7 +286,8 @@ class Collection(CollectionStore):
         group, groups = groups_of(self, group)
         several = (annotations.G > 0).sum(axis=1).max() > 1  # else no item can lose some of its tags
         W = graph_of(self)
-        features = None if self.settings.metric == "precomputed" else features_of(self)
+        given = self.settings.metric == "precomputed"
+        features = reduced_features(self, saved_model(self))[0] if given else features_of(self)
         result = evaluate(
             W, annotations.G, features=features, groups=groups, hide=hide, seeds=seeds, top=top,
             situations=situations or (tuple(SITUATIONS) if several else ("items",)), lam=self.settings.lam,

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
+from lass.collection.arrays import relevant
 from lass.graph import health
 from lass.learning.predictors import Predictors, Scores, score
 from lass.learning.predictors.few_tags import FewTags
@@ -329,7 +330,10 @@ def update_fit(collection: CollectionStore, report: ProgressCallback = ignore_pr
     Many times as fast as a fit, and marked as resting on earlier annotations until the next. None where it
     cannot be done: nothing was fitted, items or settings have changed, or no predictors are saved.
     """
-    if collection.saved_stamp("assignments") is None or outdated(collection):
+    stamp, graph_stamp = collection.saved_stamp("assignments"), collection.saved_stamp("graph")
+    if stamp is None or graph_stamp is None or outdated(collection):
+        return None
+    if stamp.settings != relevant("assignments", collection.settings) or stamp.source != graph_stamp.token:
         return None
     timer = StageTimer(report)
     timer.report(Progress("saved model"))

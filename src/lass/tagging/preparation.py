@@ -16,6 +16,7 @@ from lass.collection.features import NumericFeatures, TextFeatures, embed_texts,
 from lass.collection.reading import BadRow
 from lass.collection.records import did_you_mean
 from lass.graph import KNNGraph
+from lass.graph.embedding import embed_graph
 from lass.learning.predictors import linear
 from lass.learning.predictors.holdout import group_codes
 from lass.tagging.canonical import by_id, inverse, permuted
@@ -89,16 +90,28 @@ def outdated(collection: CollectionStore) -> dict[str, str]:
 
 
 def reduced_features(collection: CollectionStore, former: FitRecord | None) -> tuple[Any, str]:
-    """Features in few columns, those of the former fit if they still hold, and their token; None if none."""
-    if collection.settings.metric == "precomputed":
+    """Features in few columns, those of the former fit if they still hold, and the token of their source.
+
+    Where items have edges and no features, those of :func:`lass.graph.embedding.embed_graph`: they hold as
+    long as the edges do. None without edges.
+    """
+    given = collection.settings.metric == "precomputed"
+    if given:
+        graph = collection.saved_array("graph")
+        source = None if graph is None else graph.matrix
+    else:
+        source = features_of(collection)
+    if source is None or (given and not source.nnz):
         return None, ""
-    features = features_of(collection)
-    saved = collection.saved_stamp("features")
+    saved = collection.saved_stamp("graph" if given else "features")
     token = "" if saved is None else saved.token
     if former is not None and former.reduced_features is not None and former.reduced_from == token:
         return former.reduced_features, token
-    order = by_id(collection.ids()[: features.shape[0]])
-    rows = linear.reduced(permuted(features, order)).astype(np.float32)
+    order = by_id(collection.ids()[: source.shape[0]])
+    if given:
+        rows = embed_graph(permuted(source, order, order))
+    else:
+        rows = linear.reduced(permuted(source, order)).astype(np.float32)
     return permuted(rows, inverse(order)), token
 
 

@@ -6,13 +6,13 @@ can; it chooses lam on a sample, solves problems of few items x tags, and adds u
 
 from __future__ import annotations
 
-import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from tempfile import TemporaryDirectory
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.linear import STEPS, Models
 from lass.learning.predictors.training import enough_to_train, train
 from lass.learning.predictors.voters import find_voters
+from lass.model.atomic import draft_of
 from lass.model.problem import Problem
 from lass.solvers import Callback
 from lass.solvers.solution import Solution
@@ -39,7 +40,14 @@ from lass.tagging.distributed.scoring import FeaturesOnWorkers, score_parts, wri
 from lass.tagging.distributed.sizes import Shape, cut
 from lass.tagging.distributed.solving import SparseOnWorkers
 from lass.tagging.distributed.workspace import Workspace, bounds_of
-from lass.tagging.preparation import features_of, graph_of, graph_state, groups_of, outdated
+from lass.tagging.preparation import (
+    features_of,
+    graph_of,
+    graph_state,
+    groups_of,
+    outdated,
+    reduced_features,
+)
 from lass.tagging.progress import Progress, ProgressCallback
 from lass.tagging.storage import FitRecord, SavedFeatures, SavedPredictors, save_model, saved_model
 
@@ -76,7 +84,8 @@ class FittedParts:
             state_of_graph = graph_state(collection, self.space.size)
             collection.save_graph(self.W, **state_of_graph.to_arrays())
         if self.model is not None:
-            stamp = collection.saved_stamp("features")
+            given = collection.settings.metric == "precomputed"
+            stamp = collection.saved_stamp("graph" if given else "features")
             token = "" if stamp is None or self.record.reduced_features is None else stamp.token
             record = replace(self.record, reduced_from=token)
             save_model(collection, self.model, annotations, record, self.predictors)
@@ -93,11 +102,21 @@ def fitted_on_workers(
     order = CanonicalOrder.of(annotations)
     shape = _shape(collection, len(order.rows), len(order.columns))
     parts, block = cut(shape, workers.count, workers.parts, workers.memory)
-    prefix = f".fit-{os.getpid()}-"
-    with TemporaryDirectory(prefix=prefix, dir=collection.path) as folder, Cluster(workers) as cluster:
-        space = Workspace(folder, bounds_of(shape.items, parts), block)
+    with _working_folder(collection) as folder, Cluster(workers) as cluster:
+        space = Workspace(str(folder), bounds_of(shape.items, parts), block)
         fit = _Fit(collection, annotations, order, cluster, space, report, tol)
         yield fit.run()
+
+
+@contextmanager
+def _working_folder(collection: CollectionStore) -> Iterator[Path]:
+    """A folder that all nodes see; if the process is killed, the next fit removes it."""
+    folder = draft_of(Path(collection.path) / "fit")
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _shape(collection: CollectionStore, items: int, tags: int) -> Shape:
@@ -210,9 +229,15 @@ class _Fit:
 
     def _reduced(self, former_holds: bool) -> NDArray[np.float32] | None:
         """Put features in few columns into the tables, those of the former fit if they still hold."""
+        space, former = self.space, saved_model(self.collection) if former_holds else None
+        if self.collection.settings.metric == "precomputed":
+            embedded, _ = reduced_features(self.collection, former)
+            if embedded is None:
+                return None
+            features.write_rows(space, embedded, self.order.rows, features.REDUCED)
+            return space.joined(features.REDUCED)["rows"]
         if not self.width:
             return None
-        space, former = self.space, saved_model(self.collection) if former_holds else None
         stamp = self.collection.saved_stamp("features") if former_holds else None
         if (
             former is not None and former.reduced_features is not None and stamp is not None

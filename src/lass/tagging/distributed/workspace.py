@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import mmap
-import os
 import shutil
 import struct
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.kernels.threads import SLICES
-from lass.model.atomic import named_errors
+from lass.model.atomic import draft_of, named_errors
 
 Rows = NDArray[np.intp]
 Arrays = dict[str, NDArray[Any]]
@@ -93,7 +92,7 @@ class Workspace:
         """Put arrays into the place of a part, all of them or none."""
         place = self.path(name, part)
         place.parent.mkdir(parents=True, exist_ok=True)
-        draft = place.with_name(f".{place.name}.{os.urandom(8).hex()}")
+        draft = draft_of(place)
         with named_errors(place), draft.open("wb") as file:
             _write(file, {key: np.ascontiguousarray(value) for key, value in arrays.items()})
             TRAFFIC["written"] += file.tell()
