@@ -22,7 +22,10 @@ _READING = (
     Option(["--title"], help="Column to show an item by."),
     Option(["--text"], multiple=True, help="Column that describes an item; may be given several times."),
     Option(["--numeric"], multiple=True, help="Column of numbers to compare items by, instead of text."),
-    Option(["--vectors"], type=PATH, help="Vectors to compare items by (.npy, .npz, or a table)."),
+    Option(["--vectors"], type=PATH, help="Vectors to compare items by: .npy, .npz (also of "
+           "scipy.sparse.save_npz), .mat, .parquet, .feather, .arrow (a column of lists, or columns of "
+           "numbers), or a table. Rows are matched by a column that holds the ids of the items, in any "
+           "order; without one they are in the order of the items. file.mat:X is the array X of a file."),
     Option(["--edges"], type=PATH, help="Table of edges: two similar items and, if you like, a weight."),
     Option(["--tags"], type=PATH, help="Table of annotations: item, tag and value (+1 or -1); or item "
            "and its tags; or one column a tag."),
@@ -144,18 +147,11 @@ def _given(
                 f"items of {collection.path} are compared by {name}; add those of the new: --{name}"
             )
     if vectors is not None:
-        import numpy as np
-
-        from lass.collection.features import read_vectors
+        from lass.collection.features import joined_vectors, read_vectors
 
         if not imported.items:
             return read_vectors(vectors, known)
-        new = read_vectors(vectors, imported.ids)
-        if collection.features is None or collection.features.shape != (len(known), new.shape[1]):
-            raise ValueError(
-                f"{vectors}: vectors do not fit those of the {len(known):,} items that are there"
-            )
-        return np.concatenate([collection.features, new])
+        return joined_vectors(collection.features, read_vectors(vectors, imported.ids), vectors)
     if edges is not None:
         from lass.collection.features import read_edges
 

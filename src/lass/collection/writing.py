@@ -83,14 +83,12 @@ FORMATS: dict[type, Callable[[Any], str]] = {
 
 def _write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    plain = [{name: _pairs(row[name]) for name in columns} for row in rows]
+    plain = [{name: _pairs(value) for name, value in nested(row).items()} for row in rows]
     parquet.write_table(arrow.table({name: [row[name] for row in plain] for name in columns}), path)
 
 
 def _pairs(value: Any) -> Any:
     """The parts of a score as pairs: which ones there are differs from row to row."""
-    if isinstance(value, list):
-        return [part._asdict() for part in value]
     if not isinstance(value, dict):
         return value
     return [{"predictor": name, "part": part} for name, part in value.items()]

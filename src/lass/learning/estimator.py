@@ -32,6 +32,7 @@ from lass.learning.poisson import PoissonRegime
 from lass.learning.predictors import score_tags
 from lass.learning.priors import category_shares, centred, slide
 from lass.learning.sharpening import STRONGEST, sharpen_from
+from lass.learning.table_input import table_input
 from lass.model.checks import number
 from lass.model.files import read, write
 from lass.model.problem import Problem
@@ -143,7 +144,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (N, D)
+        X : array, sparse matrix or table of shape (N, D)
+            A table of pandas, polars or pyarrow holds columns of numbers, or one column of lists.
         y : array of shape (N,), or array or sparse matrix of shape (N, K)
             A label for each item, with -1, None or NaN for unknown; or signed affinities,
             whose magnitude is the confidence (a data frame names the categories).
@@ -330,6 +332,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     def _validated(self, X: Any, reset: bool) -> Any:
         least = 2 if reset else 1
         kinds = (np.float64, np.float32)
+        X = table_input(X)
         return validate_data(self, X, accept_sparse="csr", dtype=kinds, reset=reset, ensure_min_samples=least)
 
     def _build_graph(self, X: Any, contrast: float) -> None:

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.collection.reading.cells import BadCell, number_of, text_of, value_of
-from lass.collection.reading.errors import BadRow, BadRowLog, reason_of, shown
-from lass.collection.reading.tables import any_table, open_table
+from lass.collection.reading.cells import BadCell, text_of, value_of
+from lass.collection.reading.errors import BadRow, BadRowLog, shown
+from lass.collection.reading.tables import any_table
+from lass.collection.reading.vectors import check_rows, open_vectors
 from lass.graph.laplacians import as_weights
 
 Vectors = NDArray[np.float32]
 
 
-def read_vectors(source: Any, ids: Sequence[str]) -> Vectors:
-    """Vectors of the items ``ids``, one row each in their order, from an array or a file.
+def read_vectors(source: Any, ids: Sequence[str]) -> Vectors | sp.csr_array:
+    """Vectors of the items ``ids``, one row each in their order, from an array, a table or a file.
 
-    ``.npy`` holds one row an item, in order. ``.npz`` holds ``vectors`` (or a
-    single array), and may hold ``ids``. ``.parquet``, ``.csv``, ``.tsv`` and
-    ``.jsonl`` hold columns of numbers, and an id in the column called id or item;
-    without one, rows are in order. Where there are ids, rows are matched by them.
-    Nothing is unpickled.
+    A sparse matrix stays sparse. Nothing is unpickled.
+
+    =========================== ==================================================================
+    ``.npy``                    one row an item, in order
+    ``.npz``                    ``vectors`` (or a single array) and, if you like, ``ids``; or a
+                                sparse matrix, as ``scipy.sparse.save_npz`` writes it
+    ``.mat`` up to version 7    ``vectors`` (or a single matrix), dense or sparse, and, if you
+                                like, ``ids``
+    ``.parquet``, ``.feather``, one column of lists of equal length (others beside it are left
+    ``.arrow``                  out), or columns of numbers
+    ``.csv``, ``.tsv``,         columns of numbers, or a list
+    ``.jsonl``
+    =========================== ==================================================================
+
+    Where a table, in a file or in memory (pandas, polars, pyarrow), has a column with the ids of the items,
+    rows are matched by it, in any order; else they are in the order of the items. One of several arrays in
+    a file is chosen by its name: ``file.mat:X``.
 
     Examples
     --------
@@ -43,30 +54,22 @@ def read_vectors(source: Any, ids: Sequence[str]) -> Vectors:
            [1., 0.]], dtype=float32)
     """
     bad_rows = BadRowLog.of(source, "vectors")
-    names: list[str] | None = None
-    if not isinstance(source, str | Path):
-        vectors: NDArray[Any] = np.asarray(source)
-    elif Path(source).suffix.lower() in (".npy", ".npz"):
-        vectors, names = _arrays(Path(source), bad_rows)
-    else:
-        vectors, names = _columns(Path(source), bad_rows)
+    given = open_vectors(source, ids, bad_rows)
+    vectors, names = given.matrix, given.names
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiub" or not vectors.shape[1]:
         raise bad_rows.error(
             f"needs a table of numbers, one row an item; found {vectors.dtype} {vectors.shape}"
         )
-    if names is not None and len(names) != len(vectors):
-        raise bad_rows.error(f"has {len(vectors)} vectors but {len(names)} ids")
+    count = vectors.shape[0]
+    if names is not None and len(names) != count:
+        raise bad_rows.error(f"has {count} vectors but {len(names)} ids")
     with np.errstate(over="ignore"):
         vectors = vectors.astype(np.float32)
-    finite = np.isfinite(vectors).all(axis=1)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite)[0]) + 1
-        raise bad_rows.error("NaN, infinity or a number beyond single precision; repair that vector", row)
+    if (row := _first_bad_row(vectors)) is not None:
+        message = "NaN, infinity or a number beyond single precision; repair that vector"
+        raise bad_rows.error(message, row + 1)
     if names is None:
-        if len(vectors) != len(ids):
-            raise bad_rows.error(
-                f"has {len(vectors)} rows for {len(ids)} items; give it ids, or one row an item"
-            )
+        check_rows(count, ids, bad_rows)
         return vectors
     where = {name: row for row, name in enumerate(names)}
     if len(where) < len(names):
@@ -78,44 +81,34 @@ def read_vectors(source: Any, ids: Sequence[str]) -> Vectors:
     return vectors[[where[item] for item in ids]]
 
 
-def _arrays(path: Path, bad_rows: BadRowLog) -> tuple[NDArray[Any], list[str] | None]:
-    try:
-        with path.open("rb") as raw:
-            loaded = np.load(raw, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return loaded, None
-            with loaded as file:
-                data = {name: np.asarray(file[name]) for name in file.files}
-    except Exception as error:  # a decoder of damaged bytes may raise anything
-        reason = reason_of(error)
-        raise bad_rows.error(f"not a sound NumPy file of plain numbers ({reason}); write it again") from None
-    names = data.pop("ids", None)
-    vectors = data.get("vectors", next(iter(data.values())) if len(data) == 1 else None)
-    if vectors is None:
-        raise bad_rows.error(f"needs an array called vectors; found {', '.join(map(shown, data)) or 'none'}")
-    return vectors, None if names is None else [str(name) for name in names.ravel().tolist()]
+def _first_bad_row(vectors: Any) -> int | None:
+    """The first row with a number that is not finite."""
+    if sp.issparse(vectors):
+        bad = np.flatnonzero(~np.isfinite(vectors.data))
+        return int(np.searchsorted(vectors.indptr, bad[0], side="right")) - 1 if bad.size else None
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    return int(bad[0]) if bad.size else None
 
 
-def _columns(path: Path, bad_rows: BadRowLog) -> tuple[NDArray[Any], list[str] | None]:
-    table = open_table(path, bad_rows)
-    name = table.find("id", "item", "item_id", "key")
-    at = None if name is None else table.position(name)
-    others = [(i, column) for i, column in enumerate(table.columns) if i != at]
-    names, rows = [], []
-    for line, cells in table.rows:
-        try:
-            names.append("" if at is None else text_of(cells[at]).strip())
-            rows.append([_entry(cells[i], column) for i, column in others])
-        except BadCell as error:
-            bad_rows.add(line, str(error))
-    return np.array(rows, np.float64).reshape(len(rows), -1), None if at is None else names
+def joined_vectors(former: Any, new: Any, name: object = "vectors") -> Any:
+    """Vectors of new items below those that are there, sparse or dense as those are.
 
-
-def _entry(cell: Any, name: str) -> float:
-    number = number_of(cell, name)
-    if math.isnan(number):
-        raise BadCell(f"column {shown(name)} is empty or NaN; a vector needs all its numbers")
-    return number
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.collection.features import joined_vectors
+    >>> joined_vectors(np.eye(2), np.ones((1, 2))).shape
+    (3, 2)
+    """
+    if former is None or former.shape[1] != new.shape[1]:
+        found = "none" if former is None else f"{former.shape[1]} columns"
+        raise ValueError(
+            f"{name}: has {new.shape[1]} columns, and the vectors of the items that are there {found}; "
+            "they must be as long"
+        )
+    if sp.issparse(former):
+        return sp.vstack([former, sp.csr_array(new)], format="csr")
+    return np.concatenate([former, new.toarray() if sp.issparse(new) else new])
 
 
 def read_edges(
