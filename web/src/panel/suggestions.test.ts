@@ -38,6 +38,18 @@ it("goes on to the next ones when all are decided", () => {
   expect(tags(merged(first, row([7, 6], [4, 2]), null))).toEqual([7, 6]);
 });
 
+it("shows no number of one that is not suggested any more, and another for it", () => {
+  const first = merged([], row([1, 2, 3, 4, 5, 6, 7, 8, 9]), null);
+  const latest = row([10, 2, 3, 4, 5, 6, 7, 8, 9]);
+  const detail = { ...latest, explained: latest.suggestions.map((one) => ({ ...one, because: {} })) } as unknown as ItemDetails;
+  const second = merged(first, latest, detail);
+  expect(tags(second)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  expect(second[0]).toMatchObject({ dropped: true, score: null, strength: 0 });
+  const back = merged(second, row([1, 10]), null);
+  expect(back[0]).toMatchObject({ tag: 1, score: 0.9 });
+  expect(back[0]?.dropped).toBeUndefined();
+});
+
 it("forgets a tag that was undone", () => {
   const first = merged([], row([4, 2]), null);
   expect(tags(merged(first, row([2]), null, (tag) => tag === 4))).toEqual([2]);

@@ -9,6 +9,8 @@ export interface Shown {
   strength: number;
   share: number | null;
   because: Record<string, number> | null;
+  /** an update does not suggest it any more; it keeps its place without a number */
+  dropped?: boolean;
 }
 
 /** Most that are shown: one a digit key. */
@@ -16,8 +18,8 @@ const MOST = 9;
 
 /**
  * Suggestions after an update. Those already shown keep their places, decided or not, so that the key that was aimed
- * at one never hits another; what is new goes to the end. When all are decided, the next ones come. Tags that are no
- * longer there go.
+ * at one never hits another; what is new goes to the end. One that is not suggested any more keeps its place without a
+ * number, and another comes for it. When all are decided, the next ones come. Tags that are no longer there go.
  */
 export function merged(
   former: readonly Shown[],
@@ -33,11 +35,14 @@ export function merged(
   const open = shown.some((old) => !annotated.has(old.tag));
   const kept = (open ? shown : []).map((old) => {
     const now = latest.get(old.tag);
-    return now ? { ...now, because: now.because ?? old.because } : old;
+    if (now) return { ...now, because: now.because ?? old.because };
+    const isDropped = detail !== null && !annotated.has(old.tag);
+    return isDropped ? { ...old, score: null, strength: 0, share: null, because: null, dropped: true } : old;
   });
   const there = new Set(kept.map((old) => old.tag));
   const added = [...latest.values()]
     .filter((one) => !there.has(one.tag) && !annotated.has(one.tag))
     .toSorted((a, b) => b.strength - a.strength);
-  return [...kept, ...added.slice(0, Math.max(0, MOST - kept.length))];
+  const current = kept.filter((one) => !one.dropped).length;
+  return [...kept, ...added.slice(0, Math.max(0, MOST - current))];
 }
