@@ -57,7 +57,7 @@ class Trainer(threading.Thread):
     def __init__(self, session: Session, events: Events) -> None:
         super().__init__(name="trainer", daemon=True)
         self._session, self._events = session, events
-        self._wake = threading.Event()
+        self._wake, self._setting = threading.Event(), threading.Lock()
         self._stopping = False
         self._fit_requested = False
         self._collection: Collection | None = None
@@ -83,6 +83,8 @@ class Trainer(threading.Thread):
             return False
         self._fit_requested = True
         self._failed_at = -1
+        if not self._session.is_empty:  # whoever asks sees at once that it began
+            self._set(phase="fitting", stage="starting", error="")
         self._wake.set()
         return True
 
@@ -97,6 +99,7 @@ class Trainer(threading.Thread):
             try:
                 busy = not self._session.is_empty and self._step()
             except Exception as error:  # whatever happens here, people must be able to go on tagging
+                self._fit_requested = False
                 self._set(phase="failed", stage="", error=f"{error}")
                 self._failed_at, busy = self._stepping, False  # what came meanwhile is tried again
             if not busy:
@@ -336,6 +339,9 @@ class Trainer(threading.Thread):
         snapshot = self._session.snapshot
         changes["items_until_percentages"] = 0 if snapshot is None else snapshot.items_until_percentages
         changes["retrained"] = snapshot is None or snapshot.model.retrained
-        self.model = self.model.model_copy(update=changes)
-        self._last_sent = time.monotonic()
-        self._events.send("model", self.model)
+        with self._setting:  # requests for a training come from other threads
+            if self._fit_requested and changes.get("phase") in ("ready", "updating"):
+                changes["phase"] = "fitting"  # what was asked for comes next
+            self.model = self.model.model_copy(update=changes)
+            self._last_sent = time.monotonic()
+            self._events.send("model", self.model)
