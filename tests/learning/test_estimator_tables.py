@@ -46,7 +46,7 @@ BAD = {
     "ragged": (pa.table({"v": [[1.0], *X[1:].tolist()]}), "found 1 to 3 numbers"),
     "inner null": (pl.DataFrame({"v": [[None, "x"]] * 40}), "must be flat, of numbers"),
     "nested": (pa.table({"v": [[[1.0], [2.0]]] * 40}), "must be flat"),
-    "beside": (pl.DataFrame({"v": X.tolist(), "a": X[:, 0]}), "beside 1 others"),
+    "beside": (pl.DataFrame({"v": X.tolist(), "a": X[:, 0]}), "and 1 others"),
 }
 
 

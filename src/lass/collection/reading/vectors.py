@@ -408,7 +408,7 @@ def _places(
         for (array,) in columns.batches([n]):
             texts = ("" if value is None else str(value).strip() for value in array.to_pylist())
             found = np.array([where.get(text, -1) for text in texts], np.int64)
-            # a column of numbers may hold an id by chance
+            # a column of numbers may happen to hold an id
             if kinds[n] == "whole" and n not in called and (found < 0).any():
                 break
             places.append(found)
