@@ -104,6 +104,11 @@ def average_precision(truth: NDArray[np.int8], rank: NDArray[np.intp]) -> float:
     >>> average_precision(np.array([[0, 1, 1]]), np.array([[0, 2, 1]]))
     0.5833333333333333
     """
+    return float(average_precisions(truth, rank).mean())
+
+
+def average_precisions(truth: NDArray[np.int8], rank: NDArray[np.intp]) -> Array:
+    """That of each item; every item has a hidden tag."""
     item, tag = truth.nonzero()
     ranks = rank[item, tag]
     order = np.lexsort((ranks, item))
@@ -111,7 +116,7 @@ def average_precision(truth: NDArray[np.int8], rank: NDArray[np.intp]) -> float:
     counts = np.bincount(item, minlength=len(truth))
     before = np.arange(len(item)) - np.repeat(np.cumsum(counts) - counts, counts)
     shares = np.bincount(item, (before + 1.0) / (ranks + 1.0), minlength=len(truth))
-    return float((shares / counts).mean())
+    return np.asarray(shares / counts)
 
 
 def reciprocal_rank(truth: NDArray[np.int8], rank: NDArray[np.intp]) -> float:
