@@ -29,6 +29,10 @@ Numbers = NDArray[np.intp]
 
 #: entries of sparse assignments that tags without annotations may add, for each one that is stored
 MORE = 3
+#: rows put in another order together
+BLOCK = 65_536
+#: difference from one of the sum of a row that is rounding
+ROUNDING = 1e-9
 
 
 def by_id(ids: list[str]) -> Numbers:
@@ -44,15 +48,55 @@ def by_id(ids: list[str]) -> Numbers:
 
 
 def permuted(matrix: Any, rows: Numbers, columns: Numbers | None = None) -> Any:
-    """Rows, and columns if given, of an array or CSR matrix in another order; itself if that is the same."""
+    """Rows, and columns if given, of an array or CSR matrix in another order; itself if that is the same.
+
+    Where all stored entries keep their order, a new matrix shares their values with the given one: these are
+    never to be changed in place.
+    """
     same = _is_identity(rows, matrix.shape[0])
     if same and (columns is None or _is_identity(columns, matrix.shape[1])):
         return matrix
     if not sp.issparse(matrix):
         return matrix[rows] if columns is None else matrix[np.ix_(rows, columns)]
-    result = matrix[rows] if columns is None else matrix[rows][:, columns]
-    result = sp.csr_array(result)
-    result.sort_indices()
+    if columns is None:
+        columns = np.arange(matrix.shape[1])
+    places = np.full(matrix.shape[1], -1, np.int32)
+    places[columns] = np.arange(len(columns))
+    return _renumbered(matrix, None if same else rows, places, len(columns))
+
+
+def _renumbered(
+    matrix: sp.csr_array, rows: Numbers | None, places: NDArray[np.int32], columns: int
+) -> sp.csr_array:
+    """Some rows (None: all as they are), the column of an entry being its place; those at -1 are left out.
+
+    A part of the rows at a time, so that no more than the result is kept. It shares the values of the matrix
+    where all entries keep their order.
+    """
+    if rows is None and matrix.has_sorted_indices and (np.diff(places[places >= 0]) > 0).all():
+        numbers = places[matrix.indices]
+        if numbers.min(initial=0) >= 0:
+            result = sp.csr_array((matrix.data, numbers, matrix.indptr), shape=(matrix.shape[0], columns))
+            result.has_sorted_indices = True
+            return result
+    rows = np.arange(matrix.shape[0]) if rows is None else rows
+    size = int(np.diff(matrix.indptr)[rows].sum())
+    data, indices = np.empty(size, matrix.dtype), np.empty(size, np.int32)
+    starts, end = np.zeros(len(rows) + 1, np.int64), 0
+    for low in range(0, len(rows), BLOCK):
+        some = matrix[rows[low : low + BLOCK]]
+        numbers = places[some.indices]
+        kept = numbers >= 0
+        ends = np.concatenate([[0], np.cumsum(kept)])[some.indptr]
+        part = sp.csr_array((some.data[kept], numbers[kept], ends), shape=(some.shape[0], columns))
+        part.sort_indices()
+        data[end : end + part.nnz], indices[end : end + part.nnz] = part.data, part.indices
+        starts[low + 1 : low + 1 + some.shape[0]] = end + part.indptr[1:]
+        end += part.nnz
+    if end < size:
+        data, indices = data[:end].copy(), indices[:end].copy()
+    result = sp.csr_array((data, indices, starts), shape=(len(rows), columns))
+    result.has_sorted_indices = True
     return result
 
 
@@ -139,7 +183,7 @@ class CanonicalOrder:
         if ((known < 0) & (top >= 0)).any() or self.columns.max(initial=-1) >= scores.values.shape[1]:
             return None
         values = permuted(scores.values, self.rows, self.columns)
-        return Scores(values, known, scores.contributions[self.rows])
+        return Scores(values, known, permuted(scores.contributions, self.rows))
 
     def tags_in_collection(self, similarities: sp.csr_array | None) -> sp.csr_array | None:
         """Edges between tags in the order of the collection."""
@@ -162,14 +206,10 @@ class CanonicalOrder:
         found = _with_certificate(found, solution)
         scores = model.scores
         if scores is not None:
-            values = scores.values
-            wide = (values.data, self.columns[values.indices].astype(np.int32), values.indptr)
-            values = sp.csr_array(wide, shape=(len(back), self.n_tags))
-            top, contributions = scores.top_tags, scores.contributions
-            if not in_order:
-                values, top, contributions = permuted(values, back), top[back], contributions[back]
-            values.sort_indices()
-            scores = Scores(values, np.append(self.columns, -1).astype(np.int32)[top], contributions)
+            places = self.columns.astype(np.int32)
+            values = _renumbered(scores.values, None if in_order else back, places, self.n_tags)
+            top = np.append(places, np.int32(-1))[permuted(scores.top_tags, back)]
+            scores = Scores(values, top, permuted(scores.contributions, back))
         return replace(model, solution=found, scores=scores, predictors=None)
 
 
@@ -182,9 +222,11 @@ def _with_certificate(solution: Solution, other: Solution) -> Solution:
 
 def _widened(Z: SparseAssignments, columns: Numbers, tags: int) -> SparseAssignments:
     """Over all tags, those that do not count at zero; if too much had to be stored, at the background."""
-    stored = Z.to_csr()
-    entries = sp.csr_array((stored.data, columns[stored.indices], stored.indptr), shape=(len(Z), tags))
+    stored = Z.to_csr(copy=False)
+    entries = _renumbered(stored, None, columns.astype(np.int32), tags)
     spread = np.flatnonzero(Z.background > 0)
+    if not len(spread):
+        return SparseAssignments(entries, Z.background)
     unused = np.setdiff1d(np.arange(tags), columns)
     if len(spread) * min(len(unused), len(columns)) > MORE * (Z.stored + len(Z)):
         left, all_left = Z.shape[1] - Z.lengths, tags - Z.lengths
@@ -211,10 +253,14 @@ def _pairs(rows: Numbers, columns: Numbers) -> tuple[Numbers, Numbers]:
 def _narrowed(Z: SparseAssignments, rows: Numbers, columns: Numbers) -> tuple[sp.csr_array, Array]:
     """Stored entries and background of some columns, scaled to a sum of one."""
     known = columns < Z.shape[1]
-    taken = Z.to_csr()[rows][:, columns[known]]
-    entries = sp.csr_array((taken.data, taken.indices, taken.indptr), shape=(len(rows), len(columns)))
+    places = np.full(Z.shape[1], -1, np.int32)
+    places[columns[known]] = np.flatnonzero(known)
+    in_order = _is_identity(rows, len(Z))
+    entries = _renumbered(Z.to_csr(copy=False), None if in_order else rows, places, len(columns))
     background = Z.background[rows]
     total = np.asarray(entries.sum(axis=1)).ravel() + background * (len(columns) - np.diff(entries.indptr))
+    if np.abs(total - 1.0).max(initial=0.0) <= ROUNDING:
+        return entries, background
     empty = total <= 1e-9
     total[empty] = 1.0
     background = np.where(empty, 1.0 / len(columns), background / total)

@@ -201,10 +201,15 @@ class SparseAssignments:
         """The rows of some items, in this order and form."""
         return SparseAssignments(self.to_csr()[items], self.background[items])
 
-    def to_csr(self) -> sp.csr_array:
-        """A copy of the stored entries; every other entry of row n is ``background[n]``, often zero."""
-        parts = (self._values.copy(), self._columns.copy(), self.pointers.copy())
-        return sp.csr_array(parts, shape=self.shape)
+    def to_csr(self, *, copy: bool = True) -> sp.csr_array:
+        """The stored entries; every other entry of row n is ``background[n]``, often zero.
+
+        Without a ``copy`` it shares its arrays with the assignments, and must not be changed in place.
+        """
+        parts = (self._values, self._columns, self.pointers)
+        result = sp.csr_array(parts, shape=self.shape, copy=copy)
+        result.has_sorted_indices = True
+        return result
 
     def to_dense(self) -> Array:
         """All N x K numbers."""

@@ -1,0 +1,108 @@
+"""Models and matrices in canonical order, against dense indexing; what is shared is never changed."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lass.collection import AnnotationMatrix, Item
+from lass.solvers.sparse import SparseAssignments
+from lass.tagging import Collection, LiveModel, canonical, complete, with_scores
+from lass.tagging import live as live_module
+from lass.tagging.canonical import CanonicalOrder, permuted
+
+WORDS = ("book", "card", "chess", "film", "game", "mail", "music", "news")
+
+
+@pytest.fixture
+def unsorted(tmp_path):
+    """Items in the order of their ids, tags not in that of their names: a fitted collection."""
+    rng = np.random.default_rng(0)
+    ids = [f"item{number:03d}" for number in range(600)]
+    items = [Item(name, text=" ".join(rng.choice(WORDS, 4))) for name in ids]
+    annotations = [(item.id, word, 1) for item in items[::2] for word in set(item.text.split()[:2])]
+    names = rng.permutation(WORDS).tolist()
+    assert names != sorted(names)
+    Collection.create(tmp_path / "items", items, names, annotations).close()
+    with Collection.open(tmp_path / "items") as collection:
+        collection.fit()
+        yield collection
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000), rows=st.booleans(), columns=st.booleans(), fewer=st.booleans(),
+    block=st.sampled_from([1, 3, 100]),
+)  # fmt: skip
+def test_rows_and_columns_in_another_order_are_those_of_dense_indexing(seed, rows, columns, fewer, block):
+    rng = np.random.default_rng(seed)
+    size, tags = rng.integers(1, 9), rng.integers(1, 9)
+    dense = rng.random((size, tags)) * (rng.random((size, tags)) < 0.5)
+    matrix = sp.csr_array(dense)
+    chosen = rng.permutation(size) if rows else np.arange(size)
+    kept = rng.permutation(tags) if columns else np.arange(tags)
+    kept = kept[: rng.integers(1, tags + 1)] if fewer else kept
+    before, canonical.BLOCK = canonical.BLOCK, block
+    try:
+        found = permuted(matrix, chosen, kept)
+    finally:
+        canonical.BLOCK = before
+    found.check_format(full_check=True)
+    assert found.has_sorted_indices
+    assert (np.diff(found.indices)[np.diff(np.repeat(np.arange(size), np.diff(found.indptr))) == 0] > 0).all()
+    np.testing.assert_array_equal(found.toarray(), dense[np.ix_(chosen, kept)])
+    np.testing.assert_array_equal(matrix.toarray(), dense)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), spread=st.booleans())
+def test_a_model_comes_back_from_canonical_order_and_stays_as_it_was_there(seed, spread):
+    rng = np.random.default_rng(seed)
+    size, tags = 12, 6
+    W = sp.csr_array(np.triu(rng.random((size, size)) * (rng.random((size, size)) < 0.4), 1))
+    W = sp.csr_array(W + W.T)
+    signs = [1.0, -1.0] if spread else [1.0]
+    signed = np.where(rng.random((size, tags)) < 0.15, rng.choice(signs, (size, tags)), 0.0)
+    signed[[0, 5, 7], [1, 2, 1]] = 1.0
+    G = sp.csr_array(signed)
+    names = [f"tag{place}" for place in rng.permutation(tags)]
+    ids = [f"item{place:02d}" for place in (rng.permutation(size) if seed % 2 else range(size))]
+    annotations = AnnotationMatrix(G, ids, names, number=1)
+    order = CanonicalOrder.of(annotations)
+    model = with_scores(complete(order.graph(W), order.annotations(G), lam=0.5))
+    Z, values = model.solution.Z.to_dense(), model.scores.values.toarray()
+    top, parts = model.scores.top_tags.copy(), model.scores.contributions.copy()
+    found = order.restored(model, complete(W, G, lam=0.5).solution.problem)
+    shown = found.scores.values.toarray()[np.ix_(order.rows, order.columns)]
+    np.testing.assert_array_equal(shown, values)
+    shares = found.solution.Z.to_dense()[np.ix_(order.rows, order.columns)]
+    if not (found.solution.Z.background > 0).any():  # else tags that nobody uses may share in it
+        np.testing.assert_allclose(shares, Z, atol=1e-12)
+    again = order.scores(found.scores)
+    np.testing.assert_array_equal(again.values.toarray(), values)
+    np.testing.assert_array_equal(again.top_tags, top)
+    np.testing.assert_array_equal(again.contributions, parts)
+    np.testing.assert_array_equal(model.scores.values.toarray(), values)
+    np.testing.assert_array_equal(model.solution.Z.to_dense(), Z)
+
+
+def test_assignments_that_need_no_scaling_share_their_numbers():
+    Z = SparseAssignments(sp.csr_array([[0.25, 0, 0.75], [0, 0, 1.0]]), np.zeros(2))
+    order = CanonicalOrder(np.arange(2), np.array([0, 2]), 3)
+    narrow = order.assignments(Z)
+    np.testing.assert_array_equal(narrow.to_dense(), [[0.25, 0.75], [0, 1]])
+    assert np.shares_memory(narrow.arrays[3], Z.arrays[3])
+
+
+def test_rows_that_are_not_scored_again_keep_their_scores_whatever_the_order_of_tags(unsorted, monkeypatch):
+    monkeypatch.setattr(live_module, "NEAR", 20)
+    live = LiveModel(unsorted)
+    live.retrain()
+    before = live.model.scores.values.toarray()
+    row = int(np.flatnonzero(np.diff(live.annotations.G.indptr) == 0)[0])
+    unsorted.annotate(unsorted.ids()[row], {"chess": 1})
+    again = live.update(unsorted.annotation_matrix())
+    assert again.rows is not None
+    moved = (live.model.scores.values.toarray() != before).any(axis=1)
+    assert 0 < np.count_nonzero(moved) <= 20
