@@ -134,3 +134,117 @@ def test_a_long_training_waits_and_a_short_one_does_not(folder, monkeypatch):
         assert not trainer.model.retrained
         assert trainer.fit()
         wait(lambda: is_retrained(session, trainer))
+
+
+@contextmanager
+def fitted(folder):
+    """A running trainer of a fitted collection, once it is ready."""
+    with CollectionStore.open(folder) as collection:
+        collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
+        fit(collection)
+    with running(folder) as (session, trainer):
+        wait(lambda: is_retrained(session, trainer))
+        yield session, trainer
+
+
+class Hold:
+    """Keeps the thread of the trainer where a function is called, until it is let go."""
+
+    def __init__(self, monkeypatch, owner, name):
+        self.reached, self.go_on, self.calls = threading.Event(), threading.Event(), 0
+        original = getattr(owner, name)
+
+        def held(*arguments):
+            self.calls += 1
+            self.reached.set()
+            assert self.go_on.wait(60)
+            return original(*arguments)
+
+        monkeypatch.setattr(owner, name, held)
+
+
+def test_whoever_asks_for_a_training_sees_that_it_began_and_nothing_else_before_it_is_done(
+    folder, monkeypatch
+):
+    with fitted(folder) as (session, trainer):
+        session.annotate([(7, 0, 1)], "ann")
+        wait(lambda: trainer.model.phase == "ready" and trainer.model.revision == session.revision)
+        between = Hold(monkeypatch, Session, "catch_up")  # as if the thread had no time just now
+        assert between.reached.wait(30)
+        assert trainer.fit()
+        assert trainer.model.phase == "fitting"
+        seen = []
+        monkeypatch.setattr(trainer._events, "send", lambda name, message: seen.append((name, message)))
+        training = Hold(monkeypatch, trainer_module.LiveModel, "retrain")
+        between.go_on.set()
+        assert training.reached.wait(30)
+        session.annotate([(10, 0, 1)], "ann")  # interrupts it; what was asked for still comes
+        training.go_on.set()
+        wait(lambda: is_retrained(session, trainer))
+        states = [message for name, message in seen if name == "model"]
+        phases = [state.phase for state in states]
+        assert set(phases[: phases.index("ready")]) == {"fitting"}
+        assert states[phases.index("ready")].retrained
+        assert states[phases.index("ready")].revision == session.revision
+
+
+def test_a_change_just_before_a_training_is_part_of_it(folder, monkeypatch):
+    """It comes in after the thread looked for changes, and before the training begins."""
+    with fitted(folder) as (session, trainer):
+        deciding = Hold(monkeypatch, trainer_module.Trainer, "_compute")
+        assert trainer.fit()
+        assert deciding.reached.wait(30)
+        session.annotate([(7, 0, 1)], "ann")
+        ready = []
+        monkeypatch.setattr(
+            trainer._events, "send",
+            lambda name, message: ready.append(message) if getattr(message, "phase", "") == "ready" else None,
+        )  # fmt: skip
+        deciding.go_on.set()
+        wait(lambda: is_retrained(session, trainer))
+        assert ready[0].revision == session.revision
+        assert ready[0].retrained
+
+
+def test_a_training_that_fails_is_tried_once_and_again_when_somebody_asks(folder, monkeypatch):
+    retrain, calls = trainer_module.LiveModel.retrain, []
+
+    def failing(live, report):
+        calls.append(live)
+        raise RuntimeError("the disk is full")
+
+    with fitted(folder) as (session, trainer):
+        monkeypatch.setattr(trainer_module.LiveModel, "retrain", failing)
+        assert trainer.fit()
+        wait(lambda: trainer.model.phase == "failed")
+        assert trainer.model.error == "the disk is full"
+        time.sleep(1.2)  # more than two looks for changes
+        assert len(calls) == 1
+        monkeypatch.setattr(trainer_module.LiveModel, "retrain", retrain)
+        assert trainer.fit()
+        wait(lambda: is_retrained(session, trainer))
+
+
+def test_a_training_asked_for_while_something_fails_is_not_forgotten(folder, monkeypatch):
+    with fitted(folder) as (session, trainer):
+        failing = threading.Event()
+        catch_up = Session.catch_up
+        held = Hold(monkeypatch, Session, "catch_up")
+
+        def once(session):
+            held_catch_up(session)
+            monkeypatch.setattr(Session, "catch_up", catch_up)
+            failing.set()
+            raise RuntimeError("no such file")
+
+        held_catch_up = Session.catch_up
+        monkeypatch.setattr(Session, "catch_up", once)
+        assert held.reached.wait(30)
+        trained = Hold(monkeypatch, trainer_module.LiveModel, "retrain")
+        assert trainer.fit()
+        held.go_on.set()
+        assert failing.wait(30)
+        assert trained.reached.wait(30)
+        trained.go_on.set()
+        wait(lambda: is_retrained(session, trainer))
+        assert trained.calls == 1

@@ -57,12 +57,13 @@ class Trainer(threading.Thread):
     def __init__(self, session: Session, events: Events) -> None:
         super().__init__(name="trainer", daemon=True)
         self._session, self._events = session, events
-        self._wake, self._setting = threading.Event(), threading.Lock()
+        self._wake, self._setting = threading.Event(), threading.RLock()
         self._stopping = False
-        self._fit_requested = False
+        #: trainings that were asked for; those that the present work is for; those that are done, or failed
+        self._asked = self._taken = self._answered = 0
         self._collection: Collection | None = None
         self._last_sent = 0.0
-        self._last_change = time.monotonic()
+        self._last_change = self._change_seen = time.monotonic()
         self._failed_at = self._stepping = -1
         self._wait = RESCORE_AFTER
         self._map_checked = False
@@ -77,14 +78,19 @@ class Trainer(threading.Thread):
         self._last_change = time.monotonic()
         self._wake.set()
 
+    @property
+    def _fit_requested(self) -> bool:
+        """Whether somebody waits for a training."""
+        return self._asked > self._answered
+
     def fit(self) -> bool:
         """Train again now; False where that is under way."""
-        if self._fit_requested or self.model.phase == "fitting":
-            return False
-        self._fit_requested = True
-        self._failed_at = -1
-        if not self._session.is_empty:  # whoever asks sees at once that it began
-            self._set(phase="fitting", stage="starting", error="")
+        with self._setting:  # the thread must not show its end before its beginning is shown
+            if self._fit_requested or self.model.phase == "fitting":
+                return False
+            self._asked += 1
+            if not self._session.is_empty:  # whoever asks sees at once that it began
+                self._set(phase="fitting", stage="starting", error="")
         self._wake.set()
         return True
 
@@ -99,9 +105,9 @@ class Trainer(threading.Thread):
             try:
                 busy = not self._session.is_empty and self._step()
             except Exception as error:  # whatever happens here, people must be able to go on tagging
-                self._fit_requested = False
+                self._answered = self._taken  # what was asked for, or changed, meanwhile is tried
+                self._failed_at, busy = self._stepping, False
                 self._set(phase="failed", stage="", error=f"{error}")
-                self._failed_at, busy = self._stepping, False  # what came meanwhile is tried again
             if not busy:
                 self._wake.wait(POLL)
                 self._wake.clear()
@@ -111,8 +117,9 @@ class Trainer(threading.Thread):
     def _step(self) -> bool:
         """Do the most urgent thing; False where there is nothing to do."""
         session = self._session
+        self._change_seen = self._last_change  # before the annotations are read: a later one interrupts
         session.catch_up()
-        self._stepping = session.revision
+        self._stepping, self._taken = session.revision, self._asked
         if self._collection is None:
             self._collection = Collection.open(session.folder)
         if session.revision == self._failed_at and not self._fit_requested:
@@ -122,7 +129,7 @@ class Trainer(threading.Thread):
         session.reasons = {} if self._prepared >= 0 else session.reasons  # those of no tags
         self._prepared = -1
         if (session.live is None and not self._open()) or self._must_fit(session.live):
-            self._fit_requested = False
+            self._answered = self._taken = self._asked
             self._fit()
             return True
         live = session.live
@@ -148,6 +155,7 @@ class Trainer(threading.Thread):
         pause, cost = time.monotonic() - self._last_change, live.training_seconds
         quick = cost <= QUICK
         if self._fit_requested or (not live.retrained and pause > (RESCORE_AFTER if quick else cost)):
+            self._taken = self._asked
             self._interruptible(live.retrain, live, asked=self._fit_requested)
             return True
         wait = max(self._wait, 0.5 * cost)  # rows near a change are up to date already
@@ -220,7 +228,8 @@ class Trainer(threading.Thread):
         assert self._collection is not None
         if self.model.phase == "untagged" and self._prepared == items and not self._fit_requested:
             return False
-        self._fit_requested, session.live = False, None
+        self._answered = self._taken = self._asked
+        session.live = None
         self._set(phase="fitting", stage="starting", error="", gap=None, lam=None, certificate="", reason="")
 
         def report(progress: Progress) -> None:
@@ -298,7 +307,7 @@ class Trainer(threading.Thread):
         self, compute: Callable[[ProgressCallback], LiveUpdate], live: LiveModel, *, asked: bool = False
     ) -> None:
         """Train or score again, until a change comes in."""
-        before, training = self._last_change, compute == live.retrain
+        before, training = self._change_seen, compute == live.retrain
         if asked:
             self._set(phase="fitting", stage="starting", error="")
         elif training:
@@ -315,7 +324,7 @@ class Trainer(threading.Thread):
             self._set(phase="updating", stage="")
             return
         if training:
-            self._fit_requested, self._map_checked, self._saved = False, False, -1
+            self._answered, self._map_checked, self._saved = self._taken, False, -1
             if asked:  # for other programs, as after lass fit
                 live.save()
                 self._saved = live.annotations.number
@@ -336,11 +345,11 @@ class Trainer(threading.Thread):
         self._set(stage=stage, gap=gap)
 
     def _set(self, **changes: Any) -> None:
-        snapshot = self._session.snapshot
-        changes["items_until_percentages"] = 0 if snapshot is None else snapshot.items_until_percentages
-        changes["retrained"] = snapshot is None or snapshot.model.retrained
         with self._setting:  # requests for a training come from other threads
-            if self._fit_requested and changes.get("phase") in ("ready", "updating"):
+            snapshot = self._session.snapshot
+            changes["items_until_percentages"] = 0 if snapshot is None else snapshot.items_until_percentages
+            changes["retrained"] = snapshot is None or snapshot.model.retrained
+            if self._fit_requested and "phase" in changes:
                 changes["phase"] = "fitting"  # what was asked for comes next
             self.model = self.model.model_copy(update=changes)
             self._last_sent = time.monotonic()
