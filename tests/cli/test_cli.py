@@ -324,7 +324,7 @@ MISTAKES = {
     ("fit", "{c}", "--engine", "ray", "--smoothing", "0.1"): "smoothing cannot be done on workers",
     ("fit", "{c}", "--lam", "0.3", "--engine", "ray", "--address", "127.0.0.1:1"): "cannot be reached",
     ("tag", "{c}", "mut", "+use::mail"): "no item 'mut'",
-    ("tag", "{c}", "mutt", "+use::mial"): "New tags are made with",
+    ("tag", "{c}", "mutt", "+use::mial"): "? To make it, add --new on the command line",
     ("tag", "{c}", "mutt", "use::mail"): "tags are given as +TAG or -TAG; found 'use::mail'",
     ("tag", "{c}", "mutt", "+a", "-a", "--new"): "contradict each other",
     ("tag", "{c}", "mutt"): "there is no tag for item 'mutt'",

@@ -244,7 +244,7 @@ def test_annotations_move_to_the_other_tag_where_it_has_none(letters):
     assert numbers == [4, 5, 6, 7]
     assert [str(line) for line in letters.tag_changes()] == ["tag x merged into y"]
     assert {change.tag for change in letters.history()} == {"x", "y"}
-    with pytest.raises(ValueError, match="tag 'x' is retired; it is brought back with new=True"):
+    with pytest.raises(ValueError, match="tag 'x' is retired; to bring it back, add --new on the"):
         letters.annotate("a", {"x": 1})
     with pytest.raises(ValueError, match=r"there is no tag 'x .retired 0.'"):
         letters.annotate("a", {"x (retired 0)": 1})

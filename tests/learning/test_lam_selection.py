@@ -196,7 +196,7 @@ def test_choice_for_tags_with_next_to_none():
     W, G = tagged(np.random.default_rng(0))
     few = sp.csr_array(G.toarray() * (np.arange(45) < 4)[:, None])
     assert few.nnz < 5
-    assert "nothing can be hidden" in choose_for_tags(W, few).reason
+    assert "too few to hide some" in choose_for_tags(W, few).reason
 
 
 def test_choice_for_tags_does_not_depend_on_the_order_of_storage():

@@ -115,6 +115,7 @@ def table():
     return packages_without_tags()
 
 
+@pytest.mark.timeout(300)  # twenty trainings, each after a pause
 def test_from_an_empty_folder_to_twenty_tags(open_page, tmp_path, table):
     content, truth = table
     folder = tmp_path / "mine"

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from command_line import run
 from lass import Collection
 from studio_server import studio
 
@@ -259,3 +260,11 @@ def test_two_people_lose_nothing_of_each_other(own_packages):
                 assert found == G[row, 10 + person]
             else:
                 assert found == G[row, 10 + person] == value
+
+
+def test_without_its_pages_it_does_not_start(tmp_path, monkeypatch):
+    """A checkout has none until they are built: the terminal says so, and no address leads nowhere."""
+    monkeypatch.setenv("LASS_STUDIO_STATIC", str(tmp_path))
+    answer = run("studio", tmp_path / "new", "--no-browser", "--port", "0", code=2)
+    assert "the pages of the Studio are not in" in answer.stderr
+    assert not (tmp_path / "new").exists()

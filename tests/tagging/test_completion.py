@@ -75,3 +75,31 @@ def test_too_large_for_the_memory_is_an_error(monkeypatch):
         monkeypatch.setenv("LASS_MEMORY_GIB", given)
         with pytest.raises(ValueError, match=f"must be a number of GiB; found '{given}'"):
             complete(sp.csr_array((3, 3)), sp.csr_array((3, 2)), 1.0, engine=Partitions(2))
+
+
+def test_what_percentages_need_is_said_in_words():
+    two_tags = np.arange(30) % 2
+    for tagged, words in {
+        3: "about 9 more tagged items", 11: "about 1 more tagged item", 12: "",
+    }.items():  # fmt: skip
+        G = np.zeros((30, 2))
+        G[np.arange(tagged), two_tags[:tagged]] = 1
+        model = complete(sp.csr_array((30, 30)), sp.csr_array(G), lam=1.0)
+        assert model.needed_for_percentages == words
+        assert bool(model.items_until_percentages) == bool(words)
+    everywhere_another = complete(sp.csr_array((30, 30)), sp.csr_array(np.eye(30)[:, :12]), lam=1.0)
+    assert everywhere_another.items_until_percentages == 1
+    assert everywhere_another.needed_for_percentages == "a second item with the same tag"
+    # thirteen items of one group, tagged alike, are one cluster; seven others are seven
+    G = np.zeros((30, 2))
+    G[:13, 0] = G[20:27, 1] = 1
+    path = sp.diags_array([np.r_[np.ones(12), np.zeros(17)]], offsets=[1], shape=(30, 30))
+    model = complete(sp.csr_array(path + path.T), sp.csr_array(G), lam=1.0)
+    assert model.needed_for_percentages == "about 2 more tagged items unlike the tagged ones"
+
+
+def test_a_gap_of_rounding_is_not_given_as_zero_percent():
+    W = sp.csr_array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    model = complete(W, sp.csr_array([[1.0, 0], [0, 0], [0, 1]]), lam=0.5)
+    assert model.solution.relative_gap < 1e-9
+    assert model.certificate == "The assignments are certified optimal (relative gap below 1e-09)."

@@ -70,8 +70,9 @@ def suggest(
             )
         if doubts or not (whole or untagged):
             doubtful = collection.doubtful_tags(limit=limit if doubts else 5, **chosen)
-        if more := collection.items_until_percentages():
-            output.note(f"note: too little known for percentages: about {count(more, 'more tagged item')}")
+        more = collection.items_until_percentages()
+        if more:
+            output.note(f"note: too little known for percentages: {collection.needed_for_percentages()}")
         if whole:
             columns = DOUBTFUL_TAG_COLUMNS if doubts else SUGGESTION_COLUMNS
             _write(output, doubtful if doubts else suggestions, columns, out, more)

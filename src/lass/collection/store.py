@@ -590,7 +590,8 @@ def _located(
 
 def _tag_finder(connection: Connection, action: change_log.Action | None, new: bool) -> Callable[[Any], int]:
     make = partial(tag_table.find_or_add, connection, action=action)
-    return make if new else partial(tag_table.find, connection)
+    instead = "add --new on the command line, new=True in Python"
+    return make if new else partial(tag_table.find, connection, instead=instead)
 
 
 def _import(

@@ -42,18 +42,19 @@ def annotations_of(connection: Connection, row: int) -> dict[str, int]:
     return {name: int(value) for name, value in found}
 
 
-def find(connection: Connection, name: Any) -> int:
-    """The column of a tag in use; ``ValueError`` with near names if there is none."""
+def find(connection: Connection, name: Any, instead: str = "") -> int:
+    """The column of a tag in use; ``ValueError`` with near names and advice if there is none."""
     name = check_text(name, "a tag")
     column = _find_used(connection, name)
     if column is not None:
         return column
     if _find_retired(connection, name) is not None:
-        raise ValueError(f"tag {name!r} is retired; it is brought back with new=True (--new)")
+        raise ValueError(f"tag {name!r} is retired{instead and f'; to bring it back, {instead}'}")
     gone = retired(connection)
     known = [other for column, other in enumerate(names(connection)) if column not in gone]
-    near = did_you_mean(name, known) or "."
-    raise ValueError(f"there is no tag {name!r}{near} New tags are made with new=True (--new)")
+    near = did_you_mean(name, known)
+    made = instead and f"{' To' if near else '; to'} make it, {instead}"
+    raise ValueError(f"there is no tag {name!r}{near}{made}")
 
 
 def find_or_add(connection: Connection, name: Any, action: Action | None = None) -> int:

@@ -169,11 +169,13 @@ def co_occurrence_at(  # type: ignore[no-untyped-def]
             out_lift[at] = by_lift / np.sqrt(max(last - first, 1))
 
 
-@compiled("(i8, i8, integers, i4[::1], csr, sparse, i4[:, ::1], f8[:, ::1])")
-def support_at(low, high, rows, tags, starts, where, weights, Z, best, shares):  # type: ignore[no-untyped-def]
-    """For pairs of a row and a tag the neighbours with the largest edge times share of it, largest first.
+@compiled("(i8, i8, integers, i4[::1], csr, csr, sparse, i4[:, ::1], f8[:, ::1])")
+def support_at(  # type: ignore[no-untyped-def]
+    low, high, rows, tags, starts, where, weights, known, stated, signs, Z, best, shares
+):
+    """For pairs of a row and a tag the neighbours that have it with the largest edge times share of it.
 
-    Their shares are of the sum over all neighbours; -1 where there are no more with any.
+    Largest first; the shares are of the sum over all neighbours, and -1 stands where there are no more.
     """
     begins, ends, names, values, background = Z
     count = best.shape[1]
@@ -192,7 +194,10 @@ def support_at(low, high, rows, tags, starts, where, weights, Z, best, shares): 
             share = values[a] if a < ends[m] and names[a] == tag else background[m]
             support = weights[edge] * share
             total += support
-            if support > shares[i, count - 1]:
+            has = False
+            for at in range(known[m], known[m + 1]):
+                has |= stated[at] == tag and signs[at] > 0.0
+            if has and support > shares[i, count - 1]:
                 place = count - 1
                 while place > 0 and shares[i, place - 1] < support:
                     best[i, place], shares[i, place] = best[i, place - 1], shares[i, place - 1]

@@ -132,9 +132,9 @@ def choose_for_tags(
     positive = G.sorted_indices().tocoo()  # so that what is hidden does not depend on the order of storage
     chosen = np.flatnonzero(positive.data > 0)
     if len(chosen) < 5:
-        return Choice(1.0, "fewer than five positive affinities: nothing can be hidden")
+        return Choice(1.0, "fewer than five annotations: too few to hide some and compare values")
     if G.shape[1] == 1:
-        return Choice(1.0, "one category alone: there is nothing to choose between")
+        return Choice(1.0, "only one tag is used, and then every value gives the same")
     rng = np.random.default_rng(seed)
     hidden = rng.choice(chosen, max(1, int(share * len(chosen))), replace=False)
     rows, columns = positive.coords[0][hidden], positive.coords[1][hidden]
@@ -159,7 +159,10 @@ def choose_for_tags(
         last = solution.Z
         scores.append(_reciprocal_rank(solution.crowd(), visible, rows, columns))
     best = int(np.argmax(scores))
-    reason = f"{len(hidden)} hidden annotations came back at a mean reciprocal rank of {scores[best]:.3f}"
+    reason = (
+        f"the best of {len(lams)} values at finding {len(hidden)} hidden annotations again "
+        f"(mean reciprocal rank {scores[best]:.2f})"
+    )
     return Choice(float(lams[best]), reason, lams.tolist(), scores)
 
 

@@ -26,15 +26,13 @@ from lass.studio.session import AppliedChange, NotFound, Session
 from lass.studio.trainer import Trainer
 from lass.studio.uploads import Uploads
 
-NOT_BUILT = (
-    "<!doctype html><title>LASS Studio</title><p>The pages of the Studio are not built. "
-    "In a checkout: <code>make web</code>."
-)
-
 
 def create_app(folder: Path, token: str, hosts: set[str]) -> AccessControl:
-    """The Studio on the collection in a folder, behind its access control."""
-    events = Events()
+    """The Studio on the collection in a folder, behind its access control.
+
+    Without its pages, which a checkout has only once they are built, a ``ValueError``.
+    """
+    pages, events = _pages(), Events()
 
     def changed(who: str, change: AppliedChange, tags: bool) -> None:
         made: dict[str, Any] = {"revision": change.revision, "who": who, "what": change.what}
@@ -62,7 +60,7 @@ def create_app(folder: Path, token: str, hosts: set[str]) -> AccessControl:
     app = _routed(lifespan=lifespan)
     app.state.context = Context(session, trainer, events, uploads, Groups(session))
     _answer_errors(app)
-    _serve_pages(app)
+    app.mount("/", pages)
     return AccessControl(app, token, hosts)
 
 
@@ -111,17 +109,14 @@ def _answer_errors(app: FastAPI) -> None:
         return refuse(error.status_code, str(error.detail))
 
 
-def _serve_pages(app: FastAPI) -> None:
+def _pages() -> Pages:
     """The bundle that was built from ``web/``; LASS_STUDIO_STATIC names another one."""
     given = os.environ.get("LASS_STUDIO_STATIC")
     pages = Path(given) if given else Path(str(files("lass.studio") / "static"))
-    if (pages / "index.html").is_file():
-        app.mount("/", Pages(directory=pages, html=True))
-    else:
-
-        @app.get("/", include_in_schema=False)
-        def not_built() -> Response:
-            return Response(NOT_BUILT, 503, media_type="text/html")
+    if not (pages / "index.html").is_file():
+        instead = "LASS_STUDIO_STATIC must name their folder" if given else "in a checkout: make web"
+        raise ValueError(f"the pages of the Studio are not in {pages}; {instead}")
+    return Pages(directory=pages, html=True)
 
 
 class Pages(StaticFiles):

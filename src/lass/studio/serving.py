@@ -35,7 +35,11 @@ def serve(folder: Path, port: int, *, browser: bool, announce: Callable[[str], N
     listening = _bound(port)
     port = listening.getsockname()[1]
     hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
-    app = create_app(folder, token, hosts)
+    try:
+        app = create_app(folder, token, hosts)
+    except BaseException:
+        listening.close()
+        raise
     address = f"http://{HOST}:{port}/?token={token}"
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=1, server_header=False

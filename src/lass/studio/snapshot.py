@@ -49,6 +49,11 @@ class Snapshot:
         return self.model.items_until_percentages
 
     @property
+    def needed_for_percentages(self) -> str:
+        """The same in words."""
+        return self.model.needed_for_percentages
+
+    @property
     def tags(self) -> int:
         """How many tags the model has; new ones may have come since."""
         return int(self.Z.shape[1])

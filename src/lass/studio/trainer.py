@@ -348,6 +348,7 @@ class Trainer(threading.Thread):
         with self._setting:  # requests for a training come from other threads
             snapshot = self._session.snapshot
             changes["items_until_percentages"] = 0 if snapshot is None else snapshot.items_until_percentages
+            changes["needed_for_percentages"] = "" if snapshot is None else snapshot.needed_for_percentages
             changes["retrained"] = snapshot is None or snapshot.model.retrained
             if self._fit_requested and "phase" in changes:
                 changes["phase"] = "fitting"  # what was asked for comes next

@@ -234,6 +234,10 @@ class Collection(CollectionStore):
         """About how many more tagged items it takes until suggestions have scores; 0: they have."""
         return self._suggester().model.items_until_percentages
 
+    def needed_for_percentages(self) -> str:
+        """What it takes until suggestions have scores, in words; empty: they have."""
+        return self._suggester().model.needed_for_percentages
+
     def doubtful_tags(
         self, *, items: Iterable[str] | None = None, tag: str | None = None, limit: int | None = None
     ) -> list[DoubtfulTag]:

@@ -33,6 +33,8 @@ MANY, SAMPLE = 3000, 2000
 STRONG = 0.1
 #: tagged items, and clusters of them, from which on scores are shown as percentages
 ENOUGH_ITEMS, ENOUGH_CLUSTERS = 12, 10
+#: a relative gap below this is rounding
+EXACT = 1e-9
 #: relative difference from the background that may be rounding
 SAME = 1e-5
 
@@ -64,12 +66,32 @@ class TagModel:
         collection says how often suggestions are right. Similar items that were tagged alike, a group in one
         action for instance, are one cluster, and it takes :data:`ENOUGH_CLUSTERS` of these.
         """
+        return max(self._missing.values())
+
+    @property
+    def needed_for_percentages(self) -> str:
+        """What it takes until scores are shown as percentages, in words; empty: they are."""
+        missing, until = self._missing, self.items_until_percentages
+        if not until:
+            return ""
+        items = f"about {until:,} more tagged {'item' if until == 1 else 'items'}"
+        if missing["items"] == until:
+            return items
+        if missing["clusters"] == until:
+            return f"{items} unlike the tagged ones"
+        return "a second item with the same tag"
+
+    @cached_property
+    def _missing(self) -> dict[str, int]:
+        """How many are missing: tagged items, clusters of them, and items with a tag that another has."""
         problem = self.solution.problem
         counts = np.asarray((problem.G > 0).sum(axis=0)).ravel()
         tagged = int(np.count_nonzero((problem.G > 0).sum(axis=1)))
         clusters = find_voters(problem.W, problem.G).clusters
-        missing = max(ENOUGH_ITEMS - tagged, ENOUGH_CLUSTERS - clusters)
-        return max(missing, 0 if (counts > 1).any() else 1)
+        return {
+            "items": max(ENOUGH_ITEMS - tagged, 0), "clusters": max(ENOUGH_CLUSTERS - clusters, 0),
+            "same tag": 0 if (counts > 1).any() else 1,
+        }  # fmt: skip
 
     @property
     def certificate(self) -> str:
@@ -82,7 +104,9 @@ class TagModel:
             why = "Only one tag is used so far" if only else "The annotations do not prefer any tag"
             return f"{why}: every assignment is optimal."
         gap = max(solution.relative_gap, 0.0)
-        percent = f"{gap:.2%}" if gap >= 1e-3 or gap < 1e-9 else f"{100 * gap:.2g}%"
+        if gap < EXACT:
+            return f"The assignments are certified optimal (relative gap below {EXACT:g})."
+        percent = f"{gap:.2%}" if gap >= 1e-3 else f"{100 * gap:.2g}%"
         end = "." if solution.converged else ", which is more than the tolerance."
         return f"The assignments are certified optimal to within {percent} (relative gap){end}"
 

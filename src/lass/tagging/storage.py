@@ -288,6 +288,6 @@ def _nothing_yet(collection: CollectionStore, annotations: AnnotationMatrix) -> 
     if annotations.G.nnz:
         return f"{collection.path} has no assignments yet; make them: lass fit {collection.path}"
     return (
-        f"{collection.path} has no annotations yet, and nothing follows from none; tag a few items: "
+        f"{collection.path} has no annotations yet, so there is nothing to suggest from; tag a few items: "
         f"lass tag {collection.path} ITEM +tag --new, then lass fit {collection.path}"
     )

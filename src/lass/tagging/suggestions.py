@@ -16,6 +16,7 @@ from lass.kernels.threads import kernels, over_rows
 from lass.learning.coverage import Proposal, propose
 from lass.learning.predictors import PREDICTORS
 from lass.learning.predictors.tag_lists import TagLists, pair_values
+from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.solvers.assignments import AnyAssignments, to_sparse
 from lass.solvers.solution import Solution
@@ -34,7 +35,7 @@ DIGITS = 7
 
 
 class SupportingNeighbour(NamedTuple):
-    """A neighbour, and its share of the crowd's support for a tag."""
+    """A neighbour that has a tag, and its share of the crowd's support for it."""
 
     item: str
     share: float
@@ -160,7 +161,7 @@ class TagSuggester:
         n, k, ranks = found
         ids, names = self.annotations.ids, self.annotations.names
         values = pair_values(self.scores, n, k).tolist()
-        support = supporting_neighbours(self.problem.W, self.model.solution.Z, n, k, ids, neighbours)
+        support = supporting_neighbours(self.problem, self.model.solution.Z, n, k, ids, neighbours)
         found_scores = values if not self.model.items_until_percentages else [None] * len(values)
         reasons = self._reasons(n, k)
         items, tags = map(ids.__getitem__, n.tolist()), map(names.__getitem__, k.tolist())
@@ -338,19 +339,22 @@ def reason_for(proposal: Proposal) -> str:
 
 
 def supporting_neighbours(
-    W: sp.csr_array, Z: AnyAssignments, n: NDArray[np.intp], k: NDArray[np.intp], ids: list[str], count: int
+    problem: Problem, Z: AnyAssignments, n: NDArray[np.intp], k: NDArray[np.intp], ids: list[str], count: int
 ) -> list[list[SupportingNeighbour]]:
-    """For each pair of an item and a tag the neighbours m with the largest ``W_nm Z_mk``.
+    """For each pair of an item and a tag the neighbours m that have the tag with the largest ``W_nm Z_mk``.
 
-    Their shares are of ``(W Z)_nk``, so that those of all neighbours sum to one.
+    Their shares are of ``(W Z)_nk``; the rest comes from neighbours that nobody gave the tag.
     """
     if not count or not len(n):
         return [[] for _ in n]
     best, shares = np.empty((len(n), count), np.int32), np.empty((len(n), count))
-    graph = W.indptr.astype(np.int64), W.indices.astype(np.int32, copy=False), W.data
+    graph, stated = (
+        (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data)
+        for matrix in (problem.W, problem.G)
+    )
     over_rows(
         kernels("tag_lists").support_at, len(n), len(n) * 64, np.ascontiguousarray(n, np.int64),
-        np.ascontiguousarray(k, np.int32), *graph, to_sparse(Z).arrays, best, shares,
+        np.ascontiguousarray(k, np.int32), *graph, *stated, to_sparse(Z).arrays, best, shares,
     )  # fmt: skip
     known = best >= 0
     found = _tuples(SupportingNeighbour, map(ids.__getitem__, best[known].tolist()), shares[known].tolist())

@@ -61,6 +61,8 @@ class Studio {
   tagName = (tag: number): string => this.tags[tag]?.name ?? `tag ${tag}`;
   /** Tags that may be given, the most used first. */
   offered = $derived(this.tags.filter((tag) => !tag.retired).toSorted((a, b) => b.is - a.is));
+  /** Tags that some item has. */
+  used = $derived(this.offered.filter((tag) => tag.is > 0).map((tag) => tag.tag));
 
   async start(): Promise<void> {
     try {

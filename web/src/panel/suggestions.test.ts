@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ItemDetails, ItemRow } from "../lib/types";
-import { merged } from "./suggestions";
+import { merged, whyNone } from "./suggestions";
 
 const row = (tags: number[], annotated: number[] = []): ItemRow => ({
   row: 0,
@@ -53,4 +53,14 @@ it("shows no number of one that is not suggested any more, and another for it", 
 it("forgets a tag that was undone", () => {
   const first = merged([], row([4, 2]), null);
   expect(tags(merged(first, row([2]), null, (tag) => tag === 4))).toEqual([2]);
+});
+
+it("says why nothing is suggested, and speaks of other tags only where there are some", () => {
+  expect(whyNone(row([], [4]), [4])).toBe("No suggestions: the only tag so far is decided here.");
+  expect(whyNone(row([]), [4])).toBe(
+    "No suggestions: the only tag so far is not more likely here than on an average item.",
+  );
+  expect(whyNone(row([], [4, 2]), [4, 2])).toBe("No suggestions: all tags are decided here.");
+  expect(whyNone(row([], [4]), [4, 2])).toContain("no other tag is more likely");
+  expect(whyNone(row([]), [4, 2])).toContain("no tag is more likely");
 });

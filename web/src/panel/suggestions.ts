@@ -13,6 +13,15 @@ export interface Shown {
   dropped?: boolean;
 }
 
+/** Why an item has no suggestions, in a sentence; `used` are the tags that some item has. */
+export function whyNone(item: ItemRow, used: readonly number[]): string {
+  const open = used.filter((tag) => !item.annotations.some((one) => one.tag === tag));
+  const only = used.length === 1;
+  if (!open.length) return `No suggestions: ${only ? "the only tag so far is" : "all tags are"} decided here.`;
+  const which = only ? "the only tag so far is not" : `no ${open.length < used.length ? "other " : ""}tag is`;
+  return `No suggestions: ${which} more likely here than on an average item.`;
+}
+
 /** Most that are shown: one a digit key. */
 const MOST = 9;
 
