@@ -94,7 +94,7 @@ class ModelState(Message):
     error: str = ""
     #: about how many more tagged items are needed until scores are shown as percentages; 0: they are
     items_until_percentages: int = 0
-    needed_for_percentages: str = ""  #: the same in words
+    needed_for_percentages: str = ""  #: the same as a phrase
     retrained: bool = True  #: whether the weights behind the scores were trained with the present annotations
 
 

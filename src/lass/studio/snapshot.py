@@ -50,7 +50,7 @@ class Snapshot:
 
     @property
     def needed_for_percentages(self) -> str:
-        """The same in words."""
+        """The same as a phrase."""
         return self.model.needed_for_percentages
 
     @property

@@ -235,7 +235,7 @@ class Collection(CollectionStore):
         return self._suggester().model.items_until_percentages
 
     def needed_for_percentages(self) -> str:
-        """What it takes until suggestions have scores, in words; empty: they have."""
+        """What it takes until suggestions have scores, as a phrase; empty: they have."""
         return self._suggester().model.needed_for_percentages
 
     def doubtful_tags(

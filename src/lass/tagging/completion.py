@@ -70,7 +70,7 @@ class TagModel:
 
     @property
     def needed_for_percentages(self) -> str:
-        """What it takes until scores are shown as percentages, in words; empty: they are."""
+        """What it takes until scores are shown as percentages, as a phrase; empty: they are."""
         missing, until = self._missing, self.items_until_percentages
         if not until:
             return ""
