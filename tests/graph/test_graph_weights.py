@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances
 import lass
 from graphs import blob_graph
 from lass.graph import KNNGraph
-from lass.graph.weights import Contrast, entropic, steepened
+from lass.graph.weights import MOST_DECADES, Contrast, entropic, spread, steepened
 
 
 def neighbours(X, k, metric="euclidean"):
@@ -200,3 +200,17 @@ def test_steepened_weights_keep_their_total_at_any_scale(factor, power):
     np.testing.assert_allclose(steep.data[:-1] / steep.data[1:], ratio**power, rtol=1e-6)
     # other weights of the same kind are changed alike
     np.testing.assert_allclose(Contrast.of(W, power)(W[:5]).toarray(), steep[:5].toarray(), rtol=1e-9)
+
+
+def test_contrast_takes_weights_no_further_apart_than_solvers_can_tell():
+    values = np.geomspace(1e-6, 1e3, 200)
+    W = sp.csr_array((values, (np.arange(200), np.roll(np.arange(200), 1))), shape=(200, 200))
+    steep = Contrast.of(W, 2.0)
+    assert 1.0 < steep.power < 2.0
+    assert np.log10(spread(steep(W))) < MOST_DECADES + 0.5
+    assert steep(W).sum() == pytest.approx(W.sum())
+    assert Contrast.of(W, 0.5).power == 0.5
+    W.data = np.geomspace(1e-2, 1, 200)
+    assert Contrast.of(W, 2.0).power == 2.0
+    W.data = np.geomspace(1e-15, 1, 200)
+    assert Contrast.of(W, 2.0).power == 1.0

@@ -23,6 +23,8 @@ COARSEST = 100
 BETWEEN = 0.5
 #: eigenvalues of the coarsest matrix, with ones on its diagonal, that count as zero
 NULL = 1e-10
+#: what holds a group of rows and is less than this share of their diagonals is rounding
+ROUNDING = 1e-12
 #: how often rows that found no partner may choose again
 ROUNDS = 8
 #: the share of rows that must go for another level to be worth it
@@ -72,7 +74,9 @@ class Hierarchy:
         whole = self.group
         for group in groups[1:]:
             whole = np.where(whole >= 0, group[whole], np.int32(-1))
-        self.last = _inverse(kernels("multilevel").coarse_matrix(*fine, whole, counts[-1]))
+        moving = whole >= 0
+        scale = np.asarray(np.bincount(whole[moving], fine[3][moving], counts[-1]), float)
+        self.last = _inverse(kernels("multilevel").coarse_matrix(*fine, whole, counts[-1]), scale)
 
     def serves(self, fixed: NDArray[np.bool_]) -> bool:
         """Whether it was made for these fixed rows or nearly so; others that are fixed must stay zero."""
@@ -143,19 +147,27 @@ def _coarsened(graph: Graph, group: NDArray[np.int32], count: int) -> Graph:
     return np.arange(0, len(names) + 1, levels.EDGES), names, values, total
 
 
-def _inverse(matrix: Array) -> Array:
+def _inverse(matrix: Array, scale: Array) -> Array:
     """The inverse of the coarsest matrix; directions that it maps to zero, or nearly so, do not matter.
 
     These are the constants of components that nothing holds, one each, which are mapped to themselves
-    instead, and others by rounding. By Cholesky's factorisation, and by eigenvectors where that fails.
+    instead (zero where such a component is one row), and others by rounding. ``scale`` holds the sums of the
+    diagonal over the rows of each group: what is left of it may be rounding alone, so the diagonal is made
+    anew from the edges between groups and what holds them. By Cholesky's factorisation, and by eigenvectors
+    where that fails.
     """
-    root = np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(float).tiny))
-    scaled = 0.5 * (matrix + matrix.T) / root / root[:, None]
+    edges = 0.5 * (matrix + matrix.T)
+    np.fill_diagonal(edges, 0.0)
+    held = matrix.sum(axis=1)
+    diagonal = np.where(held > ROUNDING * scale, held, 0.0) - edges.sum(axis=1)
+    root = np.sqrt(np.where(diagonal > 0, diagonal, np.inf))
+    scaled = edges / root / root[:, None] + np.diag((diagonal > 0).astype(float))
     count, part = components(sp.csr_array(scaled))
-    total = np.bincount(part, root**2, count)
-    closed = np.bincount(part, matrix.sum(axis=1), count) < 1e-9 * total
-    constant = np.where(closed[part], root / np.sqrt(total[part]), 0.0)
+    total = np.bincount(part, diagonal, count)
+    closed = np.bincount(part, held, count) < 1e-9 * total
+    constant = np.sqrt(np.where(closed[part], diagonal / np.where(total > 0, total, 1.0)[part], 0.0))
     scaled += np.where(part[:, None] == part, constant[:, None] * constant, 0.0)
+    scaled[diagonal == 0, diagonal == 0] = 1.0
     factor, failed = dpotrf(scaled, lower=1)
     if not failed and np.diagonal(factor).min() > np.sqrt(NULL):
         lower = np.tril(dpotri(factor, lower=1)[0])

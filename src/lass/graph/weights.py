@@ -13,6 +13,8 @@ from lass.graph.laplacians import Array, as_sparse
 
 Weights = Literal["self-tuning", "gaussian", "binary", "cosine", "entropic"]
 Symmetric = Literal["mean", "max", "mutual"]
+#: decades that a power may spread weights over, and the quantiles between which they are counted
+MOST_DECADES, TAILS = 12.0, (0.01, 0.99)
 
 
 def one_of(value: Any, name: str, kinds: Any) -> None:
@@ -104,6 +106,11 @@ def symmetrised(directed: sp.csr_array, symmetric: Symmetric) -> sp.csr_array:
     return as_sparse(both, "graph")
 
 
+def spread(W: sp.csr_array) -> float:
+    """The ratio of the largest weight to the smallest, 1 without edges."""
+    return float(W.data.max() / max(W.data.min(), np.finfo(float).tiny)) if W.nnz else 1.0
+
+
 @dataclass(frozen=True)
 class Contrast:
     """w -> unit (w / unit)^power, the unit such that the total of a graph's weights stays.
@@ -124,8 +131,15 @@ class Contrast:
 
     @staticmethod
     def of(W: sp.csr_array, power: float) -> Contrast:
-        """That of a graph: sum_ij w_ij = sum_ij unit (w_ij / unit)^power."""
+        """That of a graph: sum_ij w_ij = sum_ij unit (w_ij / unit)^power.
+
+        Where weights span many decades already, the power is less, down to one: it takes them no further
+        apart than :data:`MOST_DECADES`, beyond which no solver could tell small ones from rounding.
+        """
         largest = float(W.data.max(initial=0.0))
+        if power > 1.0 and spread(W) > 10.0 ** (MOST_DECADES / power):
+            low, high = np.quantile(W.data, TAILS)
+            power = max(1.0, min(power, MOST_DECADES / max(float(np.log10(high / low)), 1e-9)))
         if power == 1.0 or largest == 0.0:
             return Contrast(power, 1.0)
         shares = W.data / largest  # of the largest, so that no power overflows

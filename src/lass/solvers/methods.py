@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lass.graph.hierarchy import MIN_ROWS
+from lass.graph.weights import spread
 from lass.model.linear_systems import fill
 from lass.model.quadratic_program import GraphOperator, QuadraticProgram
 from lass.solvers.admm import ADMM
@@ -13,6 +15,9 @@ from lass.solvers.reduced import EXPLICIT, Reduced
 
 #: a solver that stands here is tested against all that it declares, see ``tests/solvers/test_contract.py``
 METHODS: dict[str, type[Solver]] = {solver.name: solver for solver in (ADMM, Face, Gradient, Local, Reduced)}
+
+#: ratio of the largest weight to the smallest up to which iterations are as many as the depth says
+USUAL_SPREAD = 1e4
 
 
 def named(method: str | Solver) -> Solver | None:
@@ -35,8 +40,9 @@ def pick(qp: QuadraticProgram, started: bool) -> tuple[Solver, str]:
 
     Factorising costs about F^2 / N operations, F the numbers that the factor will hold, from the
     depth of the graph (:func:`lass.model.linear_systems.fill`), and then some solves with the factor;
-    conjugate gradients need some multiples of depth products, each 2 nnz K operations. With no more
-    labelled rows than categories, a solve a row costs less than a few products.
+    conjugate gradients need some multiples of depth products, each 2 nnz K operations, and far more where
+    weights differ by many orders of magnitude. With no more labelled rows than categories, a solve a row
+    costs less than a few products.
     """
     if qp.category_totals is not None:
         return Face(), "category totals by their multipliers"
@@ -62,6 +68,8 @@ def _by_depth(qp: QuadraticProgram) -> tuple[Solver, str]:
         numbers = fill(unlabelled, levels)
         factorise = numbers**2 / unlabelled + 4 * solves * numbers
         iterate = 20 * levels * qp.operator.W.nnz * K
+        if unlabelled < MIN_ROWS:  # above, a factor is not certain to be made
+            iterate *= max(1.0, spread(qp.operator.W) / USUAL_SPREAD) ** 0.5
         if factorise < iterate:
             return Reduced(), f"{note}; the graph is {levels} levels deep, so eliminating is cheap"
         return Face(), f"{note}; the graph is only {levels} levels deep, so iterating is cheap"
