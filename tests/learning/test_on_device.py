@@ -112,6 +112,24 @@ def test_scores_are_the_same(tags, with_features):
     assert found.max() < 0.02
 
 
+def test_matrices_are_uploaded_once_for_all_blocks(monkeypatch, collection):
+    X, W, G = collection
+    solution = assign_tags(lass.Problem(W, G, 0.5), 1e-4)
+    weights = score_tags(solution, features=X).weights
+    uploaded, blocks = [], []
+    csr, block = on_device.Uploads.csr, DeviceFeatures._scored_block
+    monkeypatch.setattr(on_device.Uploads, "csr", lambda *parts: uploaded.append(1) or csr(*parts))
+    monkeypatch.setattr(DeviceFeatures, "_scored_block", lambda *parts: blocks.append(1) or block(*parts))
+    counts = []
+    for size in (300_000, 20_000):
+        monkeypatch.setattr(on_device, "BLOCK", size)
+        del uploaded[:], blocks[:]
+        score_tags(solution, features=X, weights=weights, device="cpu")
+        counts.append((len(blocks), len(uploaded)))
+    assert counts[1][0] > 2 * counts[0][0]
+    assert counts[1][1] == counts[0][1]
+
+
 def test_assignments_of_a_large_problem_are_solved_on_the_device(monkeypatch, collection):
     _, W, G = collection
     monkeypatch.setattr(tag_assignments, "DENSE", 100)

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 import lass
 from graphs import blob_graph
 from lass.model.optimal_face import centred_slide, leading_categories
+from lass.solvers.canonical_optimum import canonical
 from lass.solvers.sparse import SparseAssignments
+from lass.solvers.warm_state import WarmState
 from oracle import GRAPHS, Case, random_graph
 from solvers_under_test import METHOD_NAMES
 
@@ -232,6 +234,27 @@ def test_most_categories_are_never_mentioned():
     same = lass.solve(W, sp.csr_array(G), 10.0, output="dense")
     np.testing.assert_allclose(dense(found), same.Z, rtol=0, atol=CLOSE)
     np.testing.assert_allclose(np.delete(same.Z, [5, 6], axis=1), same.Z[:, :1] @ np.ones((1, K - 2)))
+
+
+@pytest.mark.parametrize("missing", [None, 3, 590])
+def test_many_components_in_sparse_form(missing):
+    """Every component slides by itself, and not at all where one row lacks the category."""
+    rng = np.random.default_rng(0)
+    sizes = [600, *rng.integers(1, 6, size=80)]
+    W = sp.block_diag([np.ones((n, n)) - np.eye(n) for n in sizes], format="csr")
+    problem = lass.Problem(W, np.zeros((sum(sizes), 4)), 1.0)
+    Z = np.repeat(rng.dirichlet(np.ones(4), len(sizes)), sizes, axis=0)
+    Z[sizes[0] + 1 : sizes[0] + sizes[1], 2] = 0.0
+    if missing is not None:
+        Z[missing] = [1.0, 0.0, 0.0, 0.0]
+    Z /= Z.sum(axis=1, keepdims=True)
+    given = SparseAssignments.of(Z)
+    wanted = canonical(problem, Z.copy(), WarmState())
+    assert not np.allclose(wanted, Z)
+    found = canonical(problem, given, WarmState())
+    assert found.feasible
+    np.testing.assert_allclose(found.to_dense(), wanted, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(given.to_dense(), Z)
 
 
 def test_components_without_labels_forget_where_they_came_from():

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import lass
 import lass.solvers.gpu
+from lass.solvers import Monitor
 from lass.solvers.gpu import coarse_graphs, descent, faces, placement
-from lass.solvers.gpu.batch import upload
+from lass.solvers.gpu.batch import padded, upload
 from oracle import cases, check_feasible
 
 torch.set_num_threads(1)
@@ -100,6 +101,34 @@ def test_many_with_coarser_graphs(always_coarse):
     for problem, sol in zip(problems, lass.solvers.gpu.solve_many(problems, device="cpu"), strict=True):
         assert sol.converged
         assert sol.gap == pytest.approx(problem.gap(sol.Z), rel=1e-9)
+
+
+def test_after_a_face_the_momentum_of_a_problem_starts_anew(always_coarse):
+    """Gradient steps of others in between leave nothing behind."""
+    X, G = clouds(np.random.default_rng(6), N=300)
+    problem = lass.Problem(lass.knn_graph(X, 8), G)
+    qps = [problem.changed(lam=lam).qp() for lam in (0.5, 3.0)]
+    arrays = upload(qps, torch.device("cpu"))
+    levels = coarse_graphs.CoarseGraphs(arrays)
+    arrays = arrays.reordered(levels.order)
+    Z = padded(arrays.layout, [qp.vertex() for qp in qps], torch.device("cpu"), torch.float32)[levels.order]
+    work = descent.loops(Z.device)
+
+    def stage(Z):
+        rough = arrays.single()
+        return descent.Stage(
+            work, arrays, rough, Z.clone(), [Monitor(), Monitor()], faces.Faces(work, rough, levels)
+        )
+
+    first = stage(Z)
+    first._accelerate([0, 1])
+    first.certified()
+    first._solve([0], [descent.Progress(), descent.Progress()])
+    first._accelerate([1])
+    second = stage(first.Z)
+    for one in (first, second):
+        one._accelerate([0])
+    torch.testing.assert_close(first.Z[:, 0], second.Z[:, 0], rtol=0, atol=0)
 
 
 def test_groups_follow_each_other_and_hold_every_row_with_a_neighbour(always_coarse):

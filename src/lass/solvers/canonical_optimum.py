@@ -6,6 +6,7 @@ See :mod:`lass.model.optimal_face` for which that is. The answer of every backen
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,12 +51,7 @@ def canonical(problem: Problem, Z: AnyAssignments, warm: WarmState) -> AnyAssign
     if not _can_slide(problem):
         return Z
     if isinstance(Z, SparseAssignments):
-        if problem.category_laplacian is not None:
-            return Z
-        for part in _components(problem):
-            p = _sparse_slide(Z, part)
-            Z = Z if p is None else _slid(Z, part.rows, p)
-        return Z
+        return Z if problem.category_laplacian is not None else _sparse_canonical(problem, Z)
     group = None
     if problem.category_laplacian is not None:
         group = components(problem.category_laplacian)[1].astype(np.intp)
@@ -73,21 +69,22 @@ def _can_slide(problem: Problem) -> bool:
     return problem.convex and problem.category_totals is None and problem.ridge == 0 and problem.dominant
 
 
-def _components(problem: Problem) -> list[Component]:
+def _components(problem: Problem) -> Iterator[Component]:
     """Components of at least two rows, none of them fixed or held by anything outside."""
     count, labels = problem.operator.components
     held = problem.excess() > 1e-12 * problem.diagonal
     held[problem.fixed_rows] = True
     G = problem.G
     if count == 1:
-        if held.any() or problem.N < 2:
-            return []
-        return [_component(G, slice(None))]
+        if problem.N > 1 and not held.any():
+            yield _component(G, slice(None))
+        return
     movable = np.bincount(labels, minlength=count) > 1
     movable[labels[held]] = False
     order = np.argsort(labels, kind="stable").astype(np.intp)
     bounds = np.searchsorted(labels[order], np.arange(count + 1))
-    return [_component(G, order[bounds[c] : bounds[c + 1]]) for c in np.flatnonzero(movable)]
+    for c in np.flatnonzero(movable):
+        yield _component(G, order[bounds[c] : bounds[c + 1]])
 
 
 def _component(G: sp.csr_array, rows: NDArray[np.intp] | slice) -> Component:
@@ -128,17 +125,35 @@ def _slide(Z: Array, rows: NDArray[np.intp] | slice, p: Array) -> None:
     Z[block] = np.maximum(Z[block] + p[columns], 0.0)
 
 
+def _sparse_canonical(problem: Problem, Z: SparseAssignments) -> SparseAssignments:
+    """The same for rows of explicit entries and a background value; O(stored), however many components."""
+    entries, moved, slid = Z.to_csr(copy=False), [], []
+    for part in _components(problem):
+        rows = part.rows
+        some = Z if isinstance(rows, slice) else SparseAssignments(entries[rows], Z.background[rows])
+        p = _sparse_slide(some, part)
+        if p is None:
+            continue
+        some = some.shifted(p, *_common(p))
+        if isinstance(rows, slice):
+            return some
+        moved.append(rows)
+        slid.append(some)
+    return Z.replaced(np.concatenate(moved), SparseAssignments.stacked(slid)) if moved else Z
+
+
 def _sparse_slide(Z: SparseAssignments, part: Component) -> Array | None:
-    """The same for rows of explicit entries and a background value; O(stored + K)."""
-    some = Z if isinstance(part.rows, slice) else Z.taken(part.rows)
+    """The slide of the rows of one component, None where it is nothing; O(stored + K), often much less."""
     leading = leading_categories(part.gains, part.size)
     others = np.ones_like(leading) if leading.sum() > 1 else ~leading
-    least = some.least()
+    few = Z.taken(np.arange(BLOCK)) if len(Z) > BLOCK else Z
+    if few.least()[others].max() <= NOTHING:
+        return None  # nothing but the only leading category is in all rows
+    least = Z.least()
     if least[others].max() <= NOTHING:
         return None
-    p = centred_slide(least, some.mean(), leading)
-    _, explicit = _common(p)
-    return _worth(p) if fits(len(some), len(explicit)) else None
+    p = centred_slide(least, Z.mean(), leading)
+    return _worth(p) if fits(len(Z), len(_common(p)[1])) else None
 
 
 def _common(p: Array) -> tuple[float, NDArray[np.intp]]:
@@ -146,13 +161,3 @@ def _common(p: Array) -> tuple[float, NDArray[np.intp]]:
     values, counts = np.unique(p, return_counts=True)
     most = float(values[counts.argmax()])
     return most, np.flatnonzero(p != most)
-
-
-def _slid(Z: SparseAssignments, rows: NDArray[np.intp] | slice, p: Array) -> SparseAssignments:
-    """Rows with p added, the others as they are."""
-    common, explicit = _common(p)
-    if isinstance(rows, slice):
-        return Z.shifted(p, common, explicit)
-    order = np.arange(len(Z))
-    order[rows] = len(Z) + np.arange(len(rows))
-    return Z.joined(Z.taken(rows).shifted(p, common, explicit)).taken(order)

@@ -40,8 +40,8 @@ from lass.solvers.gpu.placement import checked_device
 BLOCK = 2**25
 #: rows of a block, at most
 MOST_ROWS = 2**14
-#: matrices and vectors that stay on the device
-HELD = 12
+#: matrices, and other arrays, that stay on the device: all that a block of scores needs
+HELD, HELD_ARRAYS = 12, 64
 #: columns of features that are averaged over neighbours together
 COLUMNS_AT_ONCE = 64
 
@@ -73,7 +73,8 @@ class Uploads:
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._held: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
+        self._matrices: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
+        self._arrays: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
 
     def new(self, array: NDArray[Any]) -> torch.Tensor:
         """An array, put there and not remembered."""
@@ -81,7 +82,7 @@ class Uploads:
 
     def vector(self, array: NDArray[Any]) -> torch.Tensor:
         """An array; it must not change."""
-        return self.known(array, lambda: self.new(array))
+        return self._known(self._arrays, HELD_ARRAYS, array, lambda: self.new(array))
 
     def matrix(self, matrix: sp.csr_array) -> Matrix:
         """A CSR matrix; it must not change."""
@@ -89,17 +90,21 @@ class Uploads:
 
     def csr(self, starts: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], width: int) -> Matrix:
         """A CSR matrix from its arrays."""
-        largest = float(np.abs(values).max(initial=0.0))
-        return Matrix(self.new(starts), self.new(columns), self.new(values), width, largest)
+        there = self.new(values)
+        largest = float(there.abs().max()) if len(there) else 0.0
+        return Matrix(self.new(starts), self.new(columns), there, width, largest)
 
-    def known(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was made from an object, made now if it is not there."""
-        if id(key) not in self._held:
-            self._held[id(key)] = key, make()  # the key is held, so that no other object has its number
-            while len(self._held) > HELD:
-                self._held.popitem(last=False)
-        self._held.move_to_end(id(key))
-        return self._held[id(key)][1]
+    def known(self, key: Any, make: Callable[[], Matrix]) -> Matrix:
+        """The matrix that was made from an object, made now if it is not there."""
+        return self._known(self._matrices, HELD, key, make)
+
+    def _known(self, held: OrderedDict[int, Any], most: int, key: Any, make: Callable[[], Any]) -> Any:
+        if id(key) not in held:
+            held[id(key)] = key, make()  # the key is held, so that no other object has its number
+            while len(held) > most:
+                held.popitem(last=False)
+        held.move_to_end(id(key))
+        return held[id(key)][1]
 
 
 class Fixed(NamedTuple):

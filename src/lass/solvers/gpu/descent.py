@@ -119,6 +119,8 @@ class Stage:
         self.t = torch.ones(batch, dtype=torch.float64, device=Z.device)
         self.momentum = torch.zeros_like(self.t)
         self.ahead: tuple[torch.Tensor, torch.Tensor] | None = None
+        #: problems whose Z has moved by other means than gradient steps: their momentum starts anew
+        self.moved = set(range(batch))
 
     def run(self, final: bool, rounds: int | None = None) -> None:
         """Iterate, ``rounds`` times twenty at most; only the final stage may call a gap small enough."""
@@ -153,13 +155,13 @@ class Stage:
         return monitor.left is None or monitor.left > 1
 
     def _solve(self, problems: list[int], progress: list[Progress]) -> None:
-        """Solve some problems on their faces; what is ahead of Z then is nothing."""
+        """Solve some problems on their faces."""
         assert self.faces is not None
         self._run_only(problems)
         limits = [left - 1 for b in problems if (left := self.monitors[b].left) is not None]
         steps = min([*(progress[b].steps for b in problems), *limits])
         self.faces.solve(self.running, self.Z, steps)
-        self.t[problems], self.momentum[problems] = 1.0, 0.0
+        self.moved.update(problems)
         for b in problems:
             progress[b].tried = True
             self.monitors[b].count(steps + 1)
@@ -170,9 +172,10 @@ class Stage:
             return
         self._run_only(problems)
         Y, following = self.ahead or (self.Z.clone(), self.Z.clone())
-        still = (self.momentum[problems] == 0.0).tolist()
-        for b in [b for b, here in zip(problems, still, strict=True) if here]:
+        for b in self.moved.intersection(problems):
             Y[:, b] = self.Z[:, b]
+            self.t[b], self.momentum[b] = 1.0, 0.0
+        self.moved.difference_update(problems)
         steps = min([EVERY, *(left for b in problems if (left := self.monitors[b].left) is not None)])
         for _ in range(steps):
             Y, following = self.step(Y, following)

@@ -59,7 +59,7 @@ class SparseDevice:
         place, qp = checked_device(self.device), problem.qp()
         fitting([qp], place)
         known, even = known_rows(problem), largest(problem.G)
-        first = even if start is None else _replaced(start.sparse(), known, even)
+        first = even if start is None else start.sparse().replaced(known, even.taken(known))
         if problem.stake == 0.0:
             return Result(first, ["nothing to choose"])
         Z = _uploaded(first, layout_of([qp]).width, place)
@@ -67,20 +67,11 @@ class SparseDevice:
         with monitor.interruptible():
             Z = descend(upload([qp], place), Z, [monitor])
         for negligible in NEGLIGIBLE:
-            found = _replaced(_downloaded(Z[:, 0, : problem.K], negligible), known, even)
+            found = _downloaded(Z[:, 0, : problem.K], negligible).replaced(known, even.taken(known))
             if certify(problem, found)[1] <= max(tol * problem.stake, monitor.scale * monitor.gap):
                 break
         note = f"gpu, in sparse form ({found.stored / len(found):.1f} entries a row)"
         return Result(found, [note])
-
-
-def _replaced(Z: SparseAssignments, rows: np.ndarray, others: SparseAssignments) -> SparseAssignments:
-    """Some rows from other assignments."""
-    if not len(rows):
-        return Z
-    order = np.arange(len(Z))
-    order[rows] = len(Z) + np.arange(len(rows))
-    return Z.joined(others.taken(rows)).taken(order)
 
 
 def _uploaded(Z: SparseAssignments, width: int, device: torch.device) -> torch.Tensor:

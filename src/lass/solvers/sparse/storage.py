@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -188,8 +188,13 @@ class SparseAssignments:
 
     def joined(self, more: SparseAssignments) -> SparseAssignments:
         """These rows, and those of others below them."""
-        stored = sp.vstack([self.to_csr(), more.to_csr()], format="csr")
-        return SparseAssignments(stored, np.concatenate([self.background, more.background]))
+        return self.stacked([self, more])
+
+    @classmethod
+    def stacked(cls, parts: Sequence[SparseAssignments]) -> SparseAssignments:
+        """The rows of all parts, one part below the other."""
+        stored = sp.vstack([part.to_csr(copy=False) for part in parts], format="csr")
+        return cls(stored, np.concatenate([part.background for part in parts]))
 
     def replaced(self, items: NDArray[np.intp], others: SparseAssignments) -> SparseAssignments:
         """With the rows of some items replaced by others, one for each of them."""
@@ -199,7 +204,7 @@ class SparseAssignments:
 
     def taken(self, items: NDArray[np.intp]) -> SparseAssignments:
         """The rows of some items, in this order and form."""
-        return SparseAssignments(self.to_csr()[items], self.background[items])
+        return SparseAssignments(self.to_csr(copy=False)[items], self.background[items])
 
     def to_csr(self, *, copy: bool = True) -> sp.csr_array:
         """The stored entries; every other entry of row n is ``background[n]``, often zero.
