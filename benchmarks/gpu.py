@@ -10,7 +10,8 @@ around work whose data is there already; every one is the least of several, and 
 a million items, which takes a minute, is one. The peer of an
 iteration (gather, gradient, projection, momentum, restart test) is cuSPARSE's product of the same
 graph and the same assignments alone, called through torch. Coarser graphs are made in the time of a solve
-on the device, whose data is the graph itself; how long that takes is also measured alone.
+on the device, whose data is the graph itself; how long that takes is also measured alone. Every part writes
+down what it has measured as soon as it has, marked as unfinished until it ends.
 
 A whole fit is one of a collection of vectors, half of them with five tags each: neighbours, lam, assignments,
 weights of the predictors and scores, saved at the end; without the map.
@@ -19,8 +20,9 @@ weights of the predictors and scores, saved at the end; without the map.
 from __future__ import annotations
 
 import os
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,8 +49,13 @@ from lass.solvers.gpu.faces import coarse_graphs
 from lass.solvers.gpu.nearest import _Search
 from lass.tagging import fit as fit_collection
 
+#: what a part has measured so far, again and again
+Found = Iterator[dict[str, Any]]
+
 LAM, TOLERANCE = 1.0, 1e-5
 REPEAT = 10
+#: iterations of problems solved together, at most
+MOST_ITERATIONS = 5000
 #: columns of the features of whole fits, and how far items are from the middle of their cloud
 COLUMNS, SPREAD = 32, 0.6
 
@@ -126,22 +133,24 @@ def device_solve(problem: lass.Problem, device: torch.device, repeat: int) -> di
     return {"device_seconds": taken, "coarse_graphs_seconds": making, **last}
 
 
-def million(device: torch.device, shrink: int) -> dict[str, Any]:
+def million(device: torch.device, shrink: int) -> Found:
     """One million items, a hundred categories."""
     X, G = labelled_clouds(1_000_000 // shrink, 100)
     W, searched, _ = timed(lambda: lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device))
     problem = lass.Problem(W, G, LAM)
     result = {"N": problem.N, "K": problem.K, "edges": W.nnz // 2, "graph_seconds": searched}
     result |= in_both_orders(problem, device) | device_solve(problem, device, 5)
+    yield result
     solve = partial(lass.solvers.gpu.solve, problem, tol=TOLERANCE, device=device)
     ours, whole, _ = fastest(solve, 3, warm=False)
+    result |= {"whole_call_seconds": whole, "whole_call_relative_gap": ours.relative_gap}
+    yield result
     lass.solve(problem, tol=TOLERANCE, max_iter=1)
     theirs, processor, _ = timed(lambda: lass.solve(problem, tol=TOLERANCE))
-    return result | {
-        "whole_call_seconds": whole, "whole_call_relative_gap": ours.relative_gap, "cpu_seconds": processor,
-        "cpu_iterations": theirs.n_iter, "cpu_relative_gap": theirs.relative_gap, "cpu_method": theirs.method,
-        "cpu_cores": len(os.sched_getaffinity(0)), "cpu_over_device": processor / result["device_seconds"],
-        "cpu_over_whole_call": processor / whole,
+    yield result | {
+        "cpu_seconds": processor, "cpu_iterations": theirs.n_iter, "cpu_relative_gap": theirs.relative_gap,
+        "cpu_method": theirs.method, "cpu_cores": len(os.sched_getaffinity(0)),
+        "cpu_over_device": processor / result["device_seconds"], "cpu_over_whole_call": processor / whole,
         "objective_difference": abs(ours.objective - theirs.objective) / problem.stake,
     }  # fmt: skip
 
@@ -174,7 +183,7 @@ def forest_graph(X: np.ndarray, device: torch.device, leaves: int) -> sp.csr_arr
     return symmetrised(sp.csr_array((values.ravel(), columns.ravel(), pointers), shape=(size, size)), "mean")
 
 
-def ten_million(device: torch.device, shrink: int) -> dict[str, Any]:
+def ten_million(device: torch.device, shrink: int) -> Found:
     """Ten million items, ten categories."""
     X, G = labelled_clouds(10_000_000 // shrink, 10)
     W, searched, _ = timed(lambda: forest_graph(X, device, leaves=128 if shrink == 1 else 4))
@@ -184,27 +193,29 @@ def ten_million(device: torch.device, shrink: int) -> dict[str, Any]:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     result |= in_both_orders(problem, device) | device_solve(problem, device, 2)
+    yield result
     ours, whole, _ = timed(lambda: lass.solvers.gpu.solve(problem, tol=TOLERANCE, device=device))
     result |= {"whole_call_seconds": whole, "whole_call_relative_gap": ours.relative_gap}
     if device.type == "cuda":
         result["device_gib"] = torch.cuda.max_memory_allocated() / 2**30
-    return result
+    yield result
 
 
-def widths(device: torch.device, shrink: int) -> dict[str, Any]:
+def widths(device: torch.device, shrink: int) -> Found:
     """Iterations from two to some thousands of categories."""
-    size, result = 100_000 // shrink, {}
+    size = 100_000 // shrink
+    result: dict[str, Any] = {"N": size, "categories": {}}
     X, _ = labelled_clouds(size, 10)
     W = lass.solvers.gpu.knn_graph(X, NEIGHBOURS, device=device)
     rng = np.random.default_rng(0)
     for K in (2, 10, 30, 300, 1000, 4000):
         known = rng.permutation(size)[: size // 10]
         G = sp.csr_array((np.ones(len(known)), (known, rng.integers(K, size=len(known)))), shape=(size, K))
-        result[str(K)] = in_both_orders(lass.Problem(W, G, LAM), device)
-    return {"N": size, "categories": result}
+        result["categories"][str(K)] = in_both_orders(lass.Problem(W, G, LAM), device)
+        yield result
 
 
-def together(device: torch.device, shrink: int) -> dict[str, Any]:
+def together(device: torch.device, shrink: int) -> Found:
     """Eight folds of a cross-validation, and eight lam: together, and one after the other."""
     result: dict[str, Any] = {"K": 10, "problems": 8}
     for size in (10_000 // shrink, 100_000 // shrink):
@@ -216,13 +227,16 @@ def together(device: torch.device, shrink: int) -> dict[str, Any]:
             "folds": [first.changed(G=sp.csr_array((data, G.indices, G.indptr), G.shape)) for data in held],
             "lams": [first.changed(lam=float(lam)) for lam in np.geomspace(0.1, 10.0, 8)],
         }
-        result[str(size)] = {name: at_once_or_in_turn(some, device) for name, some in problems.items()}
-    return result
+        result[str(size)] = {}
+        for name, some in problems.items():
+            result[str(size)][name] = at_once_or_in_turn(some, device)
+            yield result
 
 
-def at_once_or_in_turn(problems: list[lass.Problem], device: torch.device) -> dict[str, float]:
+def at_once_or_in_turn(problems: list[lass.Problem], device: torch.device) -> dict[str, Any]:
     """Seconds on the device, everything there already."""
     qps = [problem.qp() for problem in problems]
+    last: dict[str, Any] = {}
 
     def ready(chosen: list[int]) -> tuple[list[int], Batch, torch.Tensor]:
         arrays = upload([qps[i] for i in chosen], device)
@@ -230,19 +244,22 @@ def at_once_or_in_turn(problems: list[lass.Problem], device: torch.device) -> di
         return chosen, arrays, first
 
     def work(chosen: list[int], arrays: Batch, Z: torch.Tensor) -> None:
-        monitors = [Monitor() for _ in chosen]
+        monitors = [Monitor(max_iter=MOST_ITERATIONS) for _ in chosen]
         for i, monitor in zip(chosen, monitors, strict=True):
             monitor.begin(2.0 * problems[i].lam, TOLERANCE * qps[i].stake, 0.0)
         descend(arrays, Z.clone(), monitors)
+        if len(chosen) > 1:
+            last["iterations"] = [monitor.iterations for monitor in monitors]
+            last["converged"] = all(monitor.gap <= monitor.target for monitor in monitors)
 
     everything = list(range(len(problems)))
     whole, single = ready(everything), [ready([i]) for i in everything]
     at_once = seconds(lambda: work(*whole), device, 3)
     in_turn = seconds(lambda: [work(*one) for one in single], device, 3)
-    return {"together_seconds": at_once, "in_turn_seconds": in_turn, "ratio": in_turn / at_once}
+    return {"together_seconds": at_once, "in_turn_seconds": in_turn, "ratio": in_turn / at_once, **last}
 
 
-def partitions(device: torch.device, shrink: int) -> dict[str, Any]:
+def partitions(device: torch.device, shrink: int) -> Found:
     """Rows of workers on the device: one, two and four of them in one process, and one machine's processors.
 
     Border rows go through the host, as between machines.
@@ -260,7 +277,7 @@ def partitions(device: torch.device, shrink: int) -> dict[str, Any]:
             "objective_difference": abs(found.objective - here.objective) / problem.stake,
             "largest_difference": float(np.abs(found.Z - here.Z).max()),
         }
-    return result
+        yield result
 
 
 def _pace(solution: lass.Solution) -> dict[str, float]:
@@ -291,8 +308,8 @@ def tagged_clouds(size: int, tags: int) -> tuple[np.ndarray, list[tuple[str, str
 
 def whole_fit(
     folder: Path, size: int, tags: int, device: str | None, lam: float | str = "auto"
-) -> dict[str, Any]:
-    """A collection made and fitted, stage by stage; without a device on the processors."""
+) -> tuple[dict[str, Any], sp.csr_array]:
+    """A collection made and fitted, stage by stage, and its scores; without a device on the processors."""
     X, pairs = tagged_clouds(size, tags)
     ids = [f"{n:07}" for n in range(size)]
     made = partial(
@@ -320,38 +337,44 @@ def whole_fit(
         if device is not None and torch.device(device).type == "cuda":
             result["device_gib"] = torch.cuda.max_memory_allocated() / 2**30
         print(result, flush=True)
-        return result | {"values": found.model.scores.values}
+        return result, found.model.scores.values
 
 
-def fit(device: torch.device, shrink: int) -> dict[str, Any]:
-    """Whole fits: a tenth of a million items on the device and on its processors, a million on the device."""
+def fit(device: torch.device, shrink: int) -> Found:
+    """Whole fits: a million items on the device, a tenth of that there and on its processors.
+
+    The first fits compile kernels and are compared by their scores.
+    """
     size, tags = 1_000_000 // shrink, max(1000 // shrink, 100)
     result: dict[str, Any] = {"cpu_cores": len(os.sched_getaffinity(0))}
     with TemporaryDirectory() as name:
         folder = Path(name)
-        # kernels are compiled, and scores compared
-        first = whole_fit(folder, size // 100, tags, str(device))
-        second = whole_fit(folder, size // 100, tags, None, lam=first["lam"])
-        difference = abs(first["values"] - second["values"])
+        first, scores = whole_fit(folder, size // 100, tags, str(device))
+        _, others = whole_fit(folder, size // 100, tags, None, lam=first["lam"])
+        difference = abs(scores - others)
         result["scores_compared"] = {
             "N": size // 100, "K": tags, "largest": float(difference.max()),
-            "mean": float(difference.sum() / second["values"].nnz),
-            "share_within_0.005": float(1.0 - (difference > 0.005).sum() / second["values"].nnz),
+            "mean": float(difference.sum() / others.nnz),
+            "share_within_0.005": float(1.0 - (difference > 0.005).sum() / others.nnz),
         }  # fmt: skip
-        result["device_small"] = whole_fit(folder, size // 10, tags, str(device))
-        result["processors_small"] = whole_fit(folder, size // 10, tags, None)
-        seconds_of = [result[name]["fit_seconds"] for name in ("processors_small", "device_small")]
-        result["fit_ratio"] = seconds_of[0] / seconds_of[1]
-        if device.type == "cuda":
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
-        result["device_large"] = whole_fit(folder, size, tags, str(device))
-    for name in ("device_small", "processors_small", "device_large"):
-        del result[name]["values"]
-    return result
+        yield result
+        for which, count, place in (
+            ("device_small", size // 10, str(device)),
+            ("device_large", size, str(device)),
+            ("processors_small", size // 10, None),
+        ):
+            if device.type == "cuda":
+                torch.cuda.empty_cache()
+                torch.cuda.reset_peak_memory_stats()
+            result[which], _ = whole_fit(folder, count, tags, place)
+            yield result
+        result["fit_ratio"] = (
+            result["processors_small"]["fit_seconds"] / result["device_small"]["fit_seconds"]
+        )
+        yield result
 
 
-PARTS = {
+PARTS: dict[str, Callable[[torch.device, int], Found]] = {
     "fit": fit, "partitions": partitions, "million": million, "ten_million": ten_million, "widths": widths,
     "together": together,
 }  # fmt: skip
@@ -379,13 +402,19 @@ def main() -> None:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "plain torch"
     _keep_origins(path)
     for part in arguments.parts:
-        found, seconds, _ = timed(partial(PARTS[part], device, arguments.shrink))
-        found |= {"device": name, "date": today(), "commit": commit()}
-        new = {part: found, "tolerance": TOLERANCE, "lam": LAM}
-        everything = results.add(path, new, packages=("torch", "triton"))
-        everything["machine"]["device"] = name
-        results.write(path, everything)
-        print(f"{part}, {name}, {seconds:.0f} s in all: {found}", flush=True)
+        began, found = time.perf_counter(), {"device": name, "date": today(), "commit": commit()}
+
+        def write(found: dict[str, Any], part: str = part) -> None:
+            new = {part: found, "tolerance": TOLERANCE, "lam": LAM}
+            everything = results.add(path, new, packages=("torch", "triton"))
+            everything["machine"]["device"] = name
+            results.write(path, everything)
+
+        for so_far in PARTS[part](device, arguments.shrink):
+            found |= so_far
+            write(found | {"unfinished": True})
+        write(found)
+        print(f"{part}, {name}, {time.perf_counter() - began:.0f} s in all: {found}", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
     python -m benchmarks.neighbours                                        # all; hours
     python -m benchmarks.neighbours --cells "100,000 x 64" --methods ours usearch
+    python -m benchmarks.neighbours --cells "20,000 x 32" "20,000 texts" --out /tmp    # any size, to try it
+    python -m benchmarks.neighbours --resume --limit 3600    # what is missing, at most an hour a search
 
 Dense rows are a mixture of clouds of very different sizes, each of a few directions of its own, with noise
 in all directions; the strengths of directions fall as they do in embeddings. Texts are descriptions of
@@ -9,11 +11,15 @@ Debian's packages, each made of random halves of two packages with a common tag,
 has a process of its own and finds the neighbours of all rows. Seconds are those of building and searching;
 memory is what the process takes beyond the rows at its peak, what it found included. Recall is the share of
 neighbours that lie within the radius of the true ones, which comparing with all rows gives, of a sample of
-rows. Cells are added to what was measured before.
+rows. Cells are added to what was measured before. A search that by its time on fewer rows would take longer
+than the limit is not begun: it is written down as not run, with the time that is expected. One that takes
+three quarters of the machine's memory is ended.
 """
 
 from __future__ import annotations
 
+import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,13 +62,30 @@ class Cell(NamedTuple):
         return f"{self.rows:,} x {self.columns}" if self.columns else f"{self.rows:,} texts"
 
 
-CELLS = {
-    cell.name: cell
-    for cell in (
-        Cell(100_000, 64), Cell(100_000, 384), Cell(1_000_000, 64), Cell(1_000_000, 384),
-        Cell(10_000_000, 32), Cell(100_000, 0), Cell(500_000, 0),
-    )
-}  # fmt: skip
+CELLS = (
+    "100,000 x 64", "100,000 x 384", "1,000,000 x 64", "1,000,000 x 384", "10,000,000 x 32", "100,000 texts",
+    "500,000 texts",
+)  # fmt: skip
+#: rows from which on our search is measured alone
+ALONE = 10_000_000
+
+
+def cell_of(name: str) -> Cell:
+    """The cell that a name such as "20,000 x 64" or "20,000 texts" says.
+
+    Examples
+    --------
+    >>> from benchmarks.neighbours import cell_of
+    >>> cell_of("20,000 x 64"), cell_of("5000 texts").name
+    (Cell(rows=20000, columns=64), '5,000 texts')
+    """
+    found = re.fullmatch(r"(\d[\d,]*) (?:x (\d+)|texts)", name)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"a cell is 'ROWS x COLUMNS' or 'ROWS texts'; found {name!r}")
+    cell = Cell(int(found[1].replace(",", "")), int(found[2] or 0))
+    if cell.rows < 2 * SAMPLE:
+        raise argparse.ArgumentTypeError(f"a cell needs at least {2 * SAMPLE:,} rows; found {name!r}")
+    return cell
 
 
 # Rows
@@ -137,7 +160,7 @@ def read(cell: Cell) -> Any:
 
 def build(name: str, data: Path) -> None:
     """Make the rows, and the radii of the true neighbours of a sample; in a process of its own."""
-    cell = CELLS[name]
+    cell = cell_of(name)
     path = path_of(cell)
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() and cell.columns:
@@ -257,7 +280,7 @@ METHODS: dict[str, Callable[[Any], Which]] = {
 
 def trial(name: str, method: str) -> dict[str, float]:
     """One search, in a process of its own."""
-    cell = CELLS[name]
+    cell = cell_of(name)
     X = read(cell)
     METHODS[method](X[:6000])  # loads and compiles what has to be
     start_clock()
@@ -268,41 +291,82 @@ def trial(name: str, method: str) -> dict[str, float]:
 
 
 def applies(cell: Cell, method: str) -> bool:
-    """Whether a search can be used for rows of that kind."""
+    """Whether a search can be used for rows of that kind, and is compared with."""
+    if cell.rows >= ALONE:
+        return method == "ours"
     return bool(cell.columns) or not method.startswith(("usearch", "scikit-learn, k-d"))
+
+
+def expected(cells: dict[str, Any], cell: Cell, method: str) -> float:
+    """Seconds that a search should take by what it took for fewer rows of that kind; 0 if nothing is known.
+
+    Exact searches compare all pairs; the others take at least as long a row as for fewer of them.
+    """
+    power = 1.0 if method == "ours" or method.startswith("usearch") else 2.0
+    found = 0.0
+    for name, methods in cells.items():
+        other, row = cell_of(name), methods.get(method, {})
+        if other.columns == cell.columns and other.rows < cell.rows:
+            least = {"found": row.get("seconds", 0.0), "timeout": row.get("limit", 0.0)}
+            found = max(found, least.get(row.get("status", ""), 0.0) * (cell.rows / other.rows) ** power)
+    return found
+
+
+def is_known(row: dict[str, Any], limit: float) -> bool:
+    """Whether a result need not be measured again with this limit."""
+    status = row.get("status")
+    return status == "found" or (status in ("timeout", "not run") and row.get("limit", 0.0) >= limit)
+
+
+def measure(cell: Cell, method: str, cells: dict[str, Any], limit: float) -> dict[str, Any]:
+    """One row of the results."""
+    row: dict[str, Any] = {"date": today(), "commit": commit()}
+    seconds = expected(cells, cell, method)
+    if seconds > limit:
+        return row | {"status": "not run", "limit": limit, "expected": seconds}
+    try:
+        return row | {"status": "found", **apart(trial, cell.name, method, limit=limit, before_clock=120.0)}
+    except FailedError as failure:
+        return row | {"status": failure.kind, "limit": limit, "note": str(failure)}
+
+
+def shown(row: dict[str, Any]) -> str:
+    """A row as it is printed."""
+    if row["status"] == "found":
+        numbers = [row[key] for key in ("seconds", "processor", "recall", "memory")]
+        return "{:7.1f} {:10.1f} {:7.4f} {:9.0f}".format(*numbers)
+    if row["status"] == "not run":
+        return f"not run: about {row['expected']:,.0f} s expected"
+    return str(row["note"])
 
 
 def main() -> None:
     """Measure the chosen cells, print and write each."""
     options = parser(__doc__, "resume")
-    options.add_argument("--cells", nargs="+", choices=list(CELLS), default=list(CELLS), metavar="CELL")
+    options.add_argument(
+        "--cells", nargs="+", type=cell_of, default=[cell_of(name) for name in CELLS], metavar="CELL",
+        help="; ".join(CELLS) + ", or of other sizes",
+    )  # fmt: skip
     options.add_argument("--methods", nargs="+", default=[], help="searches, by how their names begin")
     options.add_argument("--limit", type=float, default=600.0, help="seconds of a search, at most")
     options.add_argument("--fastest", action="store_true", help="keep earlier results that were faster")
     arguments = options.parse_args()
     path = arguments.out / "neighbours.json"
     print(f"{'':44} seconds  processor  recall   memory (MiB)")
-    for name in arguments.cells:
-        cell = CELLS[name]
-        methods = [one for one in METHODS if applies(cell, one)]
-        apart(build, name, arguments.data)
-        for method in chosen(methods, arguments.methods, "search"):
-            if arguments.resume and method in results.read(path).get("cells", {}).get(name, {}):
+    wanted = chosen(METHODS, arguments.methods, "search")
+    for cell in arguments.cells:
+        for method in [one for one in wanted if applies(cell, one)]:
+            cells = results.read(path).get("cells", {})
+            before = cells.get(cell.name, {}).get(method, {})
+            if arguments.resume and is_known(before, arguments.limit):
                 continue
-            row: dict[str, Any] = {"date": today(), "commit": commit()}
-            try:
-                found = apart(trial, name, method, limit=arguments.limit, before_clock=120.0)
-                row |= {"status": "found", **found}
-                numbers = [found[key] for key in ("seconds", "processor", "recall", "memory")]
-                shown = "{:7.1f} {:10.1f} {:7.4f} {:9.0f}".format(*numbers)
-            except FailedError as failure:
-                row |= {"status": failure.kind, "limit": arguments.limit}
-                shown = str(failure)
-            print(f"{name:16} {method:26} {shown}", flush=True)
-            before = results.read(path).get("cells", {}).get(name, {}).get(method, {})
-            if arguments.fastest and before.get("processor", np.inf) <= row.get("processor", np.inf):
+            if expected(cells, cell, method) <= arguments.limit:
+                apart(build, cell.name, arguments.data)
+            row = measure(cell, method, cells, arguments.limit)
+            print(f"{cell.name:16} {method:26} {shown(row)}", flush=True)
+            if arguments.fastest and before.get("processor", np.inf) < row.get("processor", np.inf):
                 continue
-            new = {"neighbours": K, "sample": SAMPLE, "cells": {name: {method: row}}}
+            new = {"neighbours": K, "sample": SAMPLE, "cells": {cell.name: {method: row}}}
             results.add(path, new, levels=3, packages=("usearch", "sparse-dot-topn"))
 
 

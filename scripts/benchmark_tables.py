@@ -305,7 +305,9 @@ def graphs() -> str:
 NOT_FOUND = {
     "timeout": lambda row: f"not within {number(row['limit'])} s",
     "memory": lambda row: "too little memory",
-    "not run": lambda row: "not run",
+    "not run": lambda row: (
+        f"not run: about {number(row['expected'])} s expected" if "expected" in row else "not run"
+    ),
     "stopped": lambda row: "stopped from outside, not measured",
     "not installed": lambda row: "not installed",
     "failed": lambda row: "failed",
