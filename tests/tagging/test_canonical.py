@@ -106,3 +106,17 @@ def test_rows_that_are_not_scored_again_keep_their_scores_whatever_the_order_of_
     assert again.rows is not None
     moved = (live.model.scores.values.toarray() != before).any(axis=1)
     assert 0 < np.count_nonzero(moved) <= 20
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), tags=st.integers(4, 40))
+def test_assignments_come_back_from_the_order_of_the_collection_as_they_were(seed, tags):
+    rng = np.random.default_rng(seed)
+    columns = rng.permutation(tags)[: rng.integers(2, tags + 1)]
+    dense = rng.dirichlet(np.full(len(columns), 0.3), 7)
+    dense[rng.random(dense.shape) < 0.5] = 0.01 * rng.random()
+    before = SparseAssignments.of(dense / dense.sum(axis=1, keepdims=True))
+    order = CanonicalOrder(rng.permutation(7), columns, tags)
+    wide = canonical._widened(before.taken(canonical.inverse(order.rows)), columns, tags)
+    assert wide.feasible
+    np.testing.assert_allclose(order.assignments(wide).to_dense(), before.to_dense(), atol=1e-12)

@@ -54,6 +54,7 @@ def save(path: Path, matrix: Any, stamp: Stamp, extras: Mapping[str, Any]) -> No
     import numpy as np
     import scipy.sparse as sp
 
+    from lass.graph.laplacians import csr_of
     from lass.model.files import pack_matrix
     from lass.solvers.assignments import is_sparse
 
@@ -61,7 +62,10 @@ def save(path: Path, matrix: Any, stamp: Stamp, extras: Mapping[str, Any]) -> No
     if is_sparse(matrix):
         arrays["background"], matrix = matrix.background, matrix.to_csr()
     for name, value in (("matrix", matrix), *((f"extra_{name}", value) for name, value in extras.items())):
-        pack_matrix(arrays, name, sp.csr_array(value) if sp.issparse(value) else value)
+        if sp.issparse(value):  # in 32 bits, so that what is mapped from the file is used as it lies there
+            value = sp.csr_array(value)
+            value = csr_of(value.data, value.indices, value.indptr, value.shape)
+        pack_matrix(arrays, name, value)
     for name, value in arrays.items():
         if value.dtype.kind not in "biufU":
             raise ValueError(f"{name} must hold numbers or text; found {value.dtype}")

@@ -46,6 +46,25 @@ def as_sparse(matrix: Any, name: str) -> sp.csr_array:
     return result
 
 
+def csr_of(
+    data: NDArray[Any], indices: NDArray[Any], pointers: NDArray[Any], shape: tuple[int, int]
+) -> sp.csr_array:
+    """A CSR array that shares data and indices, with indices in 32 bits where all of them fit.
+
+    Pointers in 64 bits would make SciPy copy all indices to 64 bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.graph.laplacians import csr_of
+    >>> csr_of(np.ones(2), np.array([0, 1], np.int32), np.array([0, 1, 2]), (2, 2)).indices.dtype
+    dtype('int32')
+    """
+    if max(len(indices), *shape) < 2**31:
+        indices, pointers = (part.astype(np.int32, copy=False) for part in (indices, pointers))
+    return sp.csr_array((data, indices, pointers), shape=shape)
+
+
 def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.csr_array:
     """``W`` as a symmetric CSR matrix of weights >= 0 with an empty diagonal.
 

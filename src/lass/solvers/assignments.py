@@ -66,10 +66,12 @@ def extended(Z: AnyAssignments, W: sp.csr_array, categories: int) -> SparseAssig
 
     A new category has the background value.
     """
-    known, items = len(Z), W.shape[0]
-    edges = sp.csr_array(W[known:, :known])
-    sparse = to_sparse(Z).widened(categories)
-    return sparse.joined(neighbour_mean(edges, sparse)) if items > known else sparse
+    known, sparse = len(Z), to_sparse(Z)
+    if sparse.shape[1] != categories:
+        sparse = sparse.widened(categories)
+    if W.shape[0] == known:
+        return sparse
+    return sparse.joined(neighbour_mean(sp.csr_array(W[known:, :known]), sparse))
 
 
 def unpacked(entries: Any, values: Array | None) -> Any:

@@ -76,11 +76,14 @@ class Snapshot:
 
     def column(self, tag: int) -> NDArray[np.float32]:
         """The score of a tag for each item, zero where it is no candidate."""
-        return np.asarray(self._by_tag[:, [tag]].toarray()[:, 0], np.float32)
+        at = np.flatnonzero(self.scores.indices == tag)  # fast enough not to keep all of them by column
+        found = np.zeros(len(self), np.float32)
+        found[self._rows_of(at)] = self.scores.data[at]
+        return found
 
-    @cached_property
-    def _by_tag(self) -> sp.csc_array:
-        return sp.csc_array(self.scores)
+    def _rows_of(self, entries: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The items that some entries of the scores belong to."""
+        return np.searchsorted(self.scores.indptr, entries, side="right") - 1
 
     @cached_property
     def mean_scores(self) -> Array:
@@ -95,9 +98,9 @@ class Snapshot:
     @cached_property
     def predicted(self) -> NDArray[np.intp]:
         """(K,) how many items without an annotation of a tag probably have it."""
-        likely = np.repeat(np.arange(len(self)), np.diff(self.scores.indptr))[self.scores.data >= LIKELY]
-        tags = self.scores.indices[self.scores.data >= LIKELY]
-        without = pair_values(self.model.solution.problem.G, likely, tags) == 0
+        likely = np.flatnonzero(self.scores.data >= LIKELY)
+        tags = self.scores.indices[likely]
+        without = pair_values(self.model.solution.problem.G, self._rows_of(likely), tags) == 0
         return np.bincount(tags[without], minlength=self.tags)
 
     @cached_property
@@ -126,11 +129,8 @@ class Snapshot:
     @cached_property
     def doubts(self) -> list[tuple[int, int]]:
         """Pairs (row, tag) of positive annotations whose score is low, the lowest first."""
-        rows = {name: row for row, name in enumerate(self.annotations.ids)}
-        columns = {name: column for column, name in enumerate(self.annotations.names)}
-        return [
-            (rows[doubt.item], columns[doubt.tag]) for doubt in self.suggester.doubtful_tags(limit=DOUBTS)
-        ]
+        rows, columns, _ = self.suggester.doubtful_pairs(limit=DOUBTS)
+        return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
     def next_rows(self, pause: Callable[[], object] = int) -> dict[int, str]:
         """Items without annotations to label next, the first first, and why; takes long with many items.

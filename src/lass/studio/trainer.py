@@ -25,7 +25,7 @@ from lass.tagging import (
     map_of,
 )
 from lass.tagging.preparation import outdated
-from lass.tagging.storage import SavedModel
+from lass.tagging.storage import saved_model
 from lass.tagging.suggestions import next_rows
 
 #: seconds between looks at what other programs changed
@@ -257,15 +257,15 @@ class Trainer(threading.Thread):
     def _open(self) -> bool:
         """Load the model from the disk, if there is one for all items."""
         assert self._collection is not None
-        stored = self._collection.saved_array("assignments")
-        state = None if stored is None else SavedModel.from_arrays(stored.extras)
-        if stored is None or state is None or stored.stamp.items != len(self._session.items):
+        stamp = self._collection.saved_stamp("assignments")
+        fits = stamp is not None and stamp.items == len(self._session.items)
+        if stamp is None or not fits or saved_model(self._collection) is None:
             return False
         live = LiveModel(self._collection)
-        self._session.live, self._saved = live, stored.stamp.changes
+        self._session.live, self._saved = live, stamp.changes
         self._set(
             phase="updating", lam=live.model.lam, gap=live.model.solution.relative_gap,
-            reason=state.lam_reason, certificate=live.model.certificate, revision=stored.stamp.changes,
+            reason=live.lam_reason, certificate=live.model.certificate, revision=stamp.changes,
         )  # fmt: skip
         self._events.send("predictions", PredictionsEvent(revision=live.annotations.number, rows=None))
         return True

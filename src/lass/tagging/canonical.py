@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix
 from lass.collection.settings import Settings
+from lass.graph.laplacians import csr_of
 from lass.learning.predictors import Scores
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
@@ -76,7 +77,7 @@ def _renumbered(
     if rows is None and matrix.has_sorted_indices and (np.diff(places[places >= 0]) > 0).all():
         numbers = places[matrix.indices]
         if numbers.min(initial=0) >= 0:
-            result = sp.csr_array((matrix.data, numbers, matrix.indptr), shape=(matrix.shape[0], columns))
+            result = csr_of(matrix.data, numbers, matrix.indptr, (matrix.shape[0], columns))
             result.has_sorted_indices = True
             return result
     rows = np.arange(matrix.shape[0]) if rows is None else rows
@@ -95,7 +96,7 @@ def _renumbered(
         end += part.nnz
     if end < size:
         data, indices = data[:end].copy(), indices[:end].copy()
-    result = sp.csr_array((data, indices, starts), shape=(len(rows), columns))
+    result = csr_of(data, indices, starts, (len(rows), columns))
     result.has_sorted_indices = True
     return result
 
@@ -203,7 +204,7 @@ class CanonicalOrder:
         Z = _widened(taken, self.columns, self.n_tags)
         known = solution.objective, solution.stationarity
         found = replace(solution, problem=problem, Z=Z, warm=WarmState(), certificate=known)
-        found = _with_certificate(found, solution)
+        found = with_certificate(found, solution)
         scores = model.scores
         if scores is not None:
             places = self.columns.astype(np.int32)
@@ -213,7 +214,7 @@ class CanonicalOrder:
         return replace(model, solution=found, scores=scores, predictors=None)
 
 
-def _with_certificate(solution: Solution, other: Solution) -> Solution:
+def with_certificate(solution: Solution, other: Solution) -> Solution:
     """With the certificate of the same solution over fewer tags."""
     for name in ("objective", "stationarity", "gap", "relative_gap", "converged"):
         setattr(solution, name, getattr(other, name))
@@ -251,25 +252,32 @@ def _pairs(rows: Numbers, columns: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _narrowed(Z: SparseAssignments, rows: Numbers, columns: Numbers) -> tuple[sp.csr_array, Array]:
-    """Stored entries and background of some columns, scaled to a sum of one."""
+    """Stored entries and background of some columns, with a sum of one.
+
+    Where no stored entry is left out the background has the rest, as :func:`_widened` leaves it; else all
+    are scaled.
+    """
     known = columns < Z.shape[1]
     places = np.full(Z.shape[1], -1, np.int32)
     places[columns[known]] = np.flatnonzero(known)
     in_order = _is_identity(rows, len(Z))
     entries = _renumbered(Z.to_csr(copy=False), None if in_order else rows, places, len(columns))
-    background = Z.background[rows]
-    total = np.asarray(entries.sum(axis=1)).ravel() + background * (len(columns) - np.diff(entries.indptr))
+    background, lengths = Z.background[rows], np.diff(entries.indptr)
+    stored, left = np.asarray(entries.sum(axis=1)).ravel(), len(columns) - lengths
+    whole = (lengths == Z.lengths[rows]) & (background > 0.0) & (left > 0) & (stored <= 1.0)
+    background[whole] = (1.0 - stored[whole]) / left[whole]
+    total = stored + background * left
     if np.abs(total - 1.0).max(initial=0.0) <= ROUNDING:
         return entries, background
     empty = total <= 1e-9
     total[empty] = 1.0
     background = np.where(empty, 1.0 / len(columns), background / total)
     # zeros that are stored differ from the background: they must stay
-    lengths = np.where(empty, 0, np.diff(entries.indptr))
-    kept = np.repeat(~empty, np.diff(entries.indptr))
+    kept = np.repeat(~empty, lengths)
+    lengths = np.where(empty, 0, lengths)
     data = entries.data[kept] / np.repeat(total, lengths)
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    return sp.csr_array((data, entries.indices[kept], starts), shape=entries.shape), background
+    return csr_of(data, entries.indices[kept], starts, entries.shape), background
 
 
 def fingerprint(annotations: AnnotationMatrix, settings: Settings, items: int | None = None) -> str:

@@ -24,12 +24,12 @@ from lass.model.problem import Problem
 from lass.solvers.solution import Solution
 from lass.solvers.sparse.certificate import change_near
 from lass.solvers.sparse.local import update_near
-from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
+from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted, with_certificate
 from lass.tagging.completion import TagModel, complete, with_scores
 from lass.tagging.pipeline import FitResult, saved_predictors, smoothing_of, solve_progress, train
 from lass.tagging.preparation import graph_of, groups_of, outdated, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
-from lass.tagging.storage import FitRecord, SavedPredictors, load_model, save_model, saved_model
+from lass.tagging.storage import FitRecord, SavedPredictors, StoredModel, read_model, save_model
 from lass.tagging.tag_counts import count_tags
 
 #: rows that are scored again in an update, at most
@@ -61,22 +61,28 @@ class LiveModel:
 
     def __init__(self, collection: CollectionStore) -> None:
         self._collection = collection
-        model, annotations = load_model(collection)
-        #: the model and the annotations it was computed from; replaced together, never changed
-        self.state: tuple[TagModel, AnnotationMatrix] = model, annotations
-        self._record: FitRecord = saved_model(collection) or FitRecord()
-        self._problem = model.solution.problem
+        stored = read_model(collection)
+        annotations = stored.annotations
+        self._record: FitRecord = stored.state.record
+        self._problem = stored.problem
         self._order = self._order_of(annotations)
         #: the edges, and the same model in canonical order, with which everything is computed
         self._edges = self._order.graph(self._problem.W)
-        self._canonical = self._loaded(model)
+        solution = self._solution_of(stored)
+        model = stored.model((solution.objective, solution.stationarity))
+        with_certificate(model.solution, solution)
+        #: the model and the annotations it was computed from; replaced together, never changed
+        self.state: tuple[TagModel, AnnotationMatrix] = model, annotations
+        self._canonical = replace(model, solution=solution, scores=None, predictors=None)
+        #: scores that were read and are not in canonical order yet
+        self._unordered = model.scores
         #: reduced features as they were given and in canonical order, and groups, kept between updates
         self._permuted: tuple[Any, Any] = None, None
         self._groups: NDArray[np.intp] | None = None
-        self._restore_predictors()
+        self._restore_predictors(stored.predictors)
         #: the last that was trained, and its fingerprint
         self._trained: tuple[str, TagModel] | None = None
-        if model.retrained and self._canonical.scores is not None:
+        if model.retrained and solution.Z.stored <= KEPT and self._present().scores is not None:
             self._keep_trained()
         #: canonical rows whose annotations changed since the model was saved
         self._changed_since = self._find_changed()
@@ -132,7 +138,7 @@ class LiveModel:
         there is no model: a ``ValueError``.
         """
         began = time.perf_counter()
-        before, order = self._canonical, self._order_of(annotations)
+        before, order = self._present(), self._order_of(annotations)
         if not len(order.columns):
             raise ValueError(f"{self._collection.path} has no annotations left; tag a few items first")
         same = np.array_equal(order.columns, self._order.columns)
@@ -195,6 +201,7 @@ class LiveModel:
         order, canonical, model, self._record = train(self._collection, annotations, W, report)
         self._edges = canonical.solution.problem.W
         self._problem, self._order, self._canonical = model.solution.problem, order, canonical
+        self._unordered = None
         self._keep_trained()
         self.state, self.solved, self.rescored = (model, annotations), True, annotations.number
         return LiveUpdate(None, time.perf_counter() - began)
@@ -217,19 +224,30 @@ class LiveModel:
     def _smoothing(self, order: CanonicalOrder, names: list[str]) -> sp.csr_array | None:
         return smoothing_of(self._collection, [names[column] for column in order.columns])
 
-    def _loaded(self, model: TagModel) -> TagModel:
-        """A model from the disk in canonical order; without scores unless all their tags count."""
-        order, problem = self._order, model.solution.problem
-        similar = self._smoothing(order, self.annotations.names)
-        inner = Problem(self._edges, order.annotations(problem.G), problem.lam, category_graph=similar)
-        Z = order.assignments(model.solution.Z)
-        solution = Solution(inner, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
-        return replace(model, solution=solution, scores=order.scores(model.scores), predictors=None)
+    def _solution_of(self, stored: StoredModel) -> Solution:
+        """The assignments from the disk in canonical order, certified."""
+        order, problem = self._order, stored.problem
+        similar = self._smoothing(order, stored.annotations.names)
+        checked = self._edges is problem.W and similar is None
+        inner = Problem(
+            problem.quadratic if checked else self._edges, order.annotations(problem.G), problem.lam,
+            category_graph=similar,
+        )  # fmt: skip
+        Z = order.assignments(stored.Z)
+        return Solution(inner, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
 
-    def _restore_predictors(self) -> None:
+    def _present(self) -> TagModel:
+        """The model in canonical order with scores, unless a tag that does not count is among the top ones.
+
+        Those from the disk are put in order when first asked for: to show them takes no such copy.
+        """
+        if self._unordered is not None:
+            scores = self._order.scores(self._unordered)
+            self._canonical, self._unordered = replace(self._canonical, scores=scores), None
+        return self._canonical
+
+    def _restore_predictors(self, saved: SavedPredictors | None) -> None:
         """Take the predictors that were saved with the model, so that the first update can use them."""
-        stored = self._collection.saved_array("assignments")
-        saved = None if stored is None else SavedPredictors.from_arrays(stored.extras)
         model, order = self._canonical, self._order
         if saved is None or model.weights is None or not np.array_equal(saved.counted_tags, order.columns):
             return
@@ -265,7 +283,7 @@ class LiveModel:
             similar = order.tags_in_collection(self._smoothing(order, annotations.names))
             G = sp.csr_array(annotations.G[: self._problem.N])
             self._problem = Problem(self._problem.W, G, model.lam, category_graph=similar)
-        self._order, self._canonical = order, model
+        self._order, self._canonical, self._unordered = order, model, None
         self._changed_since = self._changed_since[:0]
         self.state = order.restored(model, self._problem), annotations
 

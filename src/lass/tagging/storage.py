@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -146,7 +146,7 @@ class SavedModel(FitRecord):
     }  # fmt: skip
 
     lam: float
-    #: absolute and relative gap
+    #: absolute and relative gap, and the objective, which earlier versions did not save
     gaps: NDArray[np.float64]
     #: the weights as JSON, see :class:`lass.learning.predictors.Weights`
     weights: str = ""
@@ -168,7 +168,7 @@ class SavedModel(FitRecord):
             return model
         weights = Weights.from_json(self.weights)
         items, tags = model.solution.Z.shape
-        values = sp.csr_array(saved.astype(np.float32))
+        values = sp.csr_array(saved.astype(np.float32, copy=False))
         if (
             len({items, values.shape[0], len(top), len(parts)}) > 1
             or values.shape[1] > tags
@@ -177,9 +177,14 @@ class SavedModel(FitRecord):
             or top.max(initial=-1) >= tags
         ):
             raise ValueError("the saved scores are damaged; run lass fit again")
-        values.resize((items, tags))
-        contributions = parts.astype(np.float32).reshape(items, top.shape[1], len(PREDICTORS))
+        values = sp.csr_array((values.data, values.indices, values.indptr), shape=(items, tags))
+        contributions = parts.reshape(items, top.shape[1], len(PREDICTORS))
         return replace(model, weights=weights, scores=Scores(values, top, contributions))
+
+    @property
+    def record(self) -> FitRecord:
+        """How the model was trained, without the model itself."""
+        return FitRecord(**{one.name: getattr(self, one.name) for one in fields(FitRecord)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +246,8 @@ def save_model(
     """Save assignments, weights and scores for these annotations, with how they were found."""
     solution, weights, scores = model.solution, model.weights, model.scores
     kept = {one.name: getattr(record, one.name) for one in fields(FitRecord)}
-    state = SavedModel(lam=model.lam, gaps=np.array([solution.gap, solution.relative_gap]), **kept)
+    gaps = np.array([solution.gap, solution.relative_gap, solution.objective])
+    state = SavedModel(lam=model.lam, gaps=gaps, **kept)
     if weights is not None and scores is not None:
         parts = scores.contributions.reshape(len(scores.contributions), -1)
         state = replace(
@@ -258,11 +264,46 @@ def saved_model(collection: CollectionStore) -> SavedModel | None:
     return None if saved is None else SavedModel.from_arrays(saved.extras)
 
 
+class StoredModel(NamedTuple):
+    """A model as it lies on the disk, for the items it knows and all tags, with the present annotations."""
+
+    state: SavedModel
+    problem: Problem
+    Z: SparseAssignments
+    annotations: AnnotationMatrix
+    #: whether these are the annotations that it was trained with
+    trained: bool
+    predictors: SavedPredictors | None
+
+    @property
+    def certificate(self) -> tuple[float, float] | None:
+        """Objective and gap; None where annotations have changed since they were saved."""
+        gaps = self.state.gaps
+        return (float(gaps[2]), float(gaps[0])) if self.trained and len(gaps) > 2 else None
+
+    def model(self, certificate: tuple[float, float] | None) -> TagModel:
+        """The model with its scores; objective and gap are computed unless they are known."""
+        solution = Solution(
+            self.problem, self.Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[],
+            certificate=certificate,
+        )  # fmt: skip
+        return self.state.with_scores(TagModel(solution, self.problem.lam, retrained=self.trained))
+
+
 def load_model(collection: CollectionStore) -> tuple[TagModel, AnnotationMatrix]:
     """The saved assignments and scores for the items they know and all tags, with the present annotations.
 
     ``TagModel.retrained`` says whether these are the annotations that it was trained with.
     """
+    stored = read_model(collection)
+    model = stored.model(stored.certificate)
+    if stored.certificate is not None:
+        model.solution.relative_gap = stored.state.relative_gap  # over the stake of the tags that count
+    return model, stored.annotations
+
+
+def read_model(collection: CollectionStore) -> StoredModel:
+    """What :func:`load_model` makes a model of; large arrays stay in the file until they are used."""
     saved, graph = collection.saved_array("assignments"), collection.saved_array("graph")
     state = None if saved is None else SavedModel.from_arrays(saved.extras)
     annotations = collection.annotation_matrix()
@@ -277,11 +318,10 @@ def load_model(collection: CollectionStore) -> tuple[TagModel, AnnotationMatrix]
     if not is_sparse(Z):  # lass 0.1.0 saved all numbers, in single precision
         Z = to_sparse(Z / Z.sum(axis=1, keepdims=True))
     Z = extended(Z, W, annotations.G.shape[1])
-    solution = Solution(problem, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
     trained = saved.stamp.source == graph.stamp.token and state.trained_on == fingerprint(
         annotations, collection.settings
     )
-    return state.with_scores(TagModel(solution, problem.lam, retrained=trained)), annotations
+    return StoredModel(state, problem, Z, annotations, trained, SavedPredictors.from_arrays(saved.extras))
 
 
 def _nothing_yet(collection: CollectionStore, annotations: AnnotationMatrix) -> str:

@@ -196,9 +196,20 @@ class TagSuggester:
         Tags that one or two items have are not doubted: without its own annotation there is no evidence for
         them.
         """
+        n, k, own = self.doubtful_pairs(tag=tag, items=items, limit=limit)
+        ids, names, mean = self.annotations.ids, self.annotations.names, self.mean_scores
+        return [
+            DoubtfulTag(ids[row], names[column], score, float(mean[column]), self._rank(row, score))
+            for row, column, score in zip(n.tolist(), k.tolist(), own.tolist(), strict=True)
+        ]
+
+    def doubtful_pairs(
+        self, *, tag: str | None = None, items: Iterable[str] | None = None, limit: int | None = None
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
+        """Rows, columns and scores of :meth:`doubtful_tags`."""
         column = None if tag is None else self._place(tag, self.columns, "tag")
         if self.model.items_until_percentages:
-            return []
+            return np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0, np.float32)
         mean = self.mean_scores
         G = self.problem.G
         n = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
@@ -213,11 +224,7 @@ class TagSuggester:
         kept[kept] = self._has_evidence(n[kept])
         n, k, own = n[kept], k[kept], own[kept]
         order = np.lexsort((-mean[k], own))[:limit]
-        ids, names = self.annotations.ids, self.annotations.names
-        return [
-            DoubtfulTag(ids[n[i]], names[k[i]], float(own[i]), float(mean[k[i]]), self._rank(n[i], own[i]))
-            for i in order.tolist()
-        ]
+        return n[order], k[order], own[order]
 
     def _rank(self, row: int, score: float) -> int:
         """How many tags of an item score at least so much."""
@@ -371,8 +378,13 @@ def _tuples(kind: type[Row], *columns: Iterable[Any]) -> list[Row]:
 
 
 def _column_means(scores: sp.csr_array, rows: NDArray[np.bool_] | None = None) -> Array:
-    """The mean of each column over all rows, or over some of them, in double precision."""
-    weights, count = scores.data.astype(float), scores.shape[0]
-    if rows is not None:
-        weights, count = weights * np.repeat(rows, np.diff(scores.indptr)), int(rows.sum())
-    return np.bincount(scores.indices, weights, scores.shape[1]) / max(count, 1)
+    """The mean of each column over all rows, or over some of them, in double precision; by parts of rows."""
+    sums, size = np.zeros(scores.shape[1]), scores.shape[0]
+    for low in range(0, size, BLOCK):
+        starts = scores.indptr[low : min(low + BLOCK, size) + 1]
+        part = slice(starts[0], starts[-1])
+        weights = scores.data[part].astype(float)
+        if rows is not None:
+            weights *= np.repeat(rows[low : low + BLOCK], np.diff(starts))
+        sums += np.bincount(scores.indices[part], weights, len(sums))
+    return sums / max(size if rows is None else int(rows.sum()), 1)

@@ -48,8 +48,9 @@ class Scores:
     #: (N, count) the likeliest tags of each item among those that are not annotated, the likeliest first; -1
     #: where there are no more candidates
     top_tags: NDArray[np.int32]
-    #: (N, count, len(PREDICTORS)) what each predictor adds to the evidence for those
-    contributions: NDArray[np.float32]
+    #: (N, count, len(PREDICTORS)) what each predictor adds to the evidence for those; in half precision where
+    #: they come from a file
+    contributions: NDArray[np.floating[Any]]
 
 
 class ScoredTags(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from lass.graph.laplacians import csr_of
 from lass.kernels.threads import kernels, over_rows
 from lass.model.quadratic_program import Array
 
@@ -212,7 +213,9 @@ class SparseAssignments:
         Without a ``copy`` it shares its arrays with the assignments, and must not be changed in place.
         """
         parts = (self._values, self._columns, self.pointers)
-        result = sp.csr_array(parts, shape=self.shape, copy=copy)
+        if copy:
+            parts = (self._values.copy(), self._columns.copy(), self.pointers.copy())
+        result = csr_of(*parts, self.shape)
         result.has_sorted_indices = True
         return result
 
@@ -222,8 +225,8 @@ class SparseAssignments:
 
     def _totals(self, size: int) -> Array:
         """Sums of the rows over so many categories."""
-        above = np.bincount(np.repeat(np.arange(len(self)), self.lengths), self._values, len(self))
-        return above + (size - self.lengths) * self.background
+        above = self.to_csr(copy=False) @ np.ones(self.shape[1])
+        return np.asarray(above + (size - self.lengths) * self.background)
 
     def _check(self, numbers: NDArray[Any]) -> None:
         if numbers.dtype.kind not in "iu":
