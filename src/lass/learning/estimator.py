@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from lass.graph import KNNGraph, as_weights, health
 from lass.graph.laplacians import as_sparse
 from lass.graph.weights import Contrast, steepened, symmetrised
+from lass.learning.feature_model import FeatureModel, FeatureRows
 from lass.learning.labels import (
     balanced_labels,
     changed_affinities,
@@ -74,6 +75,11 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     contrast : float, optional
         Weights of the graph are raised to this power (their total is kept): the more, the more the
         closest neighbours are trusted. By default 2 where y holds labels, 1 where it holds affinities.
+    features : {"auto", None}
+        With "auto", ``lam="auto"`` and labels, a model of the features speaks beside the graph
+        (kernel ridge regression, :mod:`lass.learning.feature_model`), with the weight that finds most hidden
+        labels again; it is zero where the graph alone does as well, as it often does with few labels. With
+        None, with ``sharpen``, and where X is the graph, the graph speaks alone.
     tol : float
         Relative gap of the solution.
     verbose : bool
@@ -100,6 +106,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         What the graph can carry.
     shift_ : array of shape (K,)
         The slide of the decisions.
+    feature_model_ : FeatureModel or None
+        The model of the features, where it has a weight (``choice_.features``). Assignments are then
+        ``Proj(Z + weight * scores + shift_)``.
 
     Examples
     --------
@@ -118,6 +127,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         prior: Any = None,
         sharpen: float | str | None = None,
         contrast: float | None = None,
+        features: str | None = "auto",
         tol: float = 1e-5,
         verbose: bool = False,
         output: str = "auto",
@@ -128,6 +138,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self.prior = prior
         self.sharpen = sharpen
         self.contrast = contrast
+        self.features = features
         self.tol = tol
         self.verbose = verbose
         self.output = output
@@ -229,6 +240,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         """
         W = self._edges_to(X)
         lam = self.lam_ if lam is None else lam
+        if self.feature_model_ is not None:
+            rows = self._feature_rows(self._validated(X, reset=False))
+            by_features = self._feature_weight * self.feature_model_.scores(rows.X)
+            return project_simplex(assign(W, self.solution_.Z, g, lam) + by_features + self.shift_)
         return assign(W, self.solution_.Z, g, lam, shift=self.shift_ if self.shift_.any() else None)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -326,6 +341,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
                 if value is not None and (name != "lam" or isinstance(value, str)):
                     wanted = "a number" if name == "lam" else "None"
                     raise ValueError(f"output='sparse' needs {name} to be {wanted}; found {value!r}")
+        if not (self.features is None or _is(self.features, "auto")):
+            raise ValueError(f"features must be 'auto' or None; found {self.features!r}")
         if not (self.contrast is None or _positive(self.contrast)):
             raise ValueError(f"contrast must be None or a number > 0; found {self.contrast!r}")
 
@@ -375,8 +392,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             else:
                 self._regime = PoissonRegime(self.graph_)
                 self.choice_ = choose_for_labels(
-                    self._regime, codes, len(self.classes_), self._confidence, self._decide
-                )
+                    self._regime, codes, len(self.classes_), self._confidence, self._slid,
+                    None if self.neighbours_ is None or self.features is None or self.sharpen is not None
+                    else self._feature_rows(self.neighbours_.items, self._confidence),
+                )  # fmt: skip
         self.lam_ = float(self.lam) if self.choice_ is None else self.choice_.lam
         self._log(str(self.choice_ or f"lam = {self.lam_:g}"))
         start = self._poisson_start(G)
@@ -390,6 +409,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     def _set_labels(self, G: sp.csr_array, codes: NDArray[np.int64] | None) -> None:
         self._prior = category_shares(self.prior, G, codes)
         self.affinities_, self._codes = G, codes
+        self.feature_model_: FeatureModel | None = None
         self.health_ = health(self.graph_, np.asarray(np.diff(G.indptr) > 0))
 
     def _poisson_start(self, G: sp.csr_array) -> Array | None:
@@ -409,30 +429,50 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         found = solve(problem, tol=self.tol, start=start, callback=callback, output=output)
         return found if is_sparse(found.Z) else centred(found)
 
-    def _decide(self, Z: Array) -> NDArray[np.int64]:
-        return np.asarray((Z if self._prior is None else Z + slide(Z, self._prior)).argmax(axis=1))
+    def _slid(self, Z: Array) -> Array:
+        return Z if self._prior is None else Z + slide(Z, self._prior)
 
     def _accept(self, solution: Solution, shift: Array | None = None, near: Array | None = None) -> None:
         """Take a solution and the slide of its decisions, looked for from ``near`` if not given."""
         self.solution_ = solution
+        moved = self._with_features(solution.Z)
         if shift is None:
             shift = np.zeros(len(self.classes_))
             if self._prior is not None:
-                shift = slide(solution.Z, self._prior, near)
+                shift = slide(moved, self._prior, near)
         self.shift_ = shift
-        Z: Any = project_simplex(solution.Z + shift) if shift.any() else solution.Z
+        Z: Any = solution.Z
+        if shift.any() or self.feature_model_ is not None:
+            Z = project_simplex(moved + shift)
         self.assignments_, self.transduction_ = Z, self.classes_[top_category(Z)]
+
+    @property
+    def _feature_weight(self) -> float:
+        return 0.0 if self.choice_ is None else self.choice_.features
+
+    def _feature_rows(self, X: Any, confidence: Array | None = None) -> FeatureRows:
+        """Rows as the model of the features compares them: of length one where the graph does so."""
+        return FeatureRows.of(X, confidence, unit=self.metric == "cosine")
+
+    def _with_features(self, Z: Any) -> Any:
+        """Assignments with the scores by the features added, which are not valid rows yet."""
+        if not self._feature_weight or self._codes is None or self.neighbours_ is None:
+            return Z
+        rows = self._feature_rows(self.neighbours_.items, self._confidence)
+        if self.feature_model_ is None:
+            self.feature_model_ = FeatureModel.fit(rows, self._codes, len(self.classes_))
+        return Z + self._feature_weight * self.feature_model_.scores(rows.X)
 
     def _sharpen(self) -> None:
         """Sharpen the decisions: from those there are and, given a prior, those of a steeper graph."""
         assert self._codes is not None
-        starts = [self._decide(self.solution_.Z)]
+        starts = [self._slid(self.solution_.Z).argmax(axis=1)]
         if self._prior is not None:
             # a local method, so from a second start; without shares a lower cut may be worse
             steep = steepened(self.graph_, 2.0)
             labels = balanced_labels(self._codes, len(self.classes_), steep)
             interior = PoissonRegime(steep).solve(labels, ROUGH)
-            starts.append(self._decide(interior.at(interior.lam)))
+            starts.append(self._slid(interior.at(interior.lam)).argmax(axis=1))
         best = sharpen_from(
             starts,
             self.solution_.problem,

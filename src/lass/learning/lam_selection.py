@@ -9,6 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.learning.feature_model import (
+    LANDMARKS,
+    FeatureRows,
+    held_out_scores,
+    scale_of,
+    spread_places,
+    weight_of_features,
+)
 from lass.learning.labels import balanced_labels
 from lass.learning.poisson import PoissonRegime
 from lass.learning.priors import centred
@@ -37,6 +45,8 @@ class Choice:
     scores: list[float] = field(default_factory=list)
     #: whether lam is the least of the Poisson regime, and follows the labels when there are more
     poisson: bool = False
+    #: weight of a model of the features beside the graph (:mod:`lass.learning.feature_model`)
+    features: float = 0.0
 
     def __str__(self) -> str:
         rows = [f"  lam {lam:10.4g}   {score:.4f}" for lam, score in zip(self.lams, self.scores, strict=True)]
@@ -71,14 +81,15 @@ def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
 
 def choose_for_labels(
     regime: PoissonRegime, codes: NDArray[np.int64], size: int, confidence: Array | None,
-    decide: Callable[[Array], NDArray[np.int64]], seed: int = 0,
+    scores_of: Callable[[Array], Array], features: FeatureRows | None = None, seed: int = 0,
 ) -> Choice:  # fmt: skip
     """Hide labels, fold by fold, and count how many come back.
 
     The values tried are :func:`lower_end`, the least lam of the Poisson regime, and if neither is clearly
     better one between them. Where hardly any category has two labels nothing can be hidden: then the
     upper end (few labels held fixed leave the rest of the graph flat). Two linear systems a fold, and
-    seldom a quadratic program.
+    seldom a quadratic program. Decisions are the largest of ``scores_of(Z)``. Given ``features``, the weight
+    of a model of them follows, from the same hidden labels.
     """
     W = regime.W
     labelled = np.flatnonzero(codes >= 0)
@@ -96,14 +107,18 @@ def choose_for_labels(
     order = order[np.argsort(codes[order], kind="stable")]
     fold = np.arange(len(order)) % folds
 
+    held_out: list[Array] = []  # for each lam the scores of the items in that order, labels hidden
+
     def share(assignments: Callable[[sp.csr_array], Array]) -> float:
         """The share of the labels that come back, fold by fold."""
-        correct = 0
+        correct, rows = 0, np.empty((len(order), size))
         for one in range(folds):
             hidden, kept = order[fold == one], codes.copy()
             kept[hidden] = -1
-            decided = decide(assignments(balanced_labels(kept, size, W, confidence)))
-            correct += int((decided[hidden] == codes[hidden]).sum())
+            Z = assignments(balanced_labels(kept, size, W, confidence))
+            rows[fold == one] = scores_of(Z)[hidden]
+            correct += int((rows[fold == one].argmax(axis=1) == codes[hidden]).sum())
+        held_out.append(rows)
         return correct / len(order)
 
     lams = [low, high]
@@ -115,9 +130,16 @@ def choose_for_labels(
     if abs(scores[0] - scores[1]) <= np.sqrt(better * (1.0 - better) / len(order)):
         lams.insert(1, float(np.sqrt(low * high)))
         scores.insert(1, share(lambda G: centred(solve(W, G, lams[1], tol=ROUGHER)).Z))
+        held_out.insert(1, held_out.pop())
     best = max(range(len(lams)), key=lambda i: (scores[i], lams[i]))
     reason = f"{scores[best]:.1%} of {len(order)} labels came back when hidden, {folds} folds"
-    return Choice(lams[best], reason, lams, scores, lams[best] == high)
+    weight = 0.0
+    if features is not None:
+        some = spread_places(codes[order], LANDMARKS)
+        rows, gamma = order[some], scale_of(features.X)
+        by_features = held_out_scores(features.at(rows), codes[rows], size, fold[some], gamma)
+        weight = weight_of_features(held_out[best][some], by_features, codes[rows])
+    return Choice(lams[best], reason, lams, scores, lams[best] == high, weight)
 
 
 def choose_for_tags(
