@@ -47,10 +47,22 @@ class Method:
 
 
 def ours(sharpen: str | None = None) -> Predict:
-    """The estimator with its defaults; sizes are its prior where they are given."""
+    """The estimator on the graph, with its defaults; sizes are its prior where they are given."""
     return lambda W, X, y, sizes, seed: (
         lass.LASS(metric="precomputed", prior=sizes, sharpen=sharpen).fit(W, y).transduction_
     )
+
+
+def ours_with_features(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+    """The estimator on the rows themselves, of texts and pictures by their directions: the same graph."""
+    metric = "cosine" if has_directions(X) else "euclidean"
+    return lass.LASS(metric=metric, prior=sizes).fit(X, y).transduction_
+
+
+def has_directions(X: Any) -> bool:
+    """Whether rows have length one (or zero), as those of texts and pictures do."""
+    squares = np.asarray(X.multiply(X).sum(axis=1) if sp.issparse(X) else np.square(X).sum(axis=1)).ravel()
+    return bool(np.all((np.abs(squares - 1.0) < 1e-3) | (squares == 0)))
 
 
 # Peers: plain methods of the package
@@ -169,6 +181,8 @@ METHODS: tuple[Method, ...] = (
     Method("LASS", "labels", ours(), ours=True),
     Method("LASS, sizes", "class sizes", ours(), ours=True),
     Method("LASS, sizes, sharpened", "class sizes", ours("auto"), mbo=True, ours=True),
+    Method("LASS, features", "labels", ours_with_features, ours=True),
+    Method("LASS, features, sizes", "class sizes", ours_with_features, ours=True),
     *(Method(name, "labels", predict) for name, predict in (LABELS | EITHER).items()),
     *(
         Method(

@@ -86,6 +86,107 @@ def table(results: Results, counts: list[int]) -> str:
     return "\n".join(lines[1:])
 
 
+class Cell(NamedTuple):
+    """One set and number of labels: errors of ours, of the best of the others, and their difference."""
+
+    ours: float
+    best: float
+    name: str
+    #: ours less the other's, mean and standard error over the same draws
+    difference: float
+    error: float
+
+    @property
+    def standing(self) -> str:
+        """Ahead, level, behind by more than a standard error, or by more than two and half a point."""
+        if self.difference > max(2 * self.error, 0.5):
+            return "far behind"
+        return (
+            "behind"
+            if self.difference > self.error
+            else "ahead"
+            if self.difference < -self.error
+            else "level"
+        )
+
+
+#: ours among those given the same; what being given the class sizes adds is the last comparison
+COMPARED = {"labels": "LASS, features", "class sizes": "LASS, features, sizes"}
+SIZES = "class sizes against labels alone"
+#: comparison -> set -> labels a class -> cell
+Compared = dict[str, dict[str, dict[int, Cell]]]
+
+
+def compare_sets(sets: dict[str, Results]) -> Compared:
+    """Ours against the best of the others in hindsight, and ours with class sizes against without."""
+    found: Compared = {}
+    for title, mine, others in (
+        *(
+            (GROUPS[given], mine, [m.name for m in METHODS if m.given == given and not m.ours])
+            for given, mine in COMPARED.items()
+        ),
+        (SIZES, COMPARED["class sizes"], [COMPARED["labels"]]),
+    ):
+        for name, results in sets.items():
+            for count in sorted({count for _, count in results}):
+                own = results.get((mine, count), {})
+                cells = [
+                    (float(np.mean([them[seed][0] for seed in own])), other, them)
+                    for other in others
+                    if own and set(own) <= set(them := results.get((other, count), {}))
+                ]
+                if not cells:
+                    continue
+                best, other, them = min(cells, key=lambda one: one[0])
+                apart = [own[seed][0] - them[seed][0] for seed in own]
+                mean = float(np.mean([error for error, _ in own.values()]))
+                cell = Cell(mean, best, other, float(np.mean(apart)), standard_error(apart))
+                found.setdefault(title, {}).setdefault(name, {})[count] = cell
+    return found
+
+
+def sets_table(compared: Compared) -> str:
+    """Errors of ours and of the best of the others in each cell, and how many are ahead, level and behind."""
+    marks = {"ahead": "+", "level": "=", "behind": "-", "far behind": "!"}
+    lines = []
+    for title, sets in compared.items():
+        counts = sorted({count for cells in sets.values() for count in cells})
+        lines += [
+            "",
+            f"{title.capitalize()}: error % of ours, of the best other in hindsight; labels a class",
+        ]
+        lines.append(f"{'':11}" + "".join(f"{count:>25}" for count in counts))
+        for name, cells in sets.items():
+            line = f"{name:11}"
+            for count in counts:
+                one = cells.get(count)
+                line += " " * 25 if one is None else (
+                    f" {one.ours:5.1f} {one.best:5.1f} {marks[one.standing]} {one.name[:10]:10}"
+                )  # fmt: skip
+            lines.append(line)
+        standings = [one.standing for cells in sets.values() for one in cells.values()]
+        lines.append(", ".join(f"{standings.count(mark)} {mark} ({sign})" for mark, sign in marks.items()))
+    return "\n".join(lines[1:])
+
+
+def draw_sets(compared: Compared, path: Path) -> None:
+    """The difference to the best of the others in every cell, one panel a comparison."""
+    with drawn(path, (5.4 * len(compared), 4.8), columns=len(compared), sharey=True) as (_, panels):
+        for axes, (title, sets) in zip(panels, compared.items(), strict=True):
+            colours = pyplot().get_cmap("tab10")
+            counts = sorted({count for cells in sets.values() for count in cells})
+            for place, (name, cells) in enumerate(sets.items()):
+                at = [counts.index(count) + 0.08 * (place - len(sets) / 2) for count in cells]
+                values = [-cell.difference for cell in cells.values()]
+                spreads = [cell.error for cell in cells.values()]
+                axes.errorbar(at, values, spreads, fmt="o", ms=4, color=colours(place), label=name, lw=1)
+            axes.axhline(0.0, color="#5C6670", lw=1)
+            axes.set(xlabel="labels a class", title=title)
+            ticks(axes, range(len(counts)), [str(count) for count in counts])
+        panels[0].set_ylabel("points of accuracy ahead of the best other")
+        panels[-1].legend(fontsize=8)
+
+
 def spaced(places: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
     """Move places apart until neighbours keep the gap, as little as possible: labels do not overlap."""
     order = np.argsort(places)
