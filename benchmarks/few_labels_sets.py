@@ -35,7 +35,7 @@ def _mnist(data: Path) -> tuple[Any, Any, str]:
 
 
 def _newsgroups(data: Path) -> tuple[Any, Any, str]:
-    """Posts without their headers, by their words; the group is the class."""
+    """Posts without their headers, by their terms; the group is the class."""
     texts, groups = files.newsgroups(data, "text", "group")
     rows = _some(len(texts))
     X = files.tfidf((texts[n].split("\n\n", 1)[-1] for n in rows), 2, stop_words="english", sublinear_tf=True)
