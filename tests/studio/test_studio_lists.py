@@ -42,6 +42,9 @@ class Scores:
     def is_doubtful(self, row, tag):
         return row < len(self) and tag < self.tags and self.score(row, tag) < 0.5 * self.mean_scores[tag]
 
+    def doubtful(self, rows, tag):
+        return np.array([self.is_doubtful(row, tag) for row in rows], bool)
+
     def best(self, row):
         return []
 

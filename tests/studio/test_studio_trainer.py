@@ -1,5 +1,6 @@
 """The background thread: what it shows once it is quiet is what ``lass fit`` computes."""
 
+import itertools
 import shutil
 import threading
 import time
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from lass.collection import CollectionStore, Item, Settings
 from lass.studio import trainer as trainer_module
@@ -248,3 +250,33 @@ def test_a_training_asked_for_while_something_fails_is_not_forgotten(folder, mon
         trained.go_on.set()
         wait(lambda: is_retrained(session, trainer))
         assert trained.calls == 1
+
+
+def test_edges_that_another_program_replaces_are_taken_over(tmp_path):
+    """Nothing in the log says so, and the annotations are those of the last training."""
+    items = [Item(f"{n:02d}") for n in range(30)]
+
+    def chains(step):
+        W = np.zeros((30, 30))
+        order = np.arange(30).reshape(-1, step).T.ravel()
+        for first, second in itertools.pairwise(order):
+            W[first, second] = W[second, first] = 1.0
+        return sp.csr_array(W)
+
+    folder, settings = tmp_path / "edges", Settings(metric="precomputed", lam=0.5)
+    with CollectionStore.create(
+        folder, items, ["a", "b"], [("00", "a", 1), ("29", "b", 1)], settings=settings, graph=chains(1)
+    ) as collection:
+        fit(collection)
+    with running(folder) as (session, trainer):
+        wait(lambda: is_retrained(session, trainer))
+        before = session.live.model.solution.Z.to_dense()
+        with CollectionStore.open(folder) as other:
+            other.save_graph(chains(3))
+        wait(lambda: (chains(3) != session.live.model.solution.problem.W).nnz == 0)
+        wait(lambda: is_retrained(session, trainer))
+        after = session.live.model.solution.Z.to_dense()
+    assert np.abs(after - before).max() > 0.1
+    with CollectionStore.open(folder) as collection:
+        fit(collection)
+        np.testing.assert_allclose(load_model(collection)[0].solution.Z.to_dense(), after, atol=1e-4)

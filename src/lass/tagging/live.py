@@ -61,6 +61,7 @@ class LiveModel:
 
     def __init__(self, collection: CollectionStore) -> None:
         self._collection = collection
+        self._graph_token = self._token_of_edges()
         stored = read_model(collection)
         annotations = stored.annotations
         self._record: FitRecord = stored.state.record
@@ -107,6 +108,15 @@ class LiveModel:
     def retrained(self) -> bool:
         """Whether assignments and scores are those of a training with the present annotations."""
         return self.model.retrained
+
+    @property
+    def edges_replaced(self) -> bool:
+        """Whether the edges on the disk are not those of the model any more."""
+        return self._token_of_edges() != self._graph_token
+
+    def _token_of_edges(self) -> str:
+        stamp = self._collection.saved_stamp("graph")
+        return "" if stamp is None else stamp.token
 
     @property
     def has_changed(self) -> bool:
@@ -196,10 +206,11 @@ class LiveModel:
         began = time.perf_counter()
         annotations = self.annotations
         W = graph_of(self._collection, report)
+        token = self._token_of_edges()
         if W.shape[0] != len(annotations.ids):
             raise ValueError(f"items were added to {self._collection.path}; run lass fit again")
         order, canonical, model, self._record = train(self._collection, annotations, W, report)
-        self._edges = canonical.solution.problem.W
+        self._edges, self._graph_token = canonical.solution.problem.W, token
         self._problem, self._order, self._canonical = model.solution.problem, order, canonical
         self._unordered = None
         self._keep_trained()

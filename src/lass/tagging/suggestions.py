@@ -28,8 +28,9 @@ from lass.tagging.storage import load_model
 BLOCK = 8192
 #: relative difference of a score from a mean that may be rounding
 ROUNDING = 1e-5
-#: items that have a tag, from which on an annotation of it can be doubted
-ENOUGH_TO_DOUBT = 3
+#: a stated tag is doubtful below this share of its mean score, if so many items have it: of fewer, too little
+#: is known once one of them is left out
+DOUBTED, ENOUGH_TO_DOUBT = 0.5, 5
 #: digits in which scores that count as equal agree
 DIGITS = 7
 
@@ -61,7 +62,7 @@ class Suggestion(NamedTuple):
 
 
 class DoubtfulTag(NamedTuple):
-    """A tag that an item has, with a score below the mean score of the tag."""
+    """A tag that an item has, with a score less than half of the mean score of the tag."""
 
     item: str
     tag: str
@@ -191,11 +192,7 @@ class TagSuggester:
     def doubtful_tags(
         self, *, tag: str | None = None, items: Iterable[str] | None = None, limit: int | None = None
     ) -> list[DoubtfulTag]:
-        """Stated tags with a score below the mean of the tag, lowest first; none while little is known.
-
-        Tags that one or two items have are not doubted: without its own annotation there is no evidence for
-        them.
-        """
+        """Stated tags for which :meth:`is_doubtful`, the lowest score first."""
         n, k, own = self.doubtful_pairs(tag=tag, items=items, limit=limit)
         ids, names, mean = self.annotations.ids, self.annotations.names, self.mean_scores
         return [
@@ -208,38 +205,49 @@ class TagSuggester:
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
         """Rows, columns and scores of :meth:`doubtful_tags`."""
         column = None if tag is None else self._place(tag, self.columns, "tag")
-        if self.model.items_until_percentages:
-            return np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0, np.float32)
         mean = self.mean_scores
         G = self.problem.G
         n = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
         k = G.indices.astype(np.intp)
         own = pair_values(self.scores, n, k)
-        counts = np.asarray((G > 0).sum(axis=0)).ravel()
-        kept = (G.data > 0) & (own < mean[k]) & (counts[k] >= ENOUGH_TO_DOUBT)
+        kept = (G.data > 0) & self.is_doubtful(n, k)
         if column is not None:
             kept &= k == column
         if items is not None:
             kept &= np.isin(n, self._chosen(items, False))
-        kept[kept] = self._has_evidence(n[kept])
         n, k, own = n[kept], k[kept], own[kept]
         order = np.lexsort((-mean[k], own))[:limit]
         return n[order], k[order], own[order]
+
+    def is_doubtful(self, n: NDArray[np.intp], k: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether tags of items, which they have, are less than half as likely as on an average item.
+
+        No tag that fewer than :data:`ENOUGH_TO_DOUBT` items have, none of an item whose tags all score alike,
+        and none at all while too little is known for percentages.
+        """
+        return (pair_values(self.scores, n, k) < self._doubted_below[k]) & self._has_evidence[n]
+
+    @cached_property
+    def _doubted_below(self) -> Array:
+        """(K,) the score of each tag below which it is doubtful; zero where it never is."""
+        enough = np.asarray((self.problem.G > 0).sum(axis=0)).ravel() >= ENOUGH_TO_DOUBT
+        return self.mean_scores * (DOUBTED * enough * (self.model.items_until_percentages == 0))
 
     def _rank(self, row: int, score: float) -> int:
         """How many tags of an item score at least so much."""
         values = self.scores.data[self.scores.indptr[row] : self.scores.indptr[row + 1]]
         return max(int(np.count_nonzero(values >= score)), 1)
 
-    def _has_evidence(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether the tags of each of these items differ in score."""
+    @cached_property
+    def _has_evidence(self) -> NDArray[np.bool_]:
+        """(N,) whether the tags of an item differ in score."""
         lengths = np.diff(self.scores.indptr)
         starts = self.scores.indptr[:-1][lengths > 0]
         differ = lengths > 0
         if len(starts):
             high, low = (f.reduceat(self.scores.data, starts) for f in (np.maximum, np.minimum))
             differ[lengths > 0] = (high > low) | (lengths[lengths > 0] < self.scores.shape[1])
-        return differ[rows]
+        return differ
 
     def _chosen(self, items: Iterable[str] | None, untagged: bool) -> NDArray[np.intp]:
         rows = np.arange(self.scores.shape[0])
