@@ -90,9 +90,8 @@ def fit(
             output, collection, engine=on_workers, device=device, update=update, draw_map=draw_map, **changes
         )
         if update and "scores" in result.seconds:
-            output.note(
-                "note: everything was fitted; an update takes more tagged items, and the same items and settings"
-            )
+            needs = "an update takes more tagged items, and the same items, tags and settings"
+            output.note(f"note: everything was fitted; {needs}")
         if output.as_json:
             output.json(as_data(folder, result))
         elif not output.quiet:

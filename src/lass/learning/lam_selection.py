@@ -181,10 +181,9 @@ def choose_for_tags(
         last = solution.Z
         scores.append(_reciprocal_rank(solution.crowd(), visible, rows, columns))
     best = int(np.argmax(scores))
-    reason = (
-        f"the best of {len(lams)} values at finding {len(hidden)} hidden annotation{'s'[len(hidden) == 1 :]} again "
-        f"(mean reciprocal rank {scores[best]:.2f})"
-    )
+    found = f"{len(hidden)} hidden annotation{'s' if len(hidden) > 1 else ''}"
+    rank = f"mean reciprocal rank {scores[best]:.2f}"
+    reason = f"the best of {len(lams)} values at finding {found} again ({rank})"
     return Choice(float(lams[best]), reason, lams.tolist(), scores)
 
 
