@@ -42,6 +42,9 @@ class Scores:
     def is_doubtful(self, row, tag):
         return row < len(self) and tag < self.tags and self.score(row, tag) < 0.5 * self.mean_scores[tag]
 
+    def least_score(self, tag):
+        return float(self.mean_scores[tag])
+
     def doubtful(self, rows, tag):
         return np.array([self.is_doubtful(row, tag) for row in rows], bool)
 
@@ -92,8 +95,9 @@ def check(session, rng):
         column = snapshot.scores[:, tag]
         without = [row for row in rows[: len(snapshot)] if tag not in expected[row]]
         order = sorted(without, key=lambda row: -column[row])
-        count = max(sum(column[row] >= 0.1 for row in without), 50)
-        best = [row for row in order[:count] if column[row] > 0 and tag not in session.retired]
+        above = [row for row in order if column[row] > snapshot.least_score(tag)]
+        count = max(sum(column[row] >= 0.1 for row in above), 50)
+        best = [] if tag in session.retired else above[:count]
         assert likely(session, snapshot, np.arange(len(rows)), tag).tolist() == best
         has = [row for row in rows if expected[row].get(tag) == 1]
         assert list_rows(session, snapshot, "", "all", tag, None).tolist() == has + best

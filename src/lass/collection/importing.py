@@ -137,8 +137,8 @@ def settings_of(
             columns = ", ".join([*found.columns][:8]) or "no others"
             source = items if isinstance(items, str | Path) else "items"
             raise ValueError(
-                f"{source}: nothing to compare items by; name a column of texts with text= (--text; columns: "
-                f"{columns}), or use numeric, vectors or edges"
+                f"{source}: nothing to compare items by; name a column of texts with --text, text= in Python "
+                f"(columns: {columns}), or use numeric, vectors or edges"
             )
         features = {"kind": "text", "columns": list(found.text_columns)}
         if kind == "embed":

@@ -68,12 +68,12 @@ def _marked(session: Session, tag: int, *values: int) -> NDArray[np.bool_]:
 
 
 def likely(session: Session, snapshot: Snapshot | None, rows: Rows, tag: int) -> Rows:
-    """Items without an annotation of a tag that probably have it, the highest score first."""
+    """Items without an annotation of a tag that may have it, more than an average one; the first first."""
     if snapshot is None or tag >= snapshot.tags or tag in session.retired:
         return rows[:0]
     column = snapshot.column(tag)
     known = rows[rows < len(column)]
-    known = known[(column[known] > 0) & ~_marked(session, tag, 1, -1)[known]]
+    known = known[(column[known] > snapshot.least_score(tag)) & ~_marked(session, tag, 1, -1)[known]]
     order = known[np.argsort(-column[known], kind="stable")]
     return order[: max(int(np.count_nonzero(column[known] >= MIN_SCORE)), MIN_ITEMS)]
 

@@ -15,6 +15,7 @@ from lass.studio.snapshot import Snapshot
 
 #: tags and neighbours shown
 TAGS, NEIGHBOURS = 12, 15
+SMOOTHED = "Similar tags count too; these numbers leave them out."
 #: a share below this cannot be seen
 VISIBLE = 1e-4
 
@@ -44,7 +45,7 @@ def model_details(session: Session, snapshot: Snapshot, row: int, changes: dict[
         expert=(gamma * g[tags]).tolist(), threshold=explanation.threshold if finite else None,
         neighbours=_neighbours(session, explanation),
         flip=_flip(solution, row, g) if finite and snapshot.tags > 1 else None,
-        note=_note(item.degree, g, problem.category_laplacian is not None),
+        note="" if problem.category_laplacian is None else SMOOTHED,
     )  # fmt: skip
 
 
@@ -82,11 +83,3 @@ def _flip(solution: Solution, row: int, g: Array) -> Flip:
         top=found.top, runner_up=found.runner_up, change=found.smallest,
         possible=float(g[found.runner_up]) + found.smallest <= 1,
     )  # fmt: skip
-
-
-def _note(degree: float, g: Array, smoothed: bool) -> str:
-    if degree == 0.0:
-        return "No similar item is known: only its annotations decide."
-    if not g.any():
-        return "This item has no annotations: the crowd alone decides."
-    return "Similar tags count too; these numbers leave them out." if smoothed else ""

@@ -85,6 +85,10 @@ class Snapshot:
         """The items that some entries of the scores belong to."""
         return np.searchsorted(self.scores.indptr, entries, side="right") - 1
 
+    def least_score(self, tag: int) -> float:
+        """The score above which a tag is suggested."""
+        return float(self.suggester.least_scores[tag])
+
     @cached_property
     def mean_scores(self) -> Array:
         """(K,) the mean score of each tag."""

@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
@@ -27,6 +28,8 @@ MAX_UPLOADS = 4
 MAX_UNPACKED = 2**30
 #: rows of the preview, and characters of a cell
 ROWS, CHARACTERS = 6, 200
+#: terms from which on a cell reads like a text
+PROSE = 3
 #: columns that may hold the tags of an item
 TAGS = ("tags", "labels", "categories", "keywords", "tag")
 ENDINGS = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".parquet", ".pq")
@@ -150,16 +153,20 @@ def _preview(path: Path, key: str) -> FilePreview:
         rows += 1
     if not rows:
         raise bad_rows.nothing_left("items")
-    id = table.find(*ID) or table.columns[0]
-    text = [name for name in (table.find(name) for name in TEXT) if name not in (None, id)]
-    guess = ColumnMapping(
-        id=id,
-        title=table.find(*TITLE),
-        text=[name for name in text if name],
-        tag_column=table.find(*TAGS),
-        separator=None,
-    )
+    id, title, tag_column = table.find(*ID) or table.columns[0], table.find(*TITLE), table.find(*TAGS)
+    text = [name for name in map(table.find, TEXT) if name is not None and name != id]
+    if set(text) <= {title}:  # no column of texts has a usual name: those that read like sentences
+        cells = dict(zip(table.columns, zip(*sample, strict=True), strict=True))
+        others = [name for name in cells if name not in (id, title, tag_column)]
+        text += [name for name in others if _is_prose(cells[name])]
+    guess = ColumnMapping(id=id, title=title, text=text, tag_column=tag_column, separator=None)
     return FilePreview(upload=key, columns=table.columns, sample=sample, rows=rows, guess=guess)
+
+
+def _is_prose(cells: Sequence[str]) -> bool:
+    """Whether most of some cells are several terms, not numbers, with spaces between them."""
+    terms = [[term for term in cell.split() if any(map(str.isalpha, term))] for cell in cells]
+    return 2 * sum(len(found) >= PROSE for found in terms) > len(cells)
 
 
 def _message(error: BadInput, called: str) -> str:

@@ -222,8 +222,9 @@ class TagSuggester:
     def is_doubtful(self, n: NDArray[np.intp], k: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether tags of items, which they have, are less than half as likely as on an average item.
 
-        No tag that fewer than :data:`ENOUGH_TO_DOUBT` items have, none of an item whose tags all score alike,
-        and none at all while too little is known for percentages.
+        No tag that fewer than :data:`ENOUGH_TO_DOUBT` items have; none of an item for which no other tag
+        speaks, since a low score is then due to knowing nothing about it; and none at all while too little is
+        known for percentages.
         """
         return (pair_values(self.scores, n, k) < self._doubted_below[k]) & self._has_evidence[n]
 
@@ -240,14 +241,10 @@ class TagSuggester:
 
     @cached_property
     def _has_evidence(self) -> NDArray[np.bool_]:
-        """(N,) whether the tags of an item differ in score."""
-        lengths = np.diff(self.scores.indptr)
-        starts = self.scores.indptr[:-1][lengths > 0]
-        differ = lengths > 0
-        if len(starts):
-            high, low = (f.reduceat(self.scores.data, starts) for f in (np.maximum, np.minimum))
-            differ[lengths > 0] = (high > low) | (lengths[lengths > 0] < self.scores.shape[1])
-        return differ
+        """(N,) whether some tag of an item is more likely than on an average item."""
+        above = self.scores.data > self.least_scores[self.scores.indices]
+        rows = np.repeat(np.arange(self.scores.shape[0]), np.diff(self.scores.indptr))
+        return np.bincount(rows[above], minlength=self.scores.shape[0]) > 0
 
     def _chosen(self, items: Iterable[str] | None, untagged: bool) -> NDArray[np.intp]:
         rows = np.arange(self.scores.shape[0])
