@@ -156,9 +156,9 @@ def _preview(path: Path, key: str) -> FilePreview:
     id, title, tag_column = table.find(*ID) or table.columns[0], table.find(*TITLE), table.find(*TAGS)
     text = [name for name in map(table.find, TEXT) if name is not None and name != id]
     if set(text) <= {title}:  # no column of texts has a usual name: those that read like sentences
-        cells = dict(zip(table.columns, zip(*sample, strict=True), strict=True))
-        others = [name for name in cells if name not in (id, title, tag_column)]
-        text += [name for name in others if _is_prose(cells[name])]
+        used = (id, title, tag_column)
+        others = [(at, name) for at, name in enumerate(table.columns) if name not in used]
+        text += [name for at, name in others if _is_prose([cells[at] for cells in sample])]
     guess = ColumnMapping(id=id, title=title, text=text, tag_column=tag_column, separator=None)
     return FilePreview(upload=key, columns=table.columns, sample=sample, rows=rows, guess=guess)
 
