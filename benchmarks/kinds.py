@@ -19,7 +19,11 @@ if __package__ in (None, ""):  # called as a file: the folder above is not on th
 from benchmarks.common.options import chosen, parser, run
 
 #: name -> module
-PARTS = {"edges": "benchmarks.kinds_edges"}
+PARTS = {
+    "edges": "benchmarks.kinds_edges",
+    "numbers": "benchmarks.kinds_numbers",
+    "one tag": "benchmarks.kinds_one_tag",
+}
 
 
 def main() -> None:

@@ -47,8 +47,29 @@ def test_regression_finds_the_probability_to_belong_behind_what_was_stated(state
 @pytest.mark.parametrize("hidden_share", [1.0, 0.34])
 def test_gradient_of_the_loss_is_right(hidden_share):
     pairs, theta = sample(0.5, hidden_share, size=2000), np.array([1.0, 2.0, -0.5])
-    expected = approx_fprime(theta, lambda x: pairs._loss(x, 0.5)[0])
-    np.testing.assert_allclose(pairs._loss(theta, 0.5)[1], expected, rtol=1e-4)
+    near = 0.5, np.array([0.3, -0.2]), 0.05
+    expected = approx_fprime(theta, lambda x: pairs._loss(x, *near)[0])
+    np.testing.assert_allclose(pairs._loss(theta, *near)[1], expected, rtol=1e-4)
+
+
+def test_weights_stay_near_others_by_how_few_items_there_are():
+    centre = np.array([1.5, 1.0])
+    few, some, many = (
+        np.linalg.norm(sample(1.0, 0.34, size=size).fit(1.0, np.zeros(3), centre)[:2] - centre)
+        for size in (60, 3000, 300_000)
+    )
+    assert few < 0.3 < some < many
+    alone = sample(1.0, 0.34, size=60).fit(1.0, np.zeros(3))
+    assert np.linalg.norm(alone[:2] - centre) > 3 * few  # without others they would collapse
+
+
+def test_what_one_sample_knows_helps_another_that_knows_little():
+    """The second has two items; alone, its weights would be nearly zero."""
+    pairs = [sample(1.0, 1.0, size=60_000), sample(1.0, 0.34, size=60, seed=1)]
+    _, (first, pooled) = estimate_completeness(pairs, pooled=lambda weights: weights)
+    _, (_, apart) = estimate_completeness(pairs)
+    assert abs(apart[0]) < 0.5 * first[0]
+    np.testing.assert_allclose(pooled[:2], first[:2], atol=0.2)
 
 
 def test_the_regression_does_not_depend_on_its_start():

@@ -290,10 +290,17 @@ def test_weights_survive_a_file_and_damage_is_an_error():
 
 def test_weights_of_0_1_0_are_read_by_position():
     weights = example_weights()
-    saved = {"version": 2, "tagged": weights.tagged, "untagged": weights.untagged}
-    saved |= {"usual": weights.mean, "complete": weights.completeness}
-    assert tuple(COLUMNS) == VERSION_2  # as long as no feature is added
-    assert Weights.from_json(json.dumps(saved)) == weights
+    count, names = len(VERSION_2), [*VERSION_2, "constant"]
+    assert tuple(COLUMNS)[:count] == VERSION_2  # those that came later have no weight
+    saved = {"version": 2, "tagged": weights.tagged[: count + 1], "untagged": weights.untagged[: count + 1]}
+    saved |= {"usual": weights.mean[:count], "complete": weights.completeness}
+    read = json.loads(Weights.from_json(json.dumps(saved)).to_json())
+    for key, old in (("tagged", "tagged"), ("untagged", "untagged"), ("mean", "usual")):
+        assert {name: value for name, value in read[key].items() if name in names} == dict(
+            zip(names, saved[old], strict=False)
+        )
+        assert not any(value for name, value in read[key].items() if name not in names)
+    assert read["completeness"] == weights.completeness
     saved["tagged"] = saved["tagged"][:-1]
     with pytest.raises(ValueError, match=r"not weights \(21 columns expected\)"):
         Weights.from_json(json.dumps(saved))
@@ -310,8 +317,9 @@ def test_weights_in_a_collection_of_0_1_0():
         text = str(arrays["beside_weights"])
     saved, read = json.loads(text), Weights.from_json(text)
     assert saved["version"] == 2
-    assert (read.tagged, read.untagged) == (saved["tagged"], saved["untagged"])
-    assert (read.mean, read.completeness) == (saved["usual"], saved["complete"])
+    for values, old in ((read.tagged, saved["tagged"]), (read.untagged, saved["untagged"])):
+        assert (values[: len(VERSION_2)], values[-1]) == (old[:-1], old[-1])
+    assert (read.mean[: len(VERSION_2)], read.completeness) == (saved["usual"], saved["complete"])
     assert Weights.from_json(read.to_json()) == read
 
 

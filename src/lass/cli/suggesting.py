@@ -46,9 +46,9 @@ def suggest(
     The score of a tag is its probability: of suggestions at 0.8, four out of five are right, measured on
     hidden tags. With about a dozen tagged items or fewer too little is known for that: there is no score
     then, and strength orders the tags. With it come the parts of the predictors (the crowd of similar items,
-    propagation through the graph, direct neighbours, the item's features, co-occurrence with its other tags,
-    frequency) and the supporting neighbours with their shares. A table on a terminal; all of it as CSV in a
-    pipe.
+    propagation through the graph, direct neighbours, the item's features by linear models and, of dense
+    numbers, by trees, co-occurrence with its other tags, frequency) and the supporting neighbours with their
+    shares. A table on a terminal; all of it as CSV in a pipe.
     """
     if out is not None:
         check_ending(out)

@@ -248,13 +248,15 @@ def with_scores(
     groups: NDArray[np.intp] | None = None,
     weights: Weights | None = None,
     prior: Prior | None = None,
+    trees: bool = False,
     pause: Callable[[], object] = int,
     device: str | None = None,
 ) -> TagModel:
     """Add calibrated scores of all tags, combined from all predictors.
 
     The predictors are the crowd of the assignments, propagation of tags through the graph, tags of direct
-    neighbours, a linear model of the features, co-occurrence with an item's other tags, and frequency: see
+    neighbours, linear models and trees of the features, co-occurrence with an item's other tags, and
+    frequency: see
     :data:`lass.learning.predictors.PREDICTORS`. Their weights are trained on held-out tags. While few items
     are tagged, scores are those of a mixture of votes, see :mod:`lass.learning.predictors.few_tags`; it
     passes to the trained weights as more are.
@@ -270,6 +272,8 @@ def with_scores(
         Those of an earlier call; nothing is trained then.
     prior : Prior, optional
         What other collections teach about scores from few tags; by default that of the package.
+    trees : bool
+        Whether trees may be grown on the features, which must be dense numbers then.
     pause : callable
         Called now and then; an error it raises ends the work.
     device : str, optional
@@ -282,7 +286,7 @@ def with_scores(
     """
     found = score_tags(
         model.solution, features=features, groups=groups, weights=weights, former=model.predictors,
-        prior=prior, propagation=model.propagation, pause=pause, device=device,
+        prior=prior, propagation=model.propagation, trees=trees, pause=pause, device=device,
     )  # fmt: skip
     model = replace(model, propagation=None)
     if found is None:

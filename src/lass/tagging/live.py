@@ -27,7 +27,7 @@ from lass.solvers.sparse.local import update_near
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted, with_certificate
 from lass.tagging.completion import TagModel, complete, with_scores
 from lass.tagging.pipeline import FitResult, saved_predictors, smoothing_of, solve_progress, train
-from lass.tagging.preparation import graph_of, groups_of, outdated, reduced_features
+from lass.tagging.preparation import graph_of, groups_of, has_dense_numbers, outdated, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
 from lass.tagging.storage import FitRecord, SavedPredictors, StoredModel, read_model, save_model
 from lass.tagging.tag_counts import count_tags
@@ -195,7 +195,8 @@ class LiveModel:
             self._groups = groups_of(self._collection)[1]
         return with_scores(
             model, features=features,
-            groups=order.groups(self._groups), weights=model.weights, pause=pause,
+            groups=order.groups(self._groups), weights=model.weights,
+            trees=has_dense_numbers(self._collection), pause=pause,
         )  # fmt: skip
 
     def retrain(self, report: ProgressCallback = ignore_progress) -> LiveUpdate:

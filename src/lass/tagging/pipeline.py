@@ -23,7 +23,7 @@ from lass.tagging.completion import TagModel, check_form, choose_lam, complete, 
 from lass.tagging.distributed.cluster import StageCost, Workers
 from lass.tagging.distributed.fitting import fitted_on_workers
 from lass.tagging.map_layout import map_of
-from lass.tagging.preparation import graph_of, groups_of, outdated, reduced_features
+from lass.tagging.preparation import graph_of, groups_of, has_dense_numbers, outdated, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
 from lass.tagging.storage import FitRecord, SavedPredictors, save_model, saved_model
 from lass.tagging.suggestion_files import check_folder, write_parts
@@ -229,7 +229,8 @@ def train(
     features, token = reduced_features(collection, saved_model(collection))
     model = with_scores(
         model, features=None if features is None else permuted(features, order.rows),
-        groups=order.groups(groups_of(collection)[1]), pause=partial(report, Progress("scores")),
+        groups=order.groups(groups_of(collection)[1]), trees=has_dense_numbers(collection),
+        pause=partial(report, Progress("scores")),
         device=device,
     )  # fmt: skip
     record = FitRecord(

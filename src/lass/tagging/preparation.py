@@ -19,6 +19,7 @@ from lass.graph import KNNGraph
 from lass.graph.embedding import embed_graph
 from lass.learning.predictors import linear
 from lass.learning.predictors.holdout import group_codes
+from lass.learning.predictors.trees import are_dense
 from lass.tagging.canonical import by_id, inverse, permuted
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
 from lass.tagging.storage import FitRecord, SavedFeatures, SavedGraph
@@ -113,6 +114,14 @@ def reduced_features(collection: CollectionStore, former: FitRecord | None) -> t
     else:
         rows = linear.reduced(permuted(source, order)).astype(np.float32)
     return permuted(rows, inverse(order)), token
+
+
+def has_dense_numbers(collection: CollectionStore) -> bool:
+    """Whether items are described by dense numbers, which trees may be grown on: no texts, no edges alone."""
+    kind = collection.settings.features.get("kind", "text")
+    if collection.settings.metric == "precomputed" or kind in ("text", "embeddings"):
+        return False
+    return are_dense(features_of(collection))
 
 
 def graph_of(

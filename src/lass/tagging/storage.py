@@ -23,6 +23,8 @@ from lass.tagging.completion import TagModel
 
 #: version of the keys; files of lass 0.1.0 hold none, and are read by the names in ``V0_KEYS``
 VERSION = 1
+#: how many predictors earlier versions had: the first of those of now
+FORMER_PREDICTORS = (6,)
 SCALARS = {"int": int, "float": float, "str": str}
 
 
@@ -172,13 +174,15 @@ class SavedModel(FitRecord):
         if (
             len({items, values.shape[0], len(top), len(parts)}) > 1
             or values.shape[1] > tags
-            or parts.shape[1] != top.shape[1] * len(PREDICTORS)
+            or parts.shape[1] not in [top.shape[1] * count for count in (len(PREDICTORS), *FORMER_PREDICTORS)]
             or not (values.data.min(initial=0) >= 0 and values.data.max(initial=0) <= 1)
             or top.max(initial=-1) >= tags
         ):
             raise ValueError("the saved scores are damaged; run lass fit again")
         values = sp.csr_array((values.data, values.indices, values.indptr), shape=(items, tags))
-        contributions = parts.reshape(items, top.shape[1], len(PREDICTORS))
+        contributions = parts.reshape(items, top.shape[1], -1)
+        if missing := len(PREDICTORS) - contributions.shape[2]:
+            contributions = np.pad(contributions, ((0, 0), (0, 0), (0, missing)))
         return replace(model, weights=weights, scores=Scores(values, top, contributions))
 
     @property
@@ -206,12 +210,14 @@ class SavedPredictors(SavedState):
     linear_weights: NDArray[np.float32] | None = None
     linear_place: NDArray[np.int32] | None = None
     linear_tags: NDArray[np.int32] | None = None
+    #: see :func:`lass.learning.predictors.trees.tree_shares`; None without trees
+    tree_shares: Any = None
 
     @classmethod
     def of(cls, features: PredictorFeatures, columns: NDArray[np.intp]) -> SavedPredictors:
         """Those of predictors whose tags are these of the collection."""
         linear, models = features.linear, features.models
-        found = cls(counted_tags=columns, **features.propagation.state())
+        found = cls(counted_tags=columns, tree_shares=features.trees, **features.propagation.state())
         if linear is None or models is None:
             return found
         return replace(
@@ -236,7 +242,7 @@ class SavedPredictors(SavedState):
                 return None
             linear = LinearPredictor.restored(features, near, fold)
             models = Models(list(weights), place, tags)
-        return PredictorFeatures(W, G, Z, linear, propagation, models=models)
+        return PredictorFeatures(W, G, Z, linear, propagation, models=models, trees=self.tree_shares)
 
 
 def save_model(

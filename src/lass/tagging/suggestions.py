@@ -14,7 +14,7 @@ from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.records import did_you_mean
 from lass.kernels.threads import kernels, over_rows
 from lass.learning.coverage import Proposal, propose
-from lass.learning.predictors import PREDICTORS
+from lass.learning.predictors import PREDICTORS, TREES
 from lass.learning.predictors.tag_lists import TagLists, pair_values
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
@@ -180,9 +180,12 @@ class TagSuggester:
             return [{} for _ in n]
         match = scores.top_tags[n] == k[:, None]
         place, known = match.argmax(axis=1), match.any(axis=1)
-        parts = scores.contributions[n, place].astype(float)
+        weights = self.model.weights
+        unused = () if weights is None or weights.uses(TREES) else (TREES,)
+        shown = [name for name in PREDICTORS if name not in unused]
+        parts = scores.contributions[n, place].astype(float)[:, [name in shown for name in PREDICTORS]]
         order = np.argsort(-np.abs(parts), axis=1, kind="stable")
-        names = np.array(list(PREDICTORS), object)[order].tolist()
+        names = np.array(shown, object)[order].tolist()
         sizes = np.take_along_axis(parts, order, 1).tolist()
         return [
             dict(zip(one, size, strict=True)) if there else {}

@@ -1,6 +1,13 @@
 """Predictors of tags, their features and trained weights, and scores that are probabilities."""
 
-from lass.learning.predictors.features import COLUMNS, FEATURES, PREDICTORS, Feature, PredictorFeatures
+from lass.learning.predictors.features import (
+    COLUMNS,
+    FEATURES,
+    PREDICTORS,
+    TREES,
+    Feature,
+    PredictorFeatures,
+)
 from lass.learning.predictors.linear import LinearPredictor
 from lass.learning.predictors.prior import Prior
 from lass.learning.predictors.scoring import Predictors, Scores, score, score_tags
@@ -8,6 +15,6 @@ from lass.learning.predictors.training import train
 from lass.learning.predictors.weights import Weights
 
 __all__ = [
-    "COLUMNS", "FEATURES", "PREDICTORS", "Feature", "LinearPredictor", "PredictorFeatures", "Predictors",
+    "COLUMNS", "FEATURES", "PREDICTORS", "TREES", "Feature", "LinearPredictor", "PredictorFeatures", "Predictors",
     "Prior", "Scores", "Weights", "score", "score_tags", "train",
 ]  # fmt: skip

@@ -29,6 +29,8 @@ INTERVAL = 3.32
 ALMOST_ONE = 0.8
 #: variance of the normal prior on weights
 PRIOR_VARIANCE = 0.1
+#: items at which the prior variance of weights that are drawn to others is half of that
+FEW_ITEMS = 50.0
 #: iterations of a regression at most, and the rise of the log-likelihood that ends it
 MAX_ITER, MIN_GAIN = 50, 1e-3
 #: the scale of the evidence is searched between these, to this tolerance
@@ -52,13 +54,18 @@ class HoldoutPairs(NamedTuple):
     item_weight: Array
     hidden_share: float
 
-    def fit(self, completeness: float, start: Array) -> Array:
+    def fit(self, completeness: float, start: Array, centre: Array | None = None) -> Array:
         """Weights and a constant of the log-odds that a tag belongs, of largest penalised likelihood.
 
         With p the probability that a tag belongs and h the share that was hidden, a tag that is not
-        visible was hidden with probability ``h c p / (1 - (1 - h) c p)``.
+        visible was hidden with probability ``h c p / (1 - (1 - h) c p)``. Weights stay near ``centre``
+        if there is one, the nearer the fewer items there are: those that can lose a tag may be unlike others.
         """
-        return _minimise(self._loss, self._information, start, completeness)
+        if centre is None:
+            return _minimise(self._loss, self._information, start, completeness)
+        items = len(np.unique(self.item))
+        variance = PRIOR_VARIANCE * items / (items + FEW_ITEMS)
+        return _minimise(self._loss, self._information, start, completeness, centre, variance)
 
     def calibrate(self, completeness: float, theta: Array) -> Array:
         """Scale and shift the evidence so that :func:`~lass.learning.predictors.weights.probability` fits it.
@@ -117,7 +124,10 @@ class HoldoutPairs(NamedTuple):
     def _evidence(self, theta: Array) -> Array:
         return np.asarray(self.X @ theta[:-1] + theta[-1])
 
-    def _loss(self, theta: Array, completeness: float) -> tuple[float, Array]:
+    def _loss(
+        self, theta: Array, completeness: float, centre: Array | float = 0.0,
+        variance: float = PRIOR_VARIANCE,
+    ) -> tuple[float, Array]:  # fmt: skip
         """Minus the penalised log-likelihood, and its gradient."""
         odds, h = self._evidence(theta), self.hidden_share
         p = expit(odds)
@@ -126,12 +136,16 @@ class HoldoutPairs(NamedTuple):
         log_hidden = np.log(h * completeness) + log_expit(odds)
         value = np.where(self.hidden, log_hidden, np.log(not_stated)) - np.log(not_visible)
         slope = (1.0 - p) / not_visible * np.where(self.hidden, 1.0, -h * completeness * p / not_stated)
-        penalty, counts = np.append(theta[:-1], 0.0) / PRIOR_VARIANCE, self.weight * self.item_weight
+        moved, counts = np.append(theta[:-1] - centre, 0.0), self.weight * self.item_weight
+        penalty = moved / variance
         slope *= counts
         gradient = penalty - np.append(self.X.T @ slope, slope.sum())
-        return 0.5 * float(penalty @ theta) - float(counts @ value), gradient
+        return 0.5 * float(penalty @ moved) - float(counts @ value), gradient
 
-    def _information(self, theta: Array, completeness: float) -> Array:
+    def _information(
+        self, theta: Array, completeness: float, centre: Array | float = 0.0,
+        variance: float = PRIOR_VARIANCE,
+    ) -> Array:  # fmt: skip
         """Fisher's information of the same."""
         p, h = expit(self._evidence(theta)), self.hidden_share
         not_visible = 1.0 - (1.0 - h) * completeness * p
@@ -142,7 +156,7 @@ class HoldoutPairs(NamedTuple):
         information[:-1, :-1] = (self.X.T * weight) @ self.X
         information[-1, :-1] = information[:-1, -1] = self.X.T @ weight
         information[-1, -1] = weight.sum() + 1e-9
-        information[np.diag_indices(len(theta) - 1)] += 1.0 / PRIOR_VARIANCE
+        information[np.diag_indices(len(theta) - 1)] += 1.0 / variance
         return information
 
 
@@ -166,9 +180,13 @@ def _minimise(
 
 
 def estimate_completeness(
-    samples: list[HoldoutPairs], pause: Callable[[], object] = int
-) -> tuple[float, list[Array]]:
+    samples: list[HoldoutPairs], pause: Callable[[], object] = int,
+    pooled: Callable[[Array], Array] | None = None,
+) -> tuple[float, list[Array]]:  # fmt: skip
     """The share of the tags that belong and are stated, and the weights of each sample at it.
+
+    ``pooled`` makes from the weights of the first sample those that the weights of the others stay near
+    where they know little; by default these are zero.
 
     Values are tried from one downwards until the likelihood is negligible. Of the values within the
     confidence interval the largest is taken, so that no more is called missing than the data prove.
@@ -188,13 +206,21 @@ def estimate_completeness(
     >>> 0.45 < share < 0.6
     True
     """
+
+    def fit_all(share: float, starts: list[Array]) -> list[Array]:
+        fits: list[Array] = []
+        for sample, start in zip(samples, starts, strict=True):
+            centre = pooled(fits[0][:-1]) if fits and pooled is not None else None
+            fits.append(sample.fit(share, start, centre))
+        return fits
+
     fits = [np.zeros(sample.X.shape[1] + 1) for sample in samples]
     shares: list[float] = []
     likelihoods: list[float] = []
     for step in range(STEPS):
         pause()
         shares.append(STEP**step)
-        fits = [sample.fit(shares[-1], start) for sample, start in zip(samples, fits, strict=True)]
+        fits = fit_all(shares[-1], fits)
         likelihoods.append(
             sum(sample.within_items(shares[-1], fit) for sample, fit in zip(samples, fits, strict=True))
         )
@@ -205,7 +231,7 @@ def estimate_completeness(
     share = _upper_end(shares, likelihoods)
     if share > ALMOST_ONE:
         return 1.0, complete
-    return share, [sample.fit(share, start) for sample, start in zip(samples, fits, strict=True)]
+    return share, fit_all(share, fits)
 
 
 def _upper_end(shares: list[float], likelihoods: list[float]) -> float:

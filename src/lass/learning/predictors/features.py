@@ -18,6 +18,8 @@ from lass.learning.predictors.tag_lists import Rows, TagLists, Values, pattern
 from lass.model.quadratic_program import Array
 from lass.solvers.assignments import AnyAssignments, to_sparse
 
+#: the predictor that only dense features have
+TREES = "trees"
 #: sources of evidence for a tag, and what each one is
 PREDICTORS = {
     "crowd": "what similar items are assigned to",
@@ -26,6 +28,7 @@ PREDICTORS = {
     "features": "linear models of the item's own features and of those around it",
     "co-occurrence": "tags that occur together with those the item has",
     "frequency": "how frequent the tag is",
+    TREES: "decision trees of the item's features, where these are dense numbers",
 }
 #: smallest share inside a logarithm, as a multiple of the tag's frequency; linear models are noisier
 FLOOR, LINEAR_FLOOR = 1e-3, 0.1
@@ -65,16 +68,20 @@ class PredictorFeatures:
 
     W are the similarities of the items, G their annotations (+1, -1 or nothing), Z the assignments at
     these. ``pause`` is called between steps; an error that it raises ends the work. ``propagation`` and
-    ``models`` are those of an earlier call, if they are known. Kept are some dozens of numbers an item, never
-    one for every tag.
+    ``models`` are those of an earlier call, if they are known; ``trees`` are the shares of
+    :func:`lass.learning.predictors.trees.tree_shares`, if there are any. Kept are some dozens of numbers an
+    item, never one for every tag.
     """
+
+    #: None where there are no trees
+    trees: sp.csr_array | None = None
 
     def __init__(
         self, W: sp.csr_array, G: sp.csr_array, Z: AnyAssignments, linear: LinearPredictor | None,
         propagation: Propagation | None = None, pause: Callable[[], object] = int,
-        models: Models | None = None,
+        models: Models | None = None, trees: sp.csr_array | None = None,
     ) -> None:  # fmt: skip
-        self.W, self.linear = W, linear
+        self.W, self.linear, self.trees = W, linear, trees
         self.propagation = Propagation(W, G, pause) if propagation is None else propagation
         self.sums = self.propagation.sums
         self.typical_weight = float(np.median(W.data)) if W.nnz else 1.0
@@ -115,8 +122,8 @@ class PredictorFeatures:
     def update(self, G: sp.csr_array, Z: AnyAssignments, rows: Rows) -> None:
         """Take over annotations that changed in a few rows, for features of rows near them.
 
-        Walks, linear models, co-occurrence and the harmonic extension of the other rows stay as they were:
-        they change very little and take most of the time.
+        Walks, linear models, trees, co-occurrence and the harmonic extension of the other rows stay as they
+        were: they change very little and take most of the time.
         """
         self._set_annotations(G, Z)
         self.propagation.set_annotated(self.T, rows[np.diff(G.indptr)[rows] > 0])
@@ -134,6 +141,8 @@ class PredictorFeatures:
         found = found + pattern(self.co_occurrence.best(self.T, rows, self.scaled(TOGETHER)))
         if self.linear is not None and self.models is not None:
             found = found + self.linear.best(self.models, rows, self.scaled(LINEAR))
+        if self.trees is not None:
+            found = found + pattern(sp.csr_array(self.trees[rows]))
         tags = np.tile(np.sort(self.frequent), len(rows))
         starts = np.arange(len(rows) + 1) * len(self.frequent)
         found = found + sp.csr_array((np.ones(len(tags), np.float32), tags, starts), (len(rows), K))
@@ -211,6 +220,10 @@ class Pairs:
             return None
         return f.linear.predict(f.models, model, self.lists, f.tag_counts[self.lists.rows] > 0)
 
+    def by_trees(self) -> Values | None:
+        """The share among the items that trees put together with this one."""
+        return None if self.features.trees is None else self.lists.lookup(self.features.trees)
+
     @cached_property
     def together(self) -> tuple[Values, Values]:
         """Ridge weights and lifts of the item's other tags."""
@@ -243,6 +256,7 @@ FEATURES = (
     Feature("near_features_1", "features", lambda pairs: pairs.linear(2), LINEAR_FLOOR),
     Feature("near_features_10", "features", lambda pairs: pairs.linear(3), LINEAR_FLOOR),
     Feature("frequency", "frequency", lambda pairs: pairs.of_tags(pairs.features.frequency)),
+    Feature("trees", TREES, lambda pairs: pairs.by_trees(), LINEAR_FLOOR),
 )
 #: names of all columns in order, each with its predictor
 COLUMNS = {name: feature.predictor for feature in FEATURES for name in feature.columns}

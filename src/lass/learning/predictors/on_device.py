@@ -336,7 +336,7 @@ class DeviceFeatures(PredictorFeatures):
         if self.has_few_tags:
             return torch.ones((len(rows), K), dtype=torch.bool, device=rows.device)
         marks = torch.zeros((len(rows), K + 1), dtype=torch.bool, device=rows.device)
-        for matrix in (self.propagation.walked, self.G):
+        for matrix in (self.propagation.walked, self.G, *([] if self.trees is None else [self.trees])):
             place, tag, _ = self.uploads.matrix(matrix).pairs(rows)
             marks[place, tag] = True
         T = self.uploads.matrix(self.T)
@@ -491,6 +491,10 @@ class DevicePairs:
         where = self._up.vector(f.models.place).long()[self.tags]
         found = shares[self.place, where.clamp(min=0)]
         return torch.where(where < 0, 0.0, found)
+
+    def by_trees(self) -> torch.Tensor | None:
+        """The share among the items that trees put together with this one."""
+        return None if self.features.trees is None else self._own(self.features.trees)
 
     @cached_property
     def together(self) -> tuple[torch.Tensor, torch.Tensor]:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.learning.predictors.affinities import Affinities
-from lass.learning.predictors.features import COLUMNS, PREDICTORS, PredictorFeatures
+from lass.learning.predictors.features import COLUMNS, PREDICTORS, TREES, PredictorFeatures
 from lass.learning.predictors.few_tags import MAX_TAGGED, FewTags, members
 from lass.learning.predictors.linear import LinearPredictor
 from lass.learning.predictors.prior import Prior, default_prior
@@ -20,6 +20,7 @@ from lass.learning.predictors.propagation import ALL_TAGS, Propagation
 from lass.learning.predictors.tag_assignments import assign_tags
 from lass.learning.predictors.tag_lists import TagLists
 from lass.learning.predictors.training import MIN_GROUPS, enough_to_train, train
+from lass.learning.predictors.trees import tree_shares
 from lass.learning.predictors.voters import Voters, find_voters
 from lass.learning.predictors.weights import Weights, probability
 from lass.model.quadratic_program import Array
@@ -281,6 +282,7 @@ def score_tags(
     former: Predictors | None = None,
     prior: Prior | None = None,
     propagation: Propagation | None = None,
+    trees: bool = False,
     pause: Callable[[], object] = int,
     device: str | None = None,
 ) -> ScoredTags | None:
@@ -302,6 +304,8 @@ def score_tags(
         What other collections teach; by default that of the package.
     propagation : Propagation, optional
         Of the annotations of the solution, if it is known.
+    trees : bool
+        Whether trees may be grown on the features; for dense numbers.
     pause : callable
         Called now and then; an error it raises ends the work.
     device : str, optional
@@ -325,8 +329,11 @@ def score_tags(
     if known:
         linear = None if features is None else make.linear(features, codes, problem.W)
         pause()
+        shares = None
+        if trees and features is not None and (weights is None or weights.uses(TREES)):
+            shares = tree_shares(features, sp.csr_array(G > 0), codes, pause=pause)
         carried = make.propagation(problem.W, G, pause) if propagation is None else propagation
-        trained = make.features(problem.W, G, solution.Z, linear, carried, pause)
+        trained = make.features(problem.W, G, solution.Z, linear, carried, pause, trees=shares)
     if weights is None:
         mixture = {} if few is None else few.train()
         weights = Weights([], [], [], 1.0, mixture)
@@ -339,7 +346,8 @@ def score_tags(
                     problem.changed(G=visible), solution.tol, carried,
                     callback=lambda _: bool(pause()) and False, device=device,
                 )  # fmt: skip
-                return make.features(problem.W, visible, solved.Z, linear, carried, pause)
+                # grown with what is hidden now, but never with the tags of the item itself
+                return make.features(problem.W, visible, solved.Z, linear, carried, pause, trees=shares)
 
             found = train(compute, trained, G, codes, pause=pause)
             weights = weights if found is None else replace(found, mixture=mixture)

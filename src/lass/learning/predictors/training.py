@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +28,8 @@ from lass.model.quadratic_program import Array
 GROUPS, ROUNDS = 1500, 5
 #: share of the tagged groups that lose all tags in a round, and of the tags that as many others lose
 HIDE_ALL, HIDE_SOME = 0.2, 0.34
+#: the share that an item loses at least: one of two tags
+ONE_OF_TWO = 0.5
 #: items of a round, and pairs (item, tag) in all, that weights are trained on at most
 ITEMS, PAIRS = 3000, 80_000
 #: tags of an item that are no candidates, and stand for all of these in training
@@ -83,21 +86,26 @@ def train(
             some = generator.permutation(some)[:ITEMS]
             if len(some):
                 found.append(_pairs(features, some, visible, hidden, PAIRS // len(rounds), generator, pause))
-    samples = {tagged: _Sample(found) for tagged, found in pairs.items() if found}
+    # untagged first: where few items have two tags, items that lost some teach little, and the weights for
+    # tagged items stay near those for untagged ones
+    samples = {tagged: _Sample(pairs[tagged]) for tagged in (False, True) if pairs[tagged]}
     if not samples:
         return None
+    pooled = partial(samples[True].transferred, samples[False]) if len(samples) == 2 else None
     with one_blas_thread():
-        completeness, fits = estimate_completeness([sample.pairs for sample in samples.values()], pause)
+        completeness, fits = estimate_completeness(
+            [sample.pairs for sample in samples.values()], pause, pooled
+        )
     slopes = {
         tagged: sample.weights(fit, completeness)
         for (tagged, sample), fit in zip(samples.items(), fits, strict=True)
     }
     either = next(iter(slopes.values()))
-    with_tags = slopes.get(True, either)
-    hidden_share = samples[True].pairs.hidden_share if True in samples else HIDE_SOME
+    with_tags = slopes.get(True, either).copy()
+    hidden_share = samples[True].pairs.hidden_share if True in samples else ONE_OF_TWO
     # in a complete collection scores are those after a loss like that in training
     stated = min(completeness, 1.0 - hidden_share)
-    limit = next(iter(samples.values())).sharpness(with_tags, stated)
+    limit = samples.get(True, next(iter(samples.values()))).sharpness(with_tags, stated)
     _rescale(with_tags, stated, limit, current, G, generator)
     mean = np.concatenate([one.X for found in pairs.values() for one, _ in found]).mean(axis=0)
     return Weights(with_tags.tolist(), slopes.get(False, either).tolist(), mean.tolist(), completeness)
@@ -266,6 +274,10 @@ class _Sample:
             np.concatenate(item_weight),
             lost / (lost + kept),
         )
+
+    def transferred(self, other: _Sample, weights: Array) -> Array:
+        """Weights of another sample, for the standardised columns of this one."""
+        return np.asarray(weights / other.scale * np.where(np.isfinite(self.scale), self.scale, 0.0))
 
     def weights(self, fit: Array, completeness: float) -> Array:
         """Weights of the columns as they are, for scores that are calibrated on these pairs."""

@@ -47,6 +47,11 @@ class Weights:
         """Whether there are weights of the features."""
         return bool(self.tagged)
 
+    def uses(self, predictor: str) -> bool:
+        """Whether a predictor has weight."""
+        slopes = zip(COLUMNS.values(), self.tagged, self.untagged, strict=False)
+        return any(own == predictor and (one or other) for own, one, other in slopes)
+
     def to_json(self) -> str:
         """As text, for files; weights are by the names of their columns."""
         names = [*COLUMNS, CONSTANT]
