@@ -15,6 +15,6 @@ from lass.learning.predictors.training import train
 from lass.learning.predictors.weights import Weights
 
 __all__ = [
-    "COLUMNS", "FEATURES", "PREDICTORS", "TREES", "Feature", "LinearPredictor", "PredictorFeatures", "Predictors",
-    "Prior", "Scores", "Weights", "score", "score_tags", "train",
+    "COLUMNS", "FEATURES", "PREDICTORS", "TREES", "Feature", "LinearPredictor", "PredictorFeatures",
+    "Predictors", "Prior", "Scores", "Weights", "score", "score_tags", "train",
 ]  # fmt: skip
