@@ -180,7 +180,7 @@ class SavedModel(FitRecord):
         ):
             raise ValueError("the saved scores are damaged; run lass fit again")
         values = sp.csr_array((values.data, values.indices, values.indptr), shape=(items, tags))
-        contributions = parts.reshape(items, top.shape[1], -1)
+        contributions = parts.reshape(items, top.shape[1], parts.shape[1] // top.shape[1])
         if missing := len(PREDICTORS) - contributions.shape[2]:
             contributions = np.pad(contributions, ((0, 0), (0, 0), (0, missing)))
         return replace(model, weights=weights, scores=Scores(values, top, contributions))
