@@ -15,9 +15,11 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lass.graph import KNNGraph, as_weights, health
+from lass.graph.joining import mean_weight
 from lass.graph.laplacians import as_sparse
 from lass.graph.weights import Contrast, steepened, symmetrised
 from lass.learning.feature_model import FeatureModel, FeatureRows
+from lass.learning.features_and_edges import EdgeChoice, FeaturesAndEdges, lam_of
 from lass.learning.labels import (
     balanced_labels,
     changed_affinities,
@@ -87,6 +89,11 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     output : {"auto", "dense", "sparse"}
         How assignments are stored, as in :func:`lass.solve`. "sparse" is for very many categories; it
         needs a number for ``lam``, and no ``prior`` and no ``sharpen``.
+    edges : array or sparse matrix of shape (N, N), optional
+        Edges between the fitted items beside their features, such as links or citations: symmetric weights
+        >= 0. Whether and how they count is chosen by hiding some of the labels (``edge_choice_``); those that
+        mislead are left out. Linear models of the features, own and smoothed over the edges, then give
+        affinities to items without a label, new ones included. Labels only; not with ``sharpen``.
 
     Attributes
     ----------
@@ -102,6 +109,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     lam_ : float
     choice_ : Choice or None
         How lam was chosen.
+    edge_choice_ : EdgeChoice or None
+        How features and ``edges`` were combined, in words in ``edge_choice_.reason``.
     health_ : Health
         What the graph can carry.
     shift_ : array of shape (K,)
@@ -131,6 +140,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         tol: float = 1e-5,
         verbose: bool = False,
         output: str = "auto",
+        edges: Any = None,
     ) -> None:
         self.lam = lam
         self.n_neighbors = n_neighbors
@@ -142,6 +152,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self.tol = tol
         self.verbose = verbose
         self.output = output
+        self.edges = edges
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -171,7 +182,13 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         X = self._validated(X, reset=True)
         check_consistent_length(X, y)
         self._confidence = read_confidence(confidence, X.shape[0])
+        self._both: FeaturesAndEdges | None = None
+        self.edge_choice_: EdgeChoice | None = None
         if is_matrix(y):
+            if self.edges is not None:
+                raise ValueError(
+                    "edges are for labels; y holds affinities. Leave edges out, or use lass.create"
+                )
             if confidence is not None:
                 raise ValueError("confidence is for labels; the magnitude of affinities is their confidence")
             self.classes_, G = read_affinities(y, X.shape[0])
@@ -181,8 +198,11 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             self.classes_, codes = read_labels(
                 y if isinstance(y, list | tuple) else column_or_1d(y, warn=True)
             )
-            self._build_graph(X, 2.0)
-            G = balanced_labels(codes, len(self.classes_), self.graph_, self._confidence)
+            if self.edges is None:
+                self._build_graph(X, 2.0)
+            else:
+                self._join_edges(X, codes)
+            G = self._labels(codes)
             if not G.nnz:
                 raise ValueError("confidence must be > 0 for at least one item with a label; found none")
         return self._fit_labels(G, codes)
@@ -211,7 +231,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             problem = problem.changed(G=changed_affinities(y, problem.N, self.classes_))
         else:
             codes = changed_labels(codes, y, self.classes_)
-            G = balanced_labels(codes, len(self.classes_), self.graph_, self._confidence)
+            if not (codes >= 0).any():
+                raise ValueError("y withdraws the last label; at least one must stay")
+            G = self._labels(codes)
             if not G.nnz:
                 raise ValueError("y withdraws the last label; at least one must stay")
             problem = problem.changed(G=G, lam=self.lam_)
@@ -234,7 +256,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         X : array or sparse matrix of shape (M, D)
             With ``metric="precomputed"``, the (M, N) weights to the fitted items.
         g : array or sparse matrix of shape (M, K), optional
-            Affinities of the new items.
+            Affinities of the new items; where ``edges`` were given, by default those of the linear models.
         lam : float, optional
             Another weight of the crowd against ``g``.
         """
@@ -244,6 +266,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             rows = self._feature_rows(self._validated(X, reset=False))
             by_features = self._feature_weight * self.feature_model_.scores(rows.X)
             return project_simplex(assign(W, self.solution_.Z, g, lam) + by_features + self.shift_)
+        if g is None and self._both is not None and self.edge_choice_ is not None:
+            g = self._both.affinities_of_new(self._validated(X, reset=False), self.edge_choice_.view)
         return assign(W, self.solution_.Z, g, lam, shift=self.shift_ if self.shift_.any() else None)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -272,7 +296,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         if is_sparse(scores) and top is None:
             raise ValueError("top must be a number where assignments are stored sparsely; found None")
         N, K = scores.shape
-        known = self.affinities_ if X is None else sp.csr_array((N, K))
+        known = self._stated() if X is None else sp.csr_array((N, K))
         count = K if top is None else int(np.clip(top + np.diff(known.indptr).max(initial=0), 1, K))
         best: Any
         if is_sparse(scores):
@@ -321,6 +345,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         model = cls(**settings)
         model._check_settings()
         model.__dict__.update(attributes, _regime=None)
+        model.edges = None if model._both is None else model._both.edges
         model._set_labels(model.affinities_, model._codes)
         model._accept(model.solution_, model.shift_)
         return model
@@ -343,6 +368,12 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
                     raise ValueError(f"output='sparse' needs {name} to be {wanted}; found {value!r}")
         if not (self.features is None or _is(self.features, "auto")):
             raise ValueError(f"features must be 'auto' or None; found {self.features!r}")
+        if self.edges is not None:
+            refused = {"metric": self.metric == "precomputed", "sharpen": self.sharpen is not None}
+            refused["output"] = self.output == "sparse"
+            for name in (name for name, found in refused.items() if found):
+                value = getattr(self, name)
+                raise ValueError(f"edges do not go with {name}={value!r}; leave one of the two out")
         if not (self.contrast is None or _positive(self.contrast)):
             raise ValueError(f"contrast must be None or a number > 0; found {self.contrast!r}")
 
@@ -369,6 +400,27 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self._contrast = Contrast.of(W, contrast if self.contrast is None else float(self.contrast))
         self.graph_ = self._contrast(W)
 
+    def _join_edges(self, X: Any, codes: NDArray[np.int64]) -> None:
+        """Build the graph from features and edges, as hidden labels say."""
+        edges = as_weights(self.edges, "edges")
+        if edges.shape[0] != X.shape[0]:
+            raise ValueError(
+                f"edges must have one row and column for each of {X.shape[0]} items; found {edges.shape[0]}"
+            )
+        self._build_graph(X, 1.0)
+        self._both = FeaturesAndEdges(X, self.graph_, edges, scale=self.metric != "cosine")
+        self._log("comparing items by features and by edges: hiding some of the labels")
+        self.edge_choice_ = self._both.choose(codes, len(self.classes_), self._confidence)
+        self._log(self.edge_choice_.reason)
+        self.graph_ = self._both.graph(self.edge_choice_.graph)
+
+    def _labels(self, codes: NDArray[np.int64]) -> sp.csr_array:
+        """Affinities from labels, all categories weighing the same; with edges also from linear models."""
+        if self._both is None or self.edge_choice_ is None:
+            return balanced_labels(codes, len(self.classes_), self.graph_, self._confidence)
+        view = self.edge_choice_.view
+        return as_sparse(self._both.affinities(codes, len(self.classes_), view, self._confidence), "y")
+
     def _edges_to(self, X: Any) -> sp.csr_array:
         """Weights of new items to the fitted ones."""
         check_is_fitted(self)
@@ -376,7 +428,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         W = as_sparse(X, "X") if self.neighbours_ is None else self.neighbours_.connect(X)
         if W.nnz and W.data.min() < 0:
             raise ValueError(f"X must hold weights >= 0 to the fitted items; found {W.data.min():g}. Drop it")
-        return self._contrast(W)
+        W = self._contrast(W)
+        return W if self._both is None else W / mean_weight(self._both.neighbours)
 
     def _fit_labels(self, G: sp.csr_array, codes: NDArray[np.int64] | None) -> LASS:
         """Choose lam, solve, slide and sharpen."""
@@ -385,7 +438,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self._regime: PoissonRegime | None = None
         if self.sharpen is not None and codes is None:
             raise ValueError("sharpen is for labels, one category an item; y holds affinities")
-        if self.lam == "auto":
+        if self.lam == "auto" and self.edge_choice_ is not None:
+            lam = lam_of(self.graph_, self.edge_choice_.strength)
+            self.choice_ = Choice(lam, self.edge_choice_.reason)
+        elif self.lam == "auto":
             self._log("choosing lam by hiding some of the labels")
             if codes is None:
                 self.choice_ = choose_for_tags(self.graph_, G)
@@ -410,7 +466,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self._prior = category_shares(self.prior, G, codes)
         self.affinities_, self._codes = G, codes
         self.feature_model_: FeatureModel | None = None
-        self.health_ = health(self.graph_, np.asarray(np.diff(G.indptr) > 0))
+        labelled = np.diff(G.indptr) > 0 if codes is None else codes >= 0
+        self.health_ = health(self.graph_, np.asarray(labelled))
 
     def _poisson_start(self, G: sp.csr_array) -> Array | None:
         """The assignments in the Poisson regime, where lam is the least of it; else None."""
@@ -493,6 +550,15 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             if (scored := score_tags(self.solution_, features=items)) is not None:
                 return scored.scores.values
         return self.solution_.crowd()
+
+    def _stated(self) -> sp.csr_array:
+        """The affinities without those that linear models give to items without a label."""
+        if self._codes is None or self._both is None:
+            return self.affinities_
+        labelled = sp.diags_array((self._codes >= 0).astype(float))
+        stated = sp.csr_array(labelled @ self.affinities_)
+        stated.eliminate_zeros()
+        return stated
 
     def _log(self, text: str) -> None:
         if self.verbose:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lass.graph import KNNGraph
-from lass.graph.weights import Contrast
+from lass.graph.laplacians import as_sparse
+from lass.graph.weights import Contrast, symmetrised
+from lass.learning.features_and_edges import GRAPHS, VIEWS, EdgeChoice, FeaturesAndEdges
 from lass.learning.lam_selection import Choice
 from lass.model.checks import numbers
 from lass.model.files import pack_matrix, unpack_matrix
@@ -22,6 +24,7 @@ def pack_model(model: Any) -> dict[str, Any]:
     """The arrays that make up a fitted :class:`lass.LASS`."""
     settings = model.get_params()
     prior = settings.pop("prior")
+    settings.pop("edges")
     shares = (prior or "") if prior is None or isinstance(prior, str) else numbers(prior, "prior")
     arrays = {PREFIX + name: value for name, value in model.solution_.to_arrays().items()}
     arrays |= {
@@ -46,6 +49,9 @@ def pack_model(model: Any) -> dict[str, Any]:
         pack_matrix(arrays, "directed", model.neighbours_.directed)
         pack_matrix(arrays, "items", model.neighbours_.items)
         arrays["spread"] = np.asarray(model.neighbours_.spread)
+    if model._both is not None:
+        arrays["edge_choice"] = np.asarray(json.dumps(vars(model.edge_choice_)))
+        pack_matrix(arrays, "edges", model._both.edges)
     return arrays
 
 
@@ -81,12 +87,34 @@ def unpack_model(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         "neighbours_": neighbours,
         "n_features_in_": columns,
         "_contrast": contrast,
+        "_both": None,
+        "edge_choice_": None,
         "_codes": _optional(data, "codes", "i", (N,), -1, K - 1),
         "_confidence": _optional(data, "weights", "f", (N,), 0, np.inf),
     }
     if names is not None:
         attributes["feature_names_in_"] = names.astype(object)
+    if "edge_choice" in data:
+        attributes |= _features_and_edges(data, settings, attributes)
     return settings, attributes
+
+
+def _features_and_edges(
+    data: dict[str, Any], settings: dict[str, Any], known: dict[str, Any]
+) -> dict[str, Any]:
+    """What was chosen, and the linear models, fitted again to the same labels."""
+    choice, edges = EdgeChoice(**json.loads(str(data["edge_choice"]))), unpack_matrix(data, "edges")
+    neighbours, codes = known["neighbours_"], known["_codes"]
+    if neighbours is None or codes is None or edges.shape != known["graph_"].shape:
+        raise ValueError("the edges do not fit the items")
+    if choice.view not in VIEWS or choice.graph not in GRAPHS:
+        raise ValueError("features and edges are combined in a way that is not known")
+    graph = known["_contrast"](symmetrised(neighbours.directed, neighbours.symmetric))
+    both = FeaturesAndEdges(
+        neighbours.items, graph, as_sparse(edges, "edges"), settings["metric"] != "cosine"
+    )
+    both.affinities(codes, len(known["classes_"]), choice.view, known["_confidence"])
+    return {"_both": both, "edge_choice_": choice}
 
 
 def _neighbours(data: dict[str, Any], settings: dict[str, Any], N: int) -> KNNGraph | None:

@@ -1,0 +1,266 @@
+"""Items with features and edges: one graph from both and linear models as affinities, by hidden labels."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.graph.joining import join_graphs, smoothed
+from lass.learning.predictors.linear import RANK, unit_rows
+from lass.model.quadratic_program import Array
+from lass.solvers.solving import solve
+
+#: what linear models see of an item: weights of the model of its own features and of the smoothed ones
+VIEWS = {"features and edges": (0.5, 0.5), "features": (1.0, 0.0), "smoothed features": (0.0, 1.0)}
+#: what the graph is made of: weights of the neighbours by features and of the edges
+GRAPHS = {"features and edges": (1.0, 1.0), "features": (1.0, 0.0), "edges": (0.0, 1.0)}
+BOTH, FEATURES = "features and edges", "features"
+#: standard errors by which another way must be better than the usual one
+CLEAR = 1.5
+#: least agreement of linear models over edges for edges to count where labels do not say otherwise
+ALIKE = 0.4
+#: 2 lam times the median degree: how much the neighbours of an item weigh against its affinities
+STRENGTHS = (0.5, 2.0, 0.1)
+#: folds of the labels, and labels that take part at most
+FOLDS, MOST = 4, 2000
+#: numbers of a solve up to which all folds are solved; with more, two
+MANY = 2_000_000
+#: inverse penalty of the linear models, for rows of length one; labels they are fitted to at most
+PENALTY, FITTED = 10.0, 20_000
+#: relative gap that is enough to see which hidden labels come back
+ROUGH = 1e-2
+
+
+@dataclass
+class EdgeChoice:
+    """How features and edges were combined, and how many hidden labels each way brought back."""
+
+    view: str
+    graph: str
+    strength: float
+    #: in words
+    reason: str
+    #: way -> share of hidden labels that came back
+    shares: dict[str, float] = field(default_factory=dict)
+
+
+class ReducedRows:
+    """Features in few columns, rows of length one, for fitted items and new ones.
+
+    Sparse features are reduced to their principal directions; dense ones are standardised where ``scale``
+    says so, and reduced where they have many columns.
+    """
+
+    def __init__(self, X: Any, scale: bool) -> None:
+        self.mean, self.scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        if scale and not sp.issparse(X):
+            self.mean, spread = X.mean(axis=0), X.std(axis=0)
+            self.scale = np.where(spread > 1e-9 * np.abs(X).max(initial=1e-300), spread, 1.0)
+        self.basis: Array | None = None
+        if X.shape[1] > 2 * RANK:
+            from sklearn.utils.extmath import randomized_svd
+
+            whole = sp.csr_matrix(X) if sp.issparse(X) else self._scaled(X)
+            rank = min(RANK, min(X.shape) - 1)
+            self.basis = np.asarray(randomized_svd(whole, rank, n_iter=2, random_state=0)[2].T, float)
+
+    def _scaled(self, X: Any) -> Any:
+        return X if sp.issparse(X) else (np.asarray(X, float) - self.mean) / self.scale
+
+    def __call__(self, X: Any) -> Array:
+        """Rows of length one; zeros stay."""
+        rows = self._scaled(X)
+        rows = rows if self.basis is None else rows @ self.basis
+        return np.asarray(unit_rows(np.asarray(rows.toarray() if sp.issparse(rows) else rows, float)))
+
+
+class FeaturesAndEdges:
+    """Affinities by linear models of the features, own and smoothed over the edges, and a graph of both.
+
+    The affinities of an item without a label are the probabilities of multinomial regressions on its
+    features (their weights are chosen: :data:`VIEWS`); those of a labelled item are its label. The graph
+    is the sum of the ``neighbours`` by features and of the ``edges``, each of mean weight one, or one of the
+    two (:data:`GRAPHS`). Which, and how much neighbours weigh, is whatever brings most hidden labels back:
+    edges that mislead are left out. Two regressions a fold, and a rough solve for each way to combine them.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from lass.learning.features_and_edges import FeaturesAndEdges
+    >>> X, pairs = np.arange(6.0)[:, None], sp.csr_array(np.kron(np.eye(3), [[0, 1.0], [1, 0]]))
+    >>> both = FeaturesAndEdges(X, pairs, pairs)
+    >>> both.choose(np.array([0, -1, -1, -1, -1, 1]), 2).reason
+    'too few labels to hide some: features and edges disagree, and edges are left out'
+    """
+
+    def __init__(self, X: Any, neighbours: sp.csr_array, edges: sp.csr_array, scale: bool = True) -> None:
+        self.neighbours, self.edges = neighbours, edges
+        self.reduce = ReducedRows(X, scale)
+        own = self.reduce(X)
+        #: rows that each of the two linear models sees
+        self.rows = (own, np.asarray(unit_rows(smoothed(own, edges))))
+        self.models: tuple[Any, Any] | None = None
+
+    def graph(self, name: str) -> sp.csr_array:
+        """The graph by its name in :data:`GRAPHS`."""
+        return join_graphs(self.neighbours, self.edges, *GRAPHS[name])
+
+    def probabilities(self, view: str, models: tuple[Any, Any], rows: tuple[Array, Array]) -> Array:
+        """Of each category, by the two linear models as the view weighs them."""
+        return np.asarray(sum(w * m(x) for w, m, x in zip(VIEWS[view], models, rows, strict=True) if w))
+
+    def affinities(self, codes: NDArray[np.int64], size: int, view: str, confidence: Array | None) -> Array:
+        """Labels where there are any, probabilities elsewhere; keeps the models for new items."""
+        known = np.flatnonzero(codes >= 0)
+        some = np.random.default_rng(0).permutation(known)[:FITTED]
+        self.models = self._fitted(some, codes, size)
+        return _with_labels(self.probabilities(view, self.models, self.rows), known, codes, confidence)
+
+    def affinities_of_new(self, X: Any, view: str) -> Array:
+        """Probabilities of new items, which have no edges: nothing smooths their features."""
+        assert self.models is not None
+        rows = self.reduce(X)
+        return self.probabilities(view, self.models, (rows, rows))
+
+    def choose(
+        self, codes: NDArray[np.int64], size: int, confidence: Array | None = None, seed: int = 0
+    ) -> EdgeChoice:
+        """Hide labels, fold by fold, and see which way brings most of them back.
+
+        Few labels say little, so there is a usual way that another must beat by :data:`CLEAR` standard
+        errors of the paired difference: features and edges together, and features alone where edges do not
+        join items that are alike by what a linear model makes of their features (:func:`agreement`).
+        """
+        labelled = np.random.default_rng(seed).permutation(np.flatnonzero(codes >= 0))[:MOST]
+        counts = np.bincount(codes[labelled], minlength=size)
+        found = self._fitted(labelled, codes, size)[0](self.rows[0])
+        usual = BOTH if agreement(found, self.edges) >= ALIKE else FEATURES
+        if counts[counts > 0].mean() < 2 or (counts > 0).sum() < 2:
+            how = "count the same" if usual == BOTH else "disagree, and edges are left out"
+            reason = f"too few labels to hide some: features and edges {how}"
+            return EdgeChoice(usual, usual, STRENGTHS[0], reason)
+        order = labelled[np.argsort(codes[labelled], kind="stable")]
+        fold = np.arange(len(order)) % FOLDS
+        parts = []
+        for one in range(FOLDS if len(codes) * size <= MANY else 2):
+            hidden, kept = order[fold == one], order[fold != one]
+            models = self._fitted(kept, codes, size)
+            parts.append((hidden, kept, {v: self.probabilities(v, models, self.rows) for v in VIEWS}))
+        graphs = {name: self.graph(name) for name in GRAPHS}
+        hits: dict[tuple[str, str, float], NDArray[np.bool_]] = {}
+
+        def judge(*way: Any) -> None:
+            view, name, strength = way
+            hit = []
+            for hidden, kept, found in parts:
+                G = _with_labels(found[view], kept, codes, confidence)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # a rough solve is asked for
+                    W = graphs[name]
+                    Z = solve(W, G, lam_of(W, strength), tol=ROUGH, output="dense").Z
+                hit.append(Z[hidden].argmax(axis=1) == codes[hidden])
+            hits[way] = np.concatenate(hit)
+
+        def best() -> tuple[str, str, float]:
+            first = (usual, usual, STRENGTHS[0])
+            gains = {way: _gain(hits[way], hits[first]) for way in hits}
+            found = max(gains, key=lambda way: gains[way])
+            return found if gains[found] > CLEAR else first
+
+        for view in VIEWS:
+            for name in (BOTH, FEATURES):
+                judge(view, name, STRENGTHS[0])
+        view = best()[0]
+        for name in GRAPHS:
+            for strength in STRENGTHS:
+                if (view, name, strength) not in hits:
+                    judge(view, name, strength)
+        chosen = best()
+        shares = {way: float(hit.mean()) for way, hit in hits.items()}
+        points = 100.0 * (shares[chosen] - max(shares[FEATURES, FEATURES, one] for one in STRENGTHS
+                                               if (FEATURES, FEATURES, one) in shares))  # fmt: skip
+        named = {f"{v}, graph of {g}, {s:g}": share for (v, g, s), share in shares.items()}
+        return EdgeChoice(*chosen, _in_words(chosen, points, len(hits[chosen])), named)
+
+    def _fitted(self, rows: NDArray[np.intp], codes: NDArray[np.int64], size: int) -> tuple[Any, Any]:
+        return tuple(_Regression(x[rows], codes[rows], size) for x in self.rows)  # type: ignore[return-value]
+
+
+class _Regression:
+    """Multinomial regression; categories without a label have probability zero."""
+
+    def __init__(self, X: Array, codes: NDArray[np.int64], size: int) -> None:
+        from sklearn.linear_model import LogisticRegression
+
+        self.size, self.classes = size, np.unique(codes)
+        self.weights, self.constants = np.zeros((1, X.shape[1])), np.zeros(1)
+        if len(self.classes) > 1:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # far from converged is good enough
+                model = LogisticRegression(C=PENALTY, max_iter=200).fit(X, codes)
+            self.weights, self.constants = model.coef_, model.intercept_
+            if len(self.classes) == 2:
+                self.weights = np.vstack([-self.weights, self.weights]) / 2.0
+                self.constants = np.concatenate([-self.constants, self.constants]) / 2.0
+
+    def __call__(self, X: Array) -> Array:
+        from scipy.special import softmax
+
+        found = np.zeros((len(X), self.size))
+        found[:, self.classes] = softmax(X @ self.weights.T + self.constants, axis=1)
+        return found
+
+
+def agreement(P: Array, edges: sp.csr_array) -> float:
+    """The correlation of the rows of P over edges: 1 where linked items are alike, 0 where edges say nothing.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from lass.learning.features_and_edges import agreement
+    >>> pairs = sp.csr_array(np.kron(np.eye(2), [[0, 1], [1, 0]]))
+    >>> agreement(np.array([[1.0], [1], [0], [0]]), pairs), agreement(np.array([[1.0], [0], [1], [0]]), pairs)
+    (1.0, -1.0)
+    """
+    degree = np.asarray(edges.sum(axis=1)).ravel()
+    if not degree.any():
+        return 0.0
+    share = degree / degree.sum()
+    centred = P - share @ P
+    variance = float((share @ centred**2).sum())
+    return float((centred * (edges @ centred)).sum() / degree.sum() / variance) if variance > 1e-12 else 0.0
+
+
+def lam_of(W: sp.csr_array, strength: float) -> float:
+    """The lam at which the neighbours of a typical item weigh so much against its affinities."""
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    linked = degree[degree > 0]
+    return strength * 0.5 / float(np.median(linked)) if len(linked) else strength
+
+
+def _gain(hits: NDArray[np.bool_], usual: NDArray[np.bool_]) -> float:
+    """By how many standard errors of the paired difference there are more hits."""
+    better, worse = int((hits & ~usual).sum()), int((usual & ~hits).sum())
+    return (better - worse) / max(better + worse, 1) ** 0.5
+
+
+def _with_labels(
+    P: Array, rows: NDArray[np.intp], codes: NDArray[np.int64], confidence: Array | None
+) -> Array:
+    """Probabilities, with labels in the place of those of labelled rows."""
+    G = P.copy()
+    G[rows] = 0.0
+    G[rows, codes[rows]] = 1.0 if confidence is None else confidence[rows]
+    return G
+
+
+def _in_words(way: tuple[str, str, float], points: float, hidden: int) -> str:
+    view, graph, _ = way
+    if view == graph == "features":
+        return f"items are compared by features alone: edges bring no more of {hidden:,} hidden labels back"
+    return f"items are compared by features and by edges: {points:+.1f} points on {hidden:,} hidden labels"

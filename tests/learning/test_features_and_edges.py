@@ -1,0 +1,152 @@
+"""Features and edges together: edges that help are used, those that mislead are not."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+import lass
+from lass.graph.joining import join_graphs, smoothed
+from lass.learning.features_and_edges import ReducedRows, agreement
+
+N, CLASSES = 300, 3
+
+
+def items(seed, same=0.06, other=0.004, noise=3.0):
+    """Features that tell classes apart a little, and edges more often inside classes, or across them."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(CLASSES, size=N)
+    X = np.eye(8)[truth] + noise * rng.normal(size=(N, 8)) / np.sqrt(8)
+    chance = np.where(truth[:, None] == truth, same, other)
+    A = np.triu(rng.random((N, N)) < chance, 1)
+    labels = np.full(N, -1)
+    labels[:60] = truth[:60]
+    return X, sp.csr_array((A | A.T).astype(float)), labels, truth
+
+
+def accuracy(model, labels, truth):
+    hidden = labels < 0
+    return float((model.transduction_ == truth)[hidden].mean())
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, A, labels, truth = items(0)
+    return lass.LASS(edges=A).fit(X, labels), X, A, labels, truth
+
+
+def test_edges_that_help_are_used_and_words_say_so(fitted):
+    model, X, A, labels, truth = fitted
+    alone, edges_alone = lass.LASS().fit(X, labels), lass.LASS(metric="precomputed").fit(A, labels)
+    best = max(accuracy(alone, labels, truth), accuracy(edges_alone, labels, truth))
+    assert accuracy(model, labels, truth) > best - 0.02
+    assert accuracy(model, labels, truth) > accuracy(alone, labels, truth) + 0.1
+    assert "edges: +" in model.edge_choice_.reason
+    assert "60 hidden labels" in model.edge_choice_.reason
+    assert model.solution_.converged
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_edges_that_mislead_are_left_out(seed):
+    X, A, labels, truth = items(seed, same=0.004, other=0.04, noise=1.0)
+    model = lass.LASS(edges=A).fit(X, labels)
+    assert model.edge_choice_.graph == "features"  # smoothed features may still tell something
+    linear = LogisticRegression(C=10).fit(X[:60], labels[:60])
+    assert accuracy(model, labels, truth) > float((linear.predict(X[60:]) == truth[60:]).mean()) - 0.03
+
+
+def test_the_unit_of_the_weights_does_not_matter(fitted):
+    model, X, A, labels, _ = fitted
+    other = lass.LASS(edges=1000.0 * A).fit(X, labels)
+    np.testing.assert_allclose(other.assignments_, model.assignments_, atol=1e-3)
+    assert other.edge_choice_ == model.edge_choice_
+
+
+def test_new_items_are_predicted_by_their_features(fitted):
+    model = fitted[0]
+    rng = np.random.default_rng(5)
+    known = rng.integers(CLASSES, size=200)
+    found = model.predict_proba(np.eye(8)[known] + 0.3 * rng.normal(size=(200, 8)))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert (found.argmax(axis=1) == known).mean() > 0.7
+    assert [len(one) for one in model.predict_tags(top=2)[:2]] == [2, 2]
+
+
+def test_a_clone_fits_the_same_and_a_file_predicts_the_same(fitted, tmp_path):
+    model, X, _, labels, _ = fitted
+    again = clone(model).fit(X, labels)
+    np.testing.assert_array_equal(again.assignments_, model.assignments_)
+    model.save(tmp_path / "model.npz")
+    loaded = lass.LASS.load(tmp_path / "model.npz")
+    np.testing.assert_allclose(loaded.predict_proba(X[:9]), model.predict_proba(X[:9]), atol=1e-8)
+    assert loaded.edge_choice_ == model.edge_choice_
+    changed = loaded.update({200: 1, 3: None})
+    assert changed.affinities_[[200]].toarray().tolist() == [[0, 1, 0]]
+    assert changed.affinities_[[3]].toarray().min() > 0
+
+
+def test_few_labels_and_no_edges_at_all():
+    X, A, labels, truth = items(0)
+    labels[3:] = -1
+    model = lass.LASS(edges=A).fit(X, labels)
+    assert model.edge_choice_.reason.startswith("too few labels to hide some")
+    labels[:60] = truth[:60]
+    model = lass.LASS(edges=sp.csr_array((N, N)), prior="labels").fit(X, labels)
+    assert model.edge_choice_.view == "features"
+    assert np.isfinite(model.assignments_).all()
+
+
+def test_sparse_words_are_reduced_for_fitted_and_new_items_alike():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((120, 900), density=0.02, rng=rng, format="csr")
+    rows = ReducedRows(X, scale=False)
+    assert rows.basis is not None
+    np.testing.assert_allclose(rows(X)[:5], rows(X[:5]))
+    lengths = np.linalg.norm(rows(X), axis=1)
+    np.testing.assert_allclose(lengths[lengths > 0], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"edges": np.ones((3, 3))}, "edges must have one row and column for each of 4 items; found 3"),
+        ({"edges": -np.ones((4, 4))}, "edges"),
+        ({"edges": np.eye(4), "sharpen": "auto"}, "edges do not go with sharpen='auto'"),
+        ({"edges": np.eye(4), "output": "sparse", "lam": 1.0}, "edges do not go with output='sparse'"),
+        ({"edges": np.eye(4), "metric": "precomputed"}, "edges do not go with metric='precomputed'"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        lass.LASS(**settings).fit(np.arange(16.0).reshape(4, 4), [0, 1, -1, -1])
+
+
+def test_affinities_and_edges_are_refused():
+    with pytest.raises(ValueError, match="edges are for labels"):
+        lass.LASS(edges=np.ones((2, 2))).fit([[0.0], [1.0]], np.eye(2))
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_agreement_smoothing_and_joining_follow_their_formulas(seed):
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(3, 12))
+    A = np.triu(rng.random((rows, rows)) < 0.4, 1) * rng.uniform(0.1, 3.0, (rows, rows))
+    A = A + A.T
+    edges, X = sp.csr_array(A), rng.normal(size=(rows, 2))
+    if edges.nnz:
+        ends = np.nonzero(A)
+        weights = A[ends]
+        here, there = X[ends[0]], X[ends[1]]
+        mean = (weights[:, None] * here).sum(axis=0) / weights.sum()
+        covariance = (weights[:, None] * (here - mean) * (there - mean)).sum()
+        variance = (weights[:, None] * (here - mean) ** 2).sum()
+        assert agreement(X, edges) == pytest.approx(covariance / variance)
+    unit = A / (A[A > 0].mean() if edges.nnz else 1.0)
+    loops = unit + np.eye(rows)
+    S = loops / np.sqrt(np.outer(loops.sum(axis=1), loops.sum(axis=1)))
+    np.testing.assert_allclose(smoothed(X, edges), S @ S @ X, atol=1e-12)
+    np.testing.assert_allclose(join_graphs(edges, edges, 0.5, 2.0).toarray(), 2.5 * unit, atol=1e-12)
