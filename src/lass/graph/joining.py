@@ -20,8 +20,8 @@ def join_graphs(
     --------
     >>> import scipy.sparse as sp
     >>> from lass.graph.joining import join_graphs
-    >>> near, tied = sp.csr_array([[0, 2.0], [2.0, 0]]), sp.csr_array([[0, 5.0], [5.0, 0]])
-    >>> join_graphs(near, tied).toarray()
+    >>> near, edges = sp.csr_array([[0, 2.0], [2.0, 0]]), sp.csr_array([[0, 5.0], [5.0, 0]])
+    >>> join_graphs(near, edges).toarray()
     array([[0., 2.],
            [2., 0.]])
     """

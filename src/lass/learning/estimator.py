@@ -110,7 +110,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     choice_ : Choice or None
         How lam was chosen.
     edge_choice_ : EdgeChoice or None
-        How features and ``edges`` were combined, in words in ``edge_choice_.reason``.
+        How features and ``edges`` were combined; ``edge_choice_.reason`` is a sentence.
     health_ : Health
         What the graph can carry.
     shift_ : array of shape (K,)

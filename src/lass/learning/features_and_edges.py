@@ -43,7 +43,7 @@ class EdgeChoice:
     view: str
     graph: str
     strength: float
-    #: in words
+    #: one sentence
     reason: str
     #: way -> share of hidden labels that came back
     shares: dict[str, float] = field(default_factory=dict)
@@ -185,7 +185,7 @@ class FeaturesAndEdges:
         points = 100.0 * (shares[chosen] - max(shares[FEATURES, FEATURES, one] for one in STRENGTHS
                                                if (FEATURES, FEATURES, one) in shares))  # fmt: skip
         named = {f"{v}, graph of {g}, {s:g}": share for (v, g, s), share in shares.items()}
-        return EdgeChoice(*chosen, _in_words(chosen, points, len(hits[chosen])), named)
+        return EdgeChoice(*chosen, _sentence(chosen, points, len(hits[chosen])), named)
 
     def _fitted(self, rows: NDArray[np.intp], codes: NDArray[np.int64], size: int) -> tuple[Any, Any]:
         return tuple(_Regression(x[rows], codes[rows], size) for x in self.rows)  # type: ignore[return-value]
@@ -259,7 +259,7 @@ def _with_labels(
     return G
 
 
-def _in_words(way: tuple[str, str, float], points: float, hidden: int) -> str:
+def _sentence(way: tuple[str, str, float], points: float, hidden: int) -> str:
     view, graph, _ = way
     if view == graph == "features":
         return f"items are compared by features alone: edges bring no more of {hidden:,} hidden labels back"
