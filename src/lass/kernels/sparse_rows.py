@@ -163,6 +163,108 @@ def sweep(  # type: ignore[no-untyped-def]
     return 0, 0.0
 
 
+@compiled_with_caller
+def _distance(n, rows, found, sums, count, level, size, place, matched):  # type: ignore[no-untyped-def]
+    """Euclidean distance of row n from one with these entries and this background."""
+    begins, ends, names, values, background = rows
+    base, total, both = background[n], 0.0, 0
+    matched[:count] = False
+    for i in range(begins[n], ends[n]):
+        at = place[names[i]]
+        if at >= 0:
+            matched[at] = True
+            both += 1
+        total += ((sums[at] if at >= 0 else level) - values[i]) ** 2
+    for i in range(count):
+        if not matched[i]:
+            total += (sums[i] - base) ** 2
+    stored = count + ends[n] - begins[n] - both
+    return np.sqrt(total + (size - stored) * (level - base) ** 2)
+
+
+@compiled("Tuple((integers, sparse, vector))(integers, csr, vector, csr, f8, i8, f8, f8, i8, i8, sparse)")
+def relax(  # type: ignore[no-untyped-def]
+    rows, pointers, columns, weights, inverse, starts, where, affinities, half, size, cut, least,
+    most_rows, most_steps, Z,
+):  # fmt: skip
+    """Put rows at their best, then those that these may move by more than ``least``, first come first served.
+
+    The best is that of :func:`sweep`, with the affinities times ``half``. A row that moves by some distance
+    moves the best of a neighbour m by at most inverse_m w_mn times that, as projections do not expand: so
+    much *reaches* m. Rows given are always written, others if they move by more than ``least``. Ends after
+    ``most_steps`` rows; at most ``most_rows`` different ones are written. Returns which, what they became,
+    and how much reached each row in all.
+    """
+    N = len(inverse)
+    place, found, sums = np.full(size, -1, np.int32), np.empty(size, np.int32), np.empty(size)
+    matched, G = np.empty(size, np.bool_), _as_rows(starts, where, affinities)
+    slot, queue, waits = np.full(N, -1, np.int32), np.empty(N, np.int32), np.zeros(N, np.bool_)
+    waiting, reached = np.zeros(N), np.zeros(N)
+    moved, room = np.empty(most_rows, np.int64), np.zeros(most_rows, np.int64)
+    begins, ends = np.zeros(most_rows, np.int64), np.zeros(most_rows, np.int64)
+    background = np.zeros(most_rows)
+    names, values = np.empty(4096, np.int32), np.empty(4096)
+    used, end, first, last, steps = 0, 0, 0, 0, 0
+    for n in rows:
+        if inverse[n] > 0.0 and not waits[n]:
+            queue[last], waits[n], waiting[n] = n, True, np.inf
+            last += 1
+    many = last
+    last %= N
+    while many > 0 and steps < most_steps:
+        n = queue[first]
+        first, many, waits[n] = (first + 1) % N, many - 1, False
+        must = waiting[n] == np.inf
+        if slot[n] < 0 and used == most_rows:
+            continue
+        steps += 1
+        out, count, base = (begins, ends, names, values, background), 0, 0.0
+        for j in range(pointers[n], pointers[n + 1]):
+            m, weight = columns[j], inverse[n] * weights[j]
+            at = slot[m]
+            if at >= 0:
+                base += weight * background[at]
+                count = _gather(weight, at, out, place, found, sums, count)
+            else:
+                base += weight * Z[4][m]
+                count = _gather(weight, m, Z, place, found, sums, count)
+        count = _gather(inverse[n] * half, n, G, place, found, sums, count)
+        for i in range(count):
+            sums[i] += base
+        count, level = _project(found, sums, count, base, size, cut, place)
+        at = slot[n]
+        if at >= 0:
+            step = _distance(at, out, found, sums, count, level, size, place, matched)
+        else:
+            step = _distance(n, Z, found, sums, count, level, size, place, matched)
+        waiting[n] = 0.0 if must or step > least else step
+        if not must and step <= least:
+            for i in range(count):
+                place[found[i]] = -1
+            continue
+        if at < 0:
+            at = used
+            slot[n], moved[at], used = at, n, used + 1
+        if count > room[at]:
+            begins[at], room[at] = end, count
+            end += count
+        if end > len(names):
+            more_names, more_values = np.empty(2 * end, np.int32), np.empty(2 * end)
+            more_names[: len(names)], more_values[: len(values)] = names, values
+            names, values = more_names, more_values
+        out = (begins, ends, names, values, background)
+        _write(at, begins[at], begins[at] + count, place, found, sums, count, level, out)
+        for j in range(pointers[n], pointers[n + 1]):
+            m = columns[j]
+            part = inverse[m] * weights[j] * step
+            waiting[m] += part
+            reached[m] += part
+            if waiting[m] > least and not waits[m] and inverse[m] > 0.0:
+                queue[last], waits[m] = m, True
+                last, many = (last + 1) % N, many + 1
+    return moved[:used], (begins[:used], ends[:used], names[:end], values[:end], background[:used]), reached
+
+
 @compiled("Tuple((i8, f8))(i8, i8, i8, f8, vector, sparse, sparse, sparse, integers, sparse)")
 def extrapolate(low, high, size, momentum, inverse, Z, Z0, Y1, slots, out):  # type: ignore[no-untyped-def]
     """Y = Z + momentum (Z - Z0), not projected.
@@ -200,20 +302,21 @@ def extrapolate(low, high, size, momentum, inverse, Z, Z0, Y1, slots, out):  # t
     return 0, uphill
 
 
-@compiled("UniTuple(f8, 2)(i8, i8, csr, vector, csr, i8, f8, sparse, vector)")
+@compiled("void(i8, i8, integers, csr, vector, csr, i8, f8, sparse, matrix)")
 def certify(  # type: ignore[no-untyped-def]
-    low, high, pointers, columns, weights, a, starts, where, affinities, size, scale, Z, gaps
+    low, high, rows, pointers, columns, weights, a, starts, where, affinities, size, scale, Z, out
 ):  # fmt: skip
-    """gaps_n = <grad_n, z_n> - min_k grad_nk for grad = scale A Z - G, over all categories.
+    """Objective and gap of some rows, for grad = scale A Z - G over all categories.
 
-    Returns the sums of scale <z, A z> and of <g, z>. Categories that neither the row nor its
-    neighbours store, and that no affinity names, share one gradient.
+    ``out[0]`` is scale <z_n, A z_n> / 2 - <g_n, z_n> and ``out[1]`` is <grad_n, z_n> - min_k grad_nk of the n
+    that ``rows`` names. Categories that neither the row nor its neighbours store, and that no affinity names,
+    share one gradient.
     """
     place, found = np.full(size, -1, np.int32), np.empty(size, np.int32)
     gradient, own = np.empty(size), np.empty(size)
     (begins, _, _, values, background), G = Z, _as_rows(starts, where, affinities)
-    quadratic, linear = 0.0, 0.0
-    for n in range(low, high):
+    for row in range(low, high):
+        n, quadratic, linear = rows[row], 0.0, 0.0
         base, level = scale * a[n] * background[n], background[n]
         mine = count = _gather(scale * a[n], n, Z, place, found, gradient, 0)
         for i in range(count):
@@ -238,9 +341,9 @@ def certify(  # type: ignore[no-untyped-def]
         gap = (size - count) * (base - least) * level
         for i in range(count):
             gap += (gradient[i] - least) * own[i]
-        gaps[n] = gap
-        place[found[:count]] = -1
-    return quadratic, linear
+        out[0, row], out[1, row] = 0.5 * quadratic - linear, gap
+        for i in range(count):
+            place[found[i]] = -1
 
 
 @compiled("void(i8, i8, i8, sparse, i4[:, ::1], matrix)")

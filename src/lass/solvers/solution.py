@@ -24,7 +24,7 @@ from lass.solvers.canonical_optimum import canonical
 from lass.solvers.methods import named
 from lass.solvers.monitor import Callback, Monitor, Step
 from lass.solvers.plan import plan
-from lass.solvers.sparse.certificate import certify
+from lass.solvers.sparse.certificate import certify_rows
 from lass.solvers.start import Start
 from lass.solvers.warm_state import ADMMVariables, WarmState
 
@@ -59,21 +59,26 @@ class Solution:
     solver: str | Solver = "auto"
     #: what an update takes over
     warm: WarmState = field(default_factory=WarmState)
-    #: objective and gap, where they are known; else they are computed
-    certificate: InitVar[tuple[float, float] | None] = None
+    #: objective and gap where they are known, or their terms by row; else they are computed
+    certificate: InitVar[tuple[float, float] | Array | None] = None
 
     def __repr__(self) -> str:
         N, K = self.Z.shape
         state = "converged" if self.converged else "not converged"
         return f"Solution({N:,} x {K:,}, {state}, relative gap {self.relative_gap:.2g}, by {self.method})"
 
-    def __post_init__(self, certificate: tuple[float, float] | None) -> None:
+    def __post_init__(self, certificate: tuple[float, float] | Array | None) -> None:
+        #: (2, N) what each row adds to objective and gap, where assignments are sparse
+        self.row_terms: Array | None = None
         #: what :meth:`Problem.gap` certifies with; all that is known when weights are negative
         self.stationarity = 0.0
-        if certificate is not None:
+        if certificate is None and is_sparse(self.Z):
+            certificate = certify_rows(self.problem, self.Z)
+        if isinstance(certificate, np.ndarray):
+            self.row_terms = certificate
+            self.objective, self.stationarity = map(float, certificate.sum(axis=1))
+        elif certificate is not None:
             self.objective, self.stationarity = certificate
-        elif is_sparse(self.Z):
-            self.objective, self.stationarity = certify(self.problem, self.Z)
         elif math.isfinite(self.problem.lam):
             product, Z = self.warm.product, to_dense(self.Z)
             if product is None:

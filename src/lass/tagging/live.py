@@ -22,8 +22,9 @@ from lass.learning.predictors.tag_assignments import tolerance
 from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
 from lass.solvers.solution import Solution
-from lass.solvers.sparse.certificate import change_near
-from lass.solvers.sparse.local import update_near
+from lass.solvers.sparse.certificate import certify_near, certify_rows
+from lass.solvers.sparse.local import LEAST, update_near
+from lass.solvers.sparse.storage import with_rows
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted, with_certificate
 from lass.tagging.completion import TagModel, complete, with_scores
 from lass.tagging.pipeline import FitResult, saved_predictors, smoothing_of, solve_progress, train
@@ -158,15 +159,17 @@ class LiveModel:
             if model.predictors is not None:
                 model.predictors.update(G, model.solution.Z, self._annotated_anew(G))
         else:
-            solution, moved = self._solve(order, G, same, report, whole)
+            annotated = self._annotated_anew(G) if same else None
+            solution, rows = self._solve(order, G, annotated, report, whole)
             model = replace(before, solution=solution, retrained=False)
-            rows = None if moved is None else self._changed_rows(G, moved)
             if FewTags.possible(G, find_voters(self._edges, G)):  # one annotation of few changes all scores
                 model, rows = self._scored(model, order), None
-            elif rows is None or before.scores is None or before.predictors is None:
-                model = replace(model, scores=None, predictors=None)
+            elif annotated is None or rows is None or before.scores is None or before.predictors is None:
+                model, rows = replace(model, scores=None, predictors=None), None
             else:
-                model, rows = _near_scored(model, before.scores, rows, None if whole else NEAR)
+                before.predictors.update(G, solution.Z, annotated)
+                rows = _distinct(annotated, self._edges[annotated].indices, rows)
+                model = _scored_again(model, before.scores, rows if whole else rows[:NEAR])
         former = self.model.scores
         self._set(order, model, annotations)
         if model.scores is None and former is not None:
@@ -309,30 +312,32 @@ class LiveModel:
         self.state = replace(model, scores=replace(former, values=values)), annotations
 
     def _solve(
-        self, order: CanonicalOrder, G: sp.csr_array, same: bool, report: ProgressCallback, whole: bool
-    ) -> tuple[Solution, NDArray[np.intp] | None]:
-        """A solution for these annotations, and the rows that may have moved; None: possibly all."""
+        self, order: CanonicalOrder, G: sp.csr_array, annotated: NDArray[np.intp] | None,
+        report: ProgressCallback, whole: bool,
+    ) -> tuple[Solution, NDArray[np.intp] | None]:  # fmt: skip
+        """A solution for these annotations, and further rows it concerns, most first; None: possibly all."""
         solution = self._canonical.solution
         problem = solution.problem
         report(Progress("solve"))
-        known = same and (self.solved or len(self._changed_since) > 0) and problem.category_laplacian is None
-        if known and not whole and 0 < problem.lam < np.inf:
+        known = (self.solved or len(self._changed_since) > 0) and problem.category_laplacian is None
+        if annotated is not None and known and not whole and 0 < problem.lam < np.inf:
             after = problem.changed(G=G)
             # rows nearby alone: the next training places every row
-            Z, moved = update_near(after, solution.Z, self._annotated_anew(G))
-            risen, wider = change_near((problem, solution.Z), (after, Z), moved)
+            Z, moved, reached = update_near(after, solution.Z, annotated)
+            terms = certify_rows(problem, solution.Z) if solution.row_terms is None else solution.row_terms
             found = Solution(
                 after, Z, tol=max(1e-3, tolerance(after, 1e-3)), method="update", n_iter=0, seconds=0.0,
-                history=[], certificate=(solution.objective + risen, max(solution.stationarity + wider, 0.0)),
+                history=[], certificate=certify_near(after, Z, np.union1d(moved, annotated), terms),
             )  # fmt: skip
-            return found, moved
+            near = np.flatnonzero(reached > LEAST)
+            return found, np.concatenate([near[np.argsort(-reached[near], kind="stable")], moved])
         start = order.assignments(self.state[0].solution.Z)
         similar = self._smoothing(order, self._collection.names())
         callback = solve_progress(G, report)
         found = complete(
             self._edges, G, problem.lam, category_graph=similar, start=start, callback=callback
         ).solution
-        return found, self._annotated_anew(G) if known else None
+        return found, np.zeros(0, np.intp) if known and annotated is not None else None
 
     def _annotated_anew(self, G: sp.csr_array) -> NDArray[np.intp]:
         """Rows whose annotations differ from those of the present model."""
@@ -347,11 +352,6 @@ class LiveModel:
         place = np.argsort(self._order.rows)
         rows = np.asarray(self._collection.changed_since(stamp.changes).rows, np.intp)
         return place[rows[rows < len(place)]]
-
-    def _changed_rows(self, G: sp.csr_array, moved: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Rows with other annotations, then those whose assignments may have moved."""
-        annotated = self._annotated_anew(G)
-        return np.concatenate([annotated, np.setdiff1d(moved, annotated)]).astype(np.intp)
 
 
 def update_fit(collection: CollectionStore, report: ProgressCallback = ignore_progress) -> FitResult | None:
@@ -380,25 +380,23 @@ def update_fit(collection: CollectionStore, report: ProgressCallback = ignore_pr
     return FitResult(model, live.lam_reason, {}, timer.stop(), graph, count_tags(annotations))
 
 
-def _near_scored(
-    model: TagModel, scores: Scores, rows: NDArray[np.intp], near: int | None
-) -> tuple[TagModel, NDArray[np.intp]]:
-    """A model with new scores of these rows and neighbours, ``near`` at most, and which rows those are."""
-    problem = model.solution.problem
+def _distinct(*rows: NDArray[Any]) -> NDArray[np.intp]:
+    """Rows in the order in which they are named first."""
+    named = np.concatenate(rows).astype(np.intp)
+    return named[np.sort(np.unique(named, return_index=True)[1])]
+
+
+def _scored_again(model: TagModel, scores: Scores, rows: NDArray[np.intp]) -> TagModel:
+    """A model with new scores of these rows, and those of before of all others."""
     assert model.predictors is not None
     assert model.weights is not None
-    model.predictors.update(problem.G, model.solution.Z, rows)
-    reached = np.concatenate([rows, problem.W[rows[:near]].indices.astype(np.intp)])
-    rows = reached[np.sort(np.unique(reached, return_index=True)[1])]
-    again = score(model.predictors, problem.G, model.weights, rows=rows[:near])
-    return replace(model, scores=_with_rows(scores, again, rows[:near])), rows
+    again = score(model.predictors, model.solution.problem.G, model.weights, rows=rows)
+    return replace(model, scores=_with_rows(scores, again, rows))
 
 
 def _with_rows(scores: Scores, again: Scores, rows: NDArray[np.intp]) -> Scores:
     """A copy of the scores with some rows replaced; readers of the old ones keep what they have."""
-    order = np.arange(scores.values.shape[0])
-    order[rows] = len(order) + np.arange(len(rows))
-    values = sp.csr_array(sp.vstack([scores.values, again.values], format="csr")[order])
+    values = with_rows(scores.values, rows, again.values)
     top, parts = scores.top_tags.copy(), scores.contributions.copy()
     top[rows], parts[rows] = again.top_tags, again.contributions
     return Scores(values, top, parts)

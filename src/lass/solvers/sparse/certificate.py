@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.kernels.threads import kernels, over_slices
+from lass.kernels.threads import kernels, over_rows
 from lass.model.problem import Problem
-from lass.solvers.sparse.storage import SparseAssignments
+from lass.model.quadratic_program import Array
 
 
 class SparseRows(Protocol):
@@ -34,57 +34,52 @@ def work(problem: Problem, Z: SparseRows) -> int:
 
 
 def certify(problem: Problem, Z: SparseRows) -> tuple[float, float]:
-    """Objective and gap of a feasible Z, in units of the model.
+    """Objective and gap of a feasible Z, in units of the model."""
+    objective, gap = certify_rows(problem, Z).sum(axis=1)
+    return float(objective), float(gap)
+
+
+def certify_rows(problem: Problem, Z: SparseRows, rows: NDArray[np.intp] | None = None) -> Array:
+    """(2, rows) the terms of objective and gap of a feasible Z, of all rows or some.
 
     ``gap = sum_n (<grad_n, z_n> - min_k grad_nk)`` over the free rows. Categories that a row, its
     neighbours and its affinities do not store have one gradient in common, so that the minimum is over
     all K at the cost of what is stored. At lam = inf the objective is that of the affinities alone.
     """
-    graph = (problem.W.indptr.astype(np.int64), problem.W.indices, problem.W.data)
+    graph = (problem.W.indptr.astype(np.int64, copy=False), problem.W.indices, problem.W.data)
     scale = 2.0 * problem.lam if math.isfinite(problem.lam) else 0.0
-    G, smoothing = problem.G, 0.0
+    G, smoothing = problem.G, None
     if problem.category_laplacian is not None and scale > 0.0:
         # the gradient of lam tr(Z L_C Z') is 2 lam Z L_C: as if affinities were that much smaller
         above = above_background(Z, problem.K)
         through = sp.csr_array(above @ problem.category_laplacian)
-        smoothing = 0.5 * scale * float(above.multiply(through).sum())
+        smoothing = 0.5 * scale * np.asarray(above.multiply(through).sum(axis=1)).ravel()
         G = sp.csr_array(G - scale * through)
     affinities = (G.indptr.astype(np.int64), G.indices.astype(np.int32, copy=False), G.data)
-    gaps = np.empty(problem.N)
-    quadratic, linear = over_slices(
-        kernels("sparse_rows").certify, problem.N, work(problem, Z),
-        *graph, problem.diagonal, *affinities, problem.K, scale, Z.arrays, gaps,
+    of = np.arange(problem.N) if rows is None else rows
+    terms = np.empty((2, len(of)))
+    over_rows(
+        kernels("sparse_rows").certify, len(of), work(problem, Z) * len(of) // max(problem.N, 1), of,
+        *graph, problem.diagonal, *affinities, problem.K, scale, Z.arrays, terms,
     )  # fmt: skip
-    gap = float(gaps[problem.free].sum()) if math.isfinite(problem.lam) else 0.0
-    return 0.5 * quadratic - linear - smoothing, gap
+    if smoothing is not None:
+        terms[0] -= smoothing[of]
+    if not math.isfinite(problem.lam):
+        terms[1] = 0.0
+    terms[1, ~problem.free[of]] = 0.0
+    return terms
 
 
-def change_near(
-    before: tuple[Problem, SparseAssignments], after: tuple[Problem, SparseAssignments],
-    moved: NDArray[np.intp],
-) -> tuple[float, float]:  # fmt: skip
-    """By how much objective and gap change where only ``moved`` rows and their affinities do.
+def certify_near(problem: Problem, Z: SparseRows, moved: NDArray[np.intp], terms: Array) -> Array:
+    """What :func:`certify_rows` gives, where it gave ``terms`` before these rows or their affinities changed.
 
-    O(their edges and those of their neighbours), whatever the size of the problem. Needs a finite lam > 0
-    and no graph of categories.
+    O(their edges and those of their neighbours) and one copy of the terms, whatever the size of the problem.
+    Needs a problem without a graph of categories.
     """
-    W = before[0].W
-    near = np.union1d(moved, W[moved].indices)
-    rows = np.concatenate([near, np.setdiff1d(W[near].indices, near)]).astype(np.intp)
-    edges = sp.csr_array(W[rows][:, rows])
-    graph = (edges.indptr.astype(np.int64), edges.indices.astype(np.int32, copy=False), edges.data)
-    found = []
-    for problem, Z in (before, after):
-        G = sp.csr_array(problem.G[rows])
-        affinities = (G.indptr.astype(np.int64), G.indices.astype(np.int32, copy=False), G.data)
-        gaps = np.empty(len(near))
-        # rows behind the near ones lack neighbours: only what the near ones need of them is there
-        quadratic, linear = over_slices(
-            kernels("sparse_rows").certify, len(near), work(problem, Z), *graph, problem.diagonal[rows],
-            *affinities, problem.K, 2.0 * problem.lam, Z.taken(rows).arrays, gaps,
-        )  # fmt: skip
-        found.append((0.5 * quadratic - linear, float(gaps[problem.free[near]].sum())))
-    return found[1][0] - found[0][0], found[1][1] - found[0][1]
+    near = np.union1d(moved, problem.W[moved].indices).astype(np.intp)
+    terms = terms.copy()
+    terms[:, near] = certify_rows(problem, Z, near)
+    return terms
 
 
 def above_background(Z: SparseRows, categories: int) -> sp.csr_array:

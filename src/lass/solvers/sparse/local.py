@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.kernels.threads import kernels
 from lass.model.problem import Problem
+from lass.model.quadratic_program import Array
 from lass.solvers.sparse.mapping import largest
-from lass.solvers.sparse.row_buffers import RowBuffers
+from lass.solvers.sparse.row_buffers import packed
 from lass.solvers.sparse.storage import SparseAssignments
 
-#: edges that a change is followed along, and rows that move, at most
-STEPS, ROWS = 3, 1000
-#: sweeps over these rows
-SWEEPS = 15
+#: a row is looked at again when its neighbours may have moved it by so much (Euclidean distance)
+LEAST = 2e-3
+#: rows that move at most, and how often each on the mean
+ROWS, TIMES = 1000, 5
+
+
+class NearUpdate(NamedTuple):
+    """Assignments after a small change."""
+
+    Z: SparseAssignments
+    #: the rows that were placed again
+    moved: NDArray[np.intp]
+    #: (N,) by how much at most the mean of the neighbours of each row has moved
+    reached: Array
 
 
 def update_near(
     problem: Problem, Z: SparseAssignments, rows: NDArray[np.intp], cut: float = 1e-5
-) -> tuple[SparseAssignments, NDArray[np.intp]]:
-    """Z with the rows near some others at their best, all others held, and which rows those are.
+) -> NearUpdate:
+    """Z with some rows at their best, and those around them that this may move noticeably; all others held.
 
-    Entries within ``cut`` of a row's background are merged into it. O(rows that move x edges), and one copy
-    of Z, whatever the size of the problem. Needs 0 < lam < inf.
+    No row that was looked at can move by more than :data:`LEAST` on account of what the others did, unless
+    there are more than :data:`ROWS`. Entries within ``cut`` of a row's background are merged into it.
+    O(rows that move x edges), and one copy of Z, whatever the size of the problem. Needs 0 < lam < inf.
 
     Examples
     --------
@@ -33,44 +47,25 @@ def update_near(
     >>> import numpy as np
     >>> W = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     >>> before = lass.solve(W, [[1, 0], [0, 0], [1, 0]], lam=0.5, output="sparse").Z
-    >>> after, _ = update_near(lass.Problem(W, [[1, 0], [0, 0], [0, 1]], 0.5), before, np.array([2]))
+    >>> after = update_near(lass.Problem(W, [[1, 0], [0, 0], [0, 1]], 0.5), before, np.array([2])).Z
     >>> after[1].round(3).tolist()
     [0.5, 0.5]
     """
+    rows = np.unique(rows).astype(np.intp)
     if not len(rows):
-        return Z, rows
-    moving = _around(problem.W, rows)
-    near = np.unique(np.concatenate([moving, problem.W[moving].indices]))
-    W, G = sp.csr_array(problem.W[near][:, near]), sp.csr_array(problem.G[near])
-    free = np.zeros(problem.N, bool)
-    free[moving] = True
-    free &= problem.free & (problem.diagonal > 0)
-    inverse = np.divide(1.0, problem.diagonal, out=np.zeros(problem.N), where=free)[near]
-    graph = (W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data)
-    affinities = (G.indptr.astype(np.int64), G.indices.astype(np.int32), G.data / (2.0 * problem.lam))
-    cuts = np.full(len(near), cut)
-    # no sweep would move items without edges
-    alone = np.flatnonzero(problem.free[near] & (problem.diagonal[near] == 0))
-    now: SparseAssignments | RowBuffers = Z.taken(near).replaced(alone, largest(sp.csr_array(G[alone])))
-    spare = RowBuffers(len(near))
-    for _ in range(SWEEPS):
-        work = int(W.nnz * (1.0 + now.lengths.mean()))
-        spare.fill(
-            kernels("sparse_rows").sweep, now.lengths, work, *graph, inverse, *affinities, problem.K, cuts,
-            now.arrays,
-        )  # fmt: skip
-        now, spare = spare, now if isinstance(now, RowBuffers) else RowBuffers(len(near))
-    assert isinstance(now, RowBuffers)
-    return Z.replaced(near, now.packed(problem.K)), moving
-
-
-def _around(W: sp.csr_array, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """These rows and those that are a few edges away, the nearest first where they are too many."""
-    known = np.unique(rows)
-    border = known
-    for _ in range(STEPS):
-        reached = np.setdiff1d(np.unique(W[border].indices), known)
-        if not len(reached) or len(known) + len(reached) > ROWS:
-            break
-        known, border = np.concatenate([known, reached]), reached
-    return np.sort(known).astype(np.intp)
+        return NearUpdate(Z, rows, np.zeros(problem.N))
+    W, G = problem.W, problem.G
+    inverse = np.divide(
+        1.0, problem.diagonal, out=np.zeros(problem.N), where=problem.free & (problem.diagonal > 0)
+    )
+    most = max(ROWS, len(rows))
+    moved, arrays, reached = kernels("sparse_rows").relax(
+        rows, W.indptr.astype(np.int64), W.indices.astype(np.int32, copy=False), W.data, inverse,
+        G.indptr.astype(np.int64), G.indices.astype(np.int32, copy=False), G.data, 0.5 / problem.lam,
+        problem.K, cut, LEAST, most, TIMES * most, Z.arrays,
+    )  # fmt: skip
+    # rows without edges are not placed by their neighbours
+    alone = rows[problem.free[rows] & (problem.diagonal[rows] == 0)]
+    placed = packed(arrays, problem.K).joined(largest(sp.csr_array(G[alone])))
+    moved = np.concatenate([moved, alone]).astype(np.intp)
+    return NearUpdate(Z.replaced(moved, placed), np.sort(moved), reached)

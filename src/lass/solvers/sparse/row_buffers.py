@@ -58,9 +58,15 @@ class RowBuffers:
 
     def packed(self, size: int) -> SparseAssignments:
         """The same rows without the gaps."""
-        lengths = self.lengths
-        pointers = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=pointers[1:])
-        at = np.arange(pointers[-1]) + np.repeat(self.begins - pointers[:-1], lengths)
-        stored = sp.csr_array((self.values[at], self.columns[at], pointers), shape=(len(lengths), size))
-        return SparseAssignments(stored, self.background.copy())
+        return packed(self.arrays, size)
+
+
+def packed(arrays: tuple[NDArray[Any], ...], size: int) -> SparseAssignments:
+    """Rows as the kernels write them, over so many categories, without the gaps between them."""
+    begins, ends, columns, values, background = arrays
+    lengths = ends - begins
+    pointers = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=pointers[1:])
+    at = np.arange(pointers[-1]) + np.repeat(begins - pointers[:-1], lengths)
+    stored = sp.csr_array((values[at], columns[at], pointers), shape=(len(lengths), size))
+    return SparseAssignments(stored, background.copy())

@@ -98,8 +98,8 @@ class RowsOnWorkers:
 
     def certify(self) -> tuple[float, float]:
         """Objective and gap, from sums over the parts."""
-        quadratic, linear, gap = np.sum(self._each(certify_part), axis=0)
-        return 0.5 * float(quadratic) - float(linear), float(gap)
+        objective, gap = np.sum(self._each(certify_part), axis=0)
+        return float(objective), float(gap)
 
     def sweep(self, price: float, momentum: float) -> float:
         """One sweep of all parts; how far uphill the extension points."""
@@ -182,23 +182,21 @@ def sweep_part(
     return uphill
 
 
-def certify_part(
-    space: Workspace, run: str, part: int, number: int, model: Model
-) -> tuple[float, float, float]:
-    """The part's share of the quadratic and the linear term, and of the gap."""
-    total = np.zeros(3)
+def certify_part(space: Workspace, run: str, part: int, number: int, model: Model) -> tuple[float, float]:
+    """The part's share of objective and gap."""
+    total = np.zeros(2)
     for rows in space.blocks(part):
         local = LocalGraph.load(space, rows)
         degree, affinities = _own(space, run, local, model)
         Z = _arrays(space.take(f"{run}/now-{number}", local.known))
-        gaps = np.zeros(len(local.known))
+        own = np.asarray(local.own, np.int64)
+        terms = np.empty((2, len(own)))
         graph = (local.W.indptr.astype(np.int64), local.W.indices, local.W.data)
-        begin_at, end_at = int(local.own[0]), int(local.own[-1]) + 1
-        sums = kernels("sparse_rows").certify(
-            begin_at, end_at, *graph, degree, *affinities, model.tags, model.scale, Z, gaps
+        kernels("sparse_rows").certify(
+            0, len(own), own, *graph, degree, *affinities, model.tags, model.scale, Z, terms
         )
-        total += (*sums, gaps[begin_at:end_at].sum())
-    return float(total[0]), float(total[1]), float(total[2])
+        total += terms.sum(axis=1)
+    return float(total[0]), float(total[1])
 
 
 def _blocks(low: int, high: int, size: int) -> list[Rows]:
