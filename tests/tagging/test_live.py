@@ -40,7 +40,7 @@ def test_an_annotation_takes_effect_and_the_gap_is_certified(collection):
     assert after.Z[row, column] > before.Z[row, column] + 0.05
     fresh = lass.solve(after.problem, tol=1e-9)
     assert after.objective - fresh.objective <= after.gap + 1e-9 * after.problem.stake
-    assert after.relative_gap <= max(1e-4, before.relative_gap)
+    assert after.relative_gap <= max(1e-3, before.relative_gap)
     assert abs(after.problem.G - annotations.G).nnz == 0
 
 

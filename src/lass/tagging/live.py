@@ -18,7 +18,7 @@ from lass.graph import health
 from lass.learning.predictors import Predictors, Scores, score
 from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.prior import default_prior
-from lass.learning.predictors.tag_assignments import tolerance
+from lass.learning.predictors.tag_assignments import ROUGHER
 from lass.learning.predictors.voters import find_voters
 from lass.model.problem import Problem
 from lass.solvers.solution import Solution
@@ -326,8 +326,8 @@ class LiveModel:
             Z, moved, reached = update_near(after, solution.Z, annotated)
             terms = certify_rows(problem, solution.Z) if solution.row_terms is None else solution.row_terms
             found = Solution(
-                after, Z, tol=max(1e-3, tolerance(after, 1e-3)), method="update", n_iter=0, seconds=0.0,
-                history=[], certificate=certify_near(after, Z, np.union1d(moved, annotated), terms),
+                after, Z, tol=ROUGHER, method="update", n_iter=0, seconds=0.0, history=[],
+                certificate=certify_near(after, Z, np.union1d(moved, annotated), terms),
             )  # fmt: skip
             near = np.flatnonzero(reached > LEAST)
             return found, np.concatenate([near[np.argsort(-reached[near], kind="stable")], moved])

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-# scikit-learn is imported where it is used: whoever has features already starts faster without it
-if TYPE_CHECKING:
-    from sklearn.feature_extraction.text import CountVectorizer
+from lass.collection.features.terms import count_terms
 
 #: texts of so many characters in all are cheap enough to count pairs of words as well
 FEW_CHARACTERS = 3_000_000
@@ -68,8 +66,11 @@ class TextFeatures:
         """Choose the columns, and return the rows of these very texts."""
         texts = _checked(texts)
         self.settings = text_settings(texts[:: sample_step(len(texts))], sum(map(len, texts)))
-        counts, terms = count_terms(texts, self.settings)
-        frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+        for least in (bounds(len(texts))[0], 1):  # all terms where none is frequent enough
+            counts, terms = count_terms(texts, self.settings, least)
+            frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+            if _may_stay(terms, frequency, len(texts)).any():
+                break
         return self._weighed(counts[:, self._choose(terms, frequency, len(texts))])
 
     @classmethod
@@ -86,11 +87,9 @@ class TextFeatures:
         """Choose the columns and their weights; which of the terms they are."""
         if not len(terms):
             raise ValueError("texts must hold words; found none in any of them. Choose other columns")
-        short = np.char.str_len(terms.astype(str)) <= LONGEST_TERM if len(terms) else np.zeros(0, bool)
-        least, most = (1, N) if N < 20 else (2 if N < 5000 else 3, N // 2)
-        keep = short & (frequency >= least) & (frequency <= most)
+        keep = _may_stay(terms, frequency, N)
         if not keep.any():
-            keep = short if short.any() else np.ones(len(terms), bool)
+            keep = _short(terms) if _short(terms).any() else np.ones(len(terms), bool)
         chosen = np.flatnonzero(keep)
         if len(chosen) > MOST_TERMS:
             chosen = np.sort(chosen[np.argsort(-frequency[chosen], kind="stable")[:MOST_TERMS]])
@@ -100,16 +99,21 @@ class TextFeatures:
 
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
         """Rows of other texts in the same columns; a text without a known term is all zero."""
-        counter = _counter(self.settings, self.terms)
-        return self._weighed(counter.transform(_checked(texts)))
+        counts, terms = count_terms(_checked(texts), self.settings)
+        column = dict(zip(self.terms, range(len(self.terms)), strict=True))
+        place = np.array([column.get(term, -1) for term in terms], np.int64)
+        known = np.flatnonzero(place >= 0)
+        counts = counts[:, known]
+        shape = (counts.shape[0], len(self.terms))
+        return self._weighed(sp.csr_array((counts.data, place[known][counts.indices], counts.indptr), shape))
 
     def _weighed(self, counts: Any) -> sp.csr_array:
-        from sklearn.preprocessing import normalize
-
         rows = sp.csr_array(counts, dtype=np.float64)
         rows.data = (1 + np.log(rows.data)) * self.idf[rows.indices]
-        rows = normalize(rows, copy=False)
         rows.sort_indices()
+        lengths = np.diff(rows.indptr)
+        squares = np.bincount(np.repeat(np.arange(rows.shape[0]), lengths), rows.data**2, rows.shape[0])
+        rows.data /= np.repeat(np.sqrt(squares), lengths)
         return sp.csr_array(rows, dtype=np.float32)
 
     def state(self) -> dict[str, Any]:
@@ -147,19 +151,23 @@ def _checked(texts: Sequence[str]) -> list[str]:
     return texts
 
 
+def bounds(texts: int) -> tuple[int, int]:
+    """In how many of so many texts a term must be at least and at most to stay."""
+    return (1, texts) if texts < 20 else (2 if texts < 5000 else 3, texts // 2)
+
+
+def _may_stay(terms: NDArray[Any], frequency: NDArray[np.intp], texts: int) -> NDArray[np.bool_]:
+    least, most = bounds(texts)
+    return np.asarray(_short(terms) & (frequency >= least) & (frequency <= most))
+
+
+def _short(terms: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.fromiter((len(term) <= LONGEST_TERM for term in terms), bool, len(terms))
+
+
 def sample_step(texts: int) -> int:
     """Of so many texts, each of these steps leads to one that the settings are chosen by."""
     return max(1, texts // SAMPLE)
-
-
-def count_terms(texts: Sequence[str], settings: Mapping[str, Any]) -> tuple[sp.csr_array, NDArray[Any]]:
-    """How often each text has each term, and the terms, sorted; both empty where there are no words."""
-    counter = _counter(settings)
-    try:
-        counts = sp.csr_array(counter.fit_transform(texts))
-    except ValueError:  # scikit-learn's error for an empty vocabulary
-        return sp.csr_array((len(texts), 0), dtype=np.int32), np.zeros(0, object)
-    return counts, counter.get_feature_names_out()
 
 
 def text_settings(sample: Sequence[str], characters: int) -> dict[str, Any]:
@@ -178,18 +186,6 @@ def text_settings(sample: Sequence[str], characters: int) -> dict[str, Any]:
         "analyzer": "word",
         "ngrams": 2 if cheap else 1,
     }
-
-
-def _counter(settings: Mapping[str, Any], terms: list[str] | None = None) -> CountVectorizer:
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    return CountVectorizer(
-        analyzer=settings["analyzer"],
-        ngram_range=(1, settings["ngrams"]),
-        stop_words=settings["stop_words"] if settings["analyzer"] == "word" else None,
-        vocabulary=terms,
-        dtype=np.int32,
-    )
 
 
 def _as_bytes(value: Any) -> Any:

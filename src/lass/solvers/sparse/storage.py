@@ -203,7 +203,8 @@ class SparseAssignments:
             return self
         background = self.background.copy()
         background[items] = others.background
-        return SparseAssignments(with_rows(self._stored(), items, others._stored()), background)
+        entries = with_rows(self.to_csr(copy=False), items, others.to_csr(copy=False))
+        return SparseAssignments(entries, background)
 
     def taken(self, items: NDArray[np.intp]) -> SparseAssignments:
         """The rows of some items, in this order and form."""
@@ -220,10 +221,6 @@ class SparseAssignments:
         result = csr_of(*parts, self.shape)
         result.has_sorted_indices = True
         return result
-
-    def _stored(self) -> sp.csr_array:
-        """The stored entries themselves, not to be changed."""
-        return sp.csr_array((self._values, self._columns, self.pointers), shape=self.shape)
 
     def to_dense(self) -> Array:
         """All N x K numbers."""

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import CollectionStore
-from lass.collection.features.text import TextFeatures, count_terms, sample_step, text_settings
+from lass.collection.features.terms import count_terms
+from lass.collection.features.text import TextFeatures, sample_step, text_settings
 from lass.kernels.threads import one_blas_thread
 from lass.learning.predictors.linear import RANK
 from lass.model.quadratic_program import Array
