@@ -96,7 +96,7 @@ $(VENV)/quick: $(VENV)/pip
 	touch $(VENV)/demo $@
 
 $(VENV)/test: $(VENV)/pip
-	$(INSTALL) --group test --editable ".[studio,files,plot,graph,gpu,ray]"
+	$(INSTALL) --group test --editable ".[studio,files,plot,graph,gpu,ray,embed,pictures]"
 	touch $(VENV)/demo $(VENV)/quick $@
 
 $(VENV)/bench: $(VENV)/test

@@ -1,8 +1,6 @@
 """Features of items: against scikit-learn and plain NumPy, and their states there and back."""
 
 import io
-import sys
-import types
 import warnings
 
 import numpy as np
@@ -17,7 +15,6 @@ import lass
 from lass.collection.features import (
     NumericFeatures,
     TextFeatures,
-    embed_texts,
     image_features,
     read_edges,
     read_vectors,
@@ -416,24 +413,3 @@ def test_ties_need_two_or_three_columns(tmp_path):
     path.write_text("a\nx\n")
     with pytest.raises(BadInput, match="needs columns a, b"):
         read_edges(path, ["x"])
-
-
-def test_embeddings_come_from_the_package_where_it_is(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ValueError, match="pip install sentence-transformers"):
-        embed_texts(["a"])
-
-    class SentenceTransformer:
-        def __init__(self, name):
-            if name != "known":
-                raise OSError("no such model")
-
-        def encode(self, texts, normalize_embeddings):
-            assert normalize_embeddings
-            return [[float(len(text)), 0.0] for text in texts]
-
-    module = types.SimpleNamespace(SentenceTransformer=SentenceTransformer)
-    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
-    np.testing.assert_array_equal(embed_texts(["ab", "c"], "known"), np.array([[2, 0], [1, 0]], np.float32))
-    with pytest.raises(ValueError, match="model 'unknown' cannot be loaded"):
-        embed_texts(["a"], "unknown")

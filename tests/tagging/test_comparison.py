@@ -18,7 +18,7 @@ from lass.tagging.comparison import (
     sampled_items,
     save_comparison,
     saved_comparison,
-    vote_and_linear,
+    walk_and_linear,
 )
 from lass.tagging.evaluation.metrics import average_precisions
 
@@ -31,7 +31,7 @@ def blobs(items=200, tags=5, noise=0.2, seed=0):
 
 
 def candidate(name, X, k=8):
-    return Candidate(name, f"items are compared by {name}", lambda: vote_and_linear(lass.knn_graph(X, k), X))
+    return Candidate(name, f"items are compared by {name}", lambda: walk_and_linear(lass.knn_graph(X, k), X))
 
 
 def noise_like(X, seed=1):
@@ -120,9 +120,9 @@ def test_votes_and_linear_models_without_edges_or_features():
     empty = sp.csr_array((40, 40))
     visible = only_rows(T, np.arange(40) < 30)
     frequency = visible.sum(axis=0) / 30
-    found = vote_and_linear(empty, None)(visible, np.arange(30, 40))
+    found = walk_and_linear(empty, None)(visible, np.arange(30, 40))
     np.testing.assert_allclose(found, np.tile(frequency, (10, 1)))
-    linear = vote_and_linear(empty, X)(visible, np.arange(30, 40))
+    linear = walk_and_linear(empty, X)(visible, np.arange(30, 40))
     assert (linear.argmax(axis=1) == T[30:].toarray().argmax(axis=1)).mean() > 0.8
 
 

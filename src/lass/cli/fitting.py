@@ -51,6 +51,7 @@ def _workers(
 )
 @click.option("--neighbors", type=click.IntRange(1), help="Neighbours of an item.")
 @click.option("--metric", help="How rows of features are compared.")
+@click.option("--embed", metavar="MODEL", help="Model for texts or pictures, as in lass init; none: without.")
 @click.option("--engine", type=click.Choice(["ray"]), help="Do all stages but the map on Ray workers.")
 @click.option("--address", help="Of a Ray cluster, such as auto; by default workers of this machine.")
 @click.option("--workers", type=click.IntRange(1), help="Ray workers; 2 by default.")
@@ -67,8 +68,8 @@ def _workers(
 @click.option("--map/--no-map", "draw_map", default=True, help="Draw the map as well, which comes last.")
 def fit(
     output: Output, folder: Path, lam: float | str | None, smoothing: float | None, neighbors: int | None,
-    metric: str | None, engine: str | None, address: str | None, workers: int | None, memory: float | None,
-    parquet: Path | None, device: str | None, update: bool, draw_map: bool,
+    metric: str | None, embed: str | None, engine: str | None, address: str | None, workers: int | None,
+    memory: float | None, parquet: Path | None, device: str | None, update: bool, draw_map: bool,
 ) -> None:  # fmt: skip
     """Complete the tags of the collection in FOLDER from its annotations.
 
@@ -87,8 +88,9 @@ def fit(
     on_workers = _workers(engine, address, workers, memory, parquet)
     with opened(folder) as collection:
         result = run(
-            output, collection, engine=on_workers, device=device, update=update, draw_map=draw_map, **changes
-        )
+            output, collection, engine=on_workers, device=device, update=update, draw_map=draw_map,
+            embed=embed, **changes,
+        )  # fmt: skip
         if update and "scores" in result.seconds:
             needs = "an update takes more tagged items, and the same items, tags and settings"
             output.note(f"note: everything was fitted; {needs}")
@@ -120,6 +122,8 @@ def print_fit(output: Output, result: FitResult) -> None:
         solution = result.model.solution
         output.line(result.certificate, "bold green" if solution.converged else "bold red")
         output.line(f"lam = {result.model.lam:.3g}: {result.lam_reason}")
+        for sentence in result.comparisons:
+            output.line(f"{sentence[:1].upper()}{sentence[1:]}")
         if result.note:
             output.line(result.note, "yellow")
         output.detail(f"{count(solution.n_iter, 'iteration')}; {spent}; {solution.method}")
@@ -146,5 +150,6 @@ def as_data(folder: Path, result: FitResult) -> dict[str, Any]:
         }  # fmt: skip
     return data | {
         "certificate": result.certificate, "note": result.note, "seconds": result.seconds,
-        "recomputed": result.recomputed, "graph": asdict(result.graph), "tag_counts": asdict(result.tags),
+        "comparisons": list(result.comparisons), "recomputed": result.recomputed,
+        "graph": asdict(result.graph), "tag_counts": asdict(result.tags),
     }  # fmt: skip

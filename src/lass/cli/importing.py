@@ -43,7 +43,11 @@ _READING = (
     "lass init packages/ --items items.csv --id package --text summary --tags tags.csv",
     options=[click.Argument(["folder"], type=PATH), *_READING], folder=False,
 )  # fmt: skip
-@click.option("--embed", metavar="MODEL", help="Compare texts by a sentence-embedding model of that name.")
+@click.option(
+    "--embed", metavar="MODEL", help="Compare texts by their meaning as well, by a sentence-embedding model "
+    "(a name or a folder), or pictures by their content, by a network (efficientnet-lite0, timm/NAME, "
+    "torchvision/NAME). lass fit uses it where it helps. By default one that is installed; none: never.",
+)  # fmt: skip
 @click.option("--metric", help="How rows of features are compared: cosine, euclidean, ...")
 @click.option(
     "--neighbors", "n_neighbors", type=click.IntRange(1), default=30, show_default=True,
@@ -53,7 +57,7 @@ _READING = (
 def init(output: Output, folder: Path, **options: Any) -> None:
     """Make a collection in FOLDER out of a table of items and a table of annotations.
 
-    Items are compared by their texts, or by one of --numeric, --vectors, --edges and --embed. A tag with
+    Items are compared by their texts or pictures, or by one of --numeric, --vectors and --edges. A tag with
     a minus in front, or with the value -1, is one that the item does not have. If anything is wrong with
     the files, nothing is made.
     """

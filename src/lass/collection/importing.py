@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,13 +90,17 @@ def read_new(
 ) -> NewCollection:  # fmt: skip
     """Read all that a new collection is made of; ``options`` are those of :func:`read_tables`.
 
-    Items are compared in one way: by their texts, or by ``numeric`` columns, ``vectors``, ``edges``, or
-    embeddings by the model ``embed``.
+    Items are compared in one way: by their texts or pictures, or by ``numeric`` columns, ``vectors`` or
+    ``edges``. With a model ``embed`` texts and pictures are embedded as well, see :func:`with_model`.
     """
-    given = {"numeric": options.get("numeric") or None, "vectors": vectors, "edges": edges, "embed": embed}
+    given = {"numeric": options.get("numeric") or None, "vectors": vectors, "edges": edges}
     kinds = [kind for kind, value in given.items() if value is not None]
     if len(kinds) > 1:
         raise ValueError(f"items are compared in one way; found {' and '.join(kinds)}. Leave all but one out")
+    if kinds and embed is not None:
+        raise ValueError(
+            f"embed (--embed) is for texts and pictures; items are compared by {kinds[0]}. Leave it out"
+        )
     if edges is not None and metric is not None:
         raise ValueError(f"metric is not used where edges are given; found {metric!r}. Leave it out")
     _check_metric(metric)
@@ -123,7 +127,10 @@ def settings_of(
     imported: Imported, items: Any, kind: str = "", *, id: str | None = None, metric: str | None = None,
     n_neighbors: int = 30, name: str = "", embed: str | None = None,
 ) -> Settings:  # fmt: skip
-    """How items are compared, by the ``kind`` of features; by default that of the items."""
+    """How items are compared, by the ``kind`` of features; by default that of the items.
+
+    ``embed`` is as in :func:`with_model`; by default a model whose files are on this machine, if any.
+    """
     found = imported.found
     assert found is not None
     kind = kind or found.kind
@@ -141,12 +148,42 @@ def settings_of(
                 f"(columns: {columns}), or use numeric, vectors or edges"
             )
         features = {"kind": "text", "columns": list(found.text_columns)}
-        if kind == "embed":
-            features |= {"kind": "embeddings", "model": embed}
+    if features["kind"] in ("text", "images"):
+        features = with_model(features, embed or default_model(features["kind"]))
     if id is not None:
         features["id"] = id
     usual = {"numeric": "euclidean", "edges": "precomputed"}.get(kind, "cosine")
     return Settings(name=name, features=features, n_neighbors=n_neighbors, metric=metric or usual)
+
+
+def default_model(kind: str) -> str:
+    """The model for texts or pictures whose package and files are on this machine; "none" without one."""
+    from lass.collection.features import embeddings, networks
+
+    found = networks.default_network() if kind == "images" else embeddings.default_text_model()
+    return found or embeddings.NO_MODEL
+
+
+def with_model(features: Mapping[str, Any], model: str) -> dict[str, Any]:
+    """Settings of features with a model for texts or pictures, by name or folder; without it for "none".
+
+    Examples
+    --------
+    >>> from lass.collection.importing import with_model
+    >>> with_model({"kind": "text"}, "sentence-transformers/all-MiniLM-L6-v2")
+    {'kind': 'text', 'model': 'sentence-transformers/all-MiniLM-L6-v2'}
+    >>> with_model({"kind": "text", "model": "some"}, "none")
+    {'kind': 'text'}
+    """
+    from lass.collection.features.embeddings import NO_MODEL, model_name
+
+    kind = features.get("kind", "text")
+    if kind not in ("text", "images", "embeddings"):
+        raise ValueError(f"embed (--embed) is for texts and pictures; items are compared by {kind}")
+    found = {key: value for key, value in features.items() if key not in ("model", "compare")}
+    if kind == "embeddings":  # of older versions: the embedding alone
+        found["kind"] = "text"
+    return found if model == NO_MODEL else found | {"model": model_name(model)}
 
 
 def _names(columns: str | Iterable[str] | None) -> tuple[str, ...]:

@@ -133,9 +133,14 @@ class Collection(CollectionStore):
 
     def fit(
         self, *, report: ProgressCallback | None = None, engine: Engine | Workers | None = None,
-        draw_map: bool = True, device: str | None = None, update: bool = False, **settings: Any,
+        draw_map: bool = True, device: str | None = None, update: bool = False, embed: str | None = None,
+        **settings: Any,
     ) -> FitResult:  # fmt: skip
         """Bring features, graph, assignments and scores up to date, and save them.
+
+        Where a model for texts or pictures is set, tags of at most 2,000 items are hidden to see whether they
+        are found again better with it than without, and items are compared so; ``comparisons`` of the result
+        says how.
 
         Parameters
         ----------
@@ -152,6 +157,8 @@ class Collection(CollectionStore):
             Only take new annotations over, with lam and weights of the last fit: several times as fast, and
             :meth:`is_retrained` is False until the next fit. Everything is fitted where that cannot be done:
             up to about 200 tagged items, and after changed items, tags or settings.
+        embed : str, optional
+            Model for texts or pictures, as in :func:`lass.create`; "none" for none. It stays.
         **settings
             Settings to change before: ``lam``, ``smoothing``, ``n_neighbors`` or ``metric``. They stay,
             unless the collection cannot be fitted with them.
@@ -165,7 +172,11 @@ class Collection(CollectionStore):
         from lass.tagging.progress import ignore_progress
 
         self._database.check_writable()
-        _expect(report=(report, Callable))
+        _expect(report=(report, Callable), embed=(embed, str))
+        if embed is not None:
+            from lass.collection.importing import with_model
+
+            settings["features"] = with_model(self.settings.features, embed)
         if update:
             done = self._update_fit(engine or device or settings, report or ignore_progress)
             if done is not None:
@@ -380,7 +391,7 @@ def create(
 ) -> Collection:  # fmt: skip
     """Make a collection in a new folder, whole or not at all.
 
-    Items are compared by their texts, or by one of ``vectors``, ``edges``, ``numeric`` and ``embed``.
+    Items are compared by their texts or pictures, or by one of ``vectors``, ``edges`` and ``numeric``.
 
     Parameters
     ----------
@@ -407,7 +418,9 @@ def create(
     numeric : str or several, optional
         Columns of numbers.
     embed : str, optional
-        Name of a sentence-embedding model.
+        Name or folder of a sentence-embedding model, or name of a network for pictures: items are compared
+        by it as well where that helps, see :meth:`Collection.fit`. By default one that is installed; "none"
+        for none.
     metric : str, optional
         How rows of features are compared; by default cosine, for numeric columns euclidean.
     n_neighbors : int

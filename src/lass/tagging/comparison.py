@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lass.collection import CollectionStore
 from lass.learning.predictors.holdout import only_rows
-from lass.learning.predictors.linear import LinearPredictor, modelled
+from lass.learning.predictors.linear import CONTINUE, STEPS, LinearPredictor, modelled, transitions
 from lass.model.atomic import atomic_path
 from lass.model.quadratic_program import Array
 from lass.tagging.evaluation.metrics import average_precisions, rank_tags
@@ -30,8 +30,8 @@ ITEMS, TAGS = 2000, 400
 ENOUGH = 20
 #: parts of the tagged items; the tags of each are hidden once
 FOLDS = 4
-#: weight of the frequencies of the tags in a vote, in edges of median weight
-SMOOTHING = 0.5
+#: weight of the frequencies of the tags, as a share of the mean visits of a walk to tagged items
+SMOOTHING = 0.01
 FILE = "comparisons.json"
 
 Rows = NDArray[np.intp]
@@ -142,8 +142,8 @@ def _precisions(
     return found
 
 
-def vote_and_linear(W: sp.csr_array, features: Any) -> Predict:
-    """The vote of the tagged neighbours plus linear models of features, if there are any.
+def walk_and_linear(W: sp.csr_array, features: Any) -> Predict:
+    """Tags met on random walks from an item, plus linear models of features, if there are any.
 
     Both are shares of the tags, about from 0 to 1. A quick stand-in for all predictors of a fit.
 
@@ -151,29 +151,33 @@ def vote_and_linear(W: sp.csr_array, features: Any) -> Predict:
     --------
     >>> import numpy as np
     >>> import scipy.sparse as sp
-    >>> from lass.tagging.comparison import vote_and_linear
+    >>> from lass.tagging.comparison import walk_and_linear
     >>> W = sp.csr_array([[0.0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
     >>> visible = sp.csr_array([[1.0, 0], [0, 0], [0, 1], [0, 0]])
-    >>> vote_and_linear(W, None)(visible, np.array([1, 3])).argmax(axis=1)
+    >>> walk_and_linear(W, None)(visible, np.array([1, 3])).argmax(axis=1)
     array([0, 1])
     """
     linear = None
     if features is not None:
         linear = LinearPredictor(features, np.zeros(W.shape[0], np.intp), W)
-    smoothing = SMOOTHING * float(np.median(W.data)) if W.nnz else 1.0
+    P = transitions(W)
 
     def predict(visible: sp.csr_array, rows: Rows) -> Array:
-        labelled = np.diff(visible.indptr) > 0
-        frequency = np.asarray(visible.sum(axis=0)).ravel() / max(np.count_nonzero(labelled), 1)
-        near = W[rows]
-        votes = (near @ visible).toarray() + smoothing * frequency
-        found = votes / (near @ labelled.astype(float) + smoothing)[:, None]
+        tagged = (np.diff(visible.indptr) > 0).astype(float)
+        frequency = np.asarray(visible.sum(axis=0)).ravel() / max(tagged.sum(), 1.0)
+        start = np.column_stack([visible.toarray(), tagged]).astype(np.float32)
+        reached = start
+        for _ in range(STEPS - 1):
+            reached = start + np.float32(CONTINUE) * (P @ reached)
+        reached = P[rows] @ reached
+        smoothing = SMOOTHING * float(reached[:, -1].mean() or 1.0)
+        found = (reached[:, :-1] + smoothing * frequency) / (reached[:, -1:] + smoothing)
         if linear is not None:
             models = linear.fit(visible)
             count = len(models.weights)
             for number, weights in enumerate(models.weights):
                 found[:, models.tags] += linear.view(2 * number // count, rows) @ weights[0].T / count
-        return np.asarray(found)
+        return np.asarray(found, float)
 
     return predict
 

@@ -27,7 +27,14 @@ from lass.solvers.sparse.local import LEAST, update_near
 from lass.solvers.sparse.storage import with_rows
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted, with_certificate
 from lass.tagging.completion import TagModel, complete, with_scores
-from lass.tagging.pipeline import FitResult, saved_predictors, smoothing_of, solve_progress, train
+from lass.tagging.pipeline import (
+    FitResult,
+    choose_comparisons,
+    saved_predictors,
+    smoothing_of,
+    solve_progress,
+    train,
+)
 from lass.tagging.preparation import graph_of, groups_of, has_dense_numbers, outdated, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
 from lass.tagging.storage import FitRecord, SavedPredictors, StoredModel, read_model, save_model
@@ -209,6 +216,7 @@ class LiveModel:
         """
         began = time.perf_counter()
         annotations = self.annotations
+        choose_comparisons(self._collection, annotations, report)
         W = graph_of(self._collection, report)
         token = self._token_of_edges()
         if W.shape[0] != len(annotations.ids):

@@ -22,6 +22,7 @@ from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
 from lass.tagging.completion import TagModel, check_form, choose_lam, complete, with_scores
 from lass.tagging.distributed.cluster import StageCost, Workers
 from lass.tagging.distributed.fitting import fitted_on_workers
+from lass.tagging.feature_choice import choose_features
 from lass.tagging.map_layout import map_of
 from lass.tagging.preparation import graph_of, groups_of, has_dense_numbers, outdated, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
@@ -50,10 +51,13 @@ class FitResult:
     tags: TagCounts
     #: stage -> tasks, their seconds and their memory, of a fit on workers
     workers: dict[str, StageCost] = field(default_factory=dict)
+    #: how items are compared, where that was chosen, and why: a sentence each
+    comparisons: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         chosen = "" if self.model is None else f"lam = {self.model.lam:.3g}: {self.lam_reason}"
-        return "\n".join(filter(None, [self.certificate, chosen, self.note, str(self.tags)]))
+        lines = [self.certificate, chosen, *self.comparisons, self.note, str(self.tags)]
+        return "\n".join(filter(None, lines))
 
     @property
     def certificate(self) -> str:
@@ -124,8 +128,9 @@ def fit(
         return _fit_on_workers(collection, annotations, engine, report, tol, draw_map)
     check_form(G, collection.settings.smoothing or None, engine)
     damaged = collection.discard_damaged()
-    recomputed = outdated(collection) | collection.stale() | damaged
     timer = StageTimer(report)
+    comparisons = choose_comparisons(collection, annotations, timer.report)
+    recomputed = outdated(collection) | collection.stale() | damaged
     W = graph_of(collection, timer.report, device)
     if W.shape[0] != G.shape[0]:
         raise ValueError(f"items were added to {collection.path} in this moment; run it again")
@@ -141,7 +146,18 @@ def fit(
     if draw_map:
         map_of(collection, W, timer.report)
     labelled = np.diff(G.indptr) > 0 if G.nnz else None  # without annotations nothing is missing
-    return FitResult(model, reason, recomputed, timer.stop(), health(W, labelled), count_tags(annotations))
+    return FitResult(
+        model, reason, recomputed, timer.stop(), health(W, labelled), count_tags(annotations),
+        comparisons=comparisons,
+    )  # fmt: skip
+
+
+def choose_comparisons(
+    collection: CollectionStore, annotations: AnnotationMatrix, report: ProgressCallback = ignore_progress
+) -> tuple[str, ...]:
+    """Choose how items are compared from their tags, where there is a choice; a sentence for each."""
+    found = choose_features(collection, annotations, partial(groups_of, collection), report)
+    return () if found is None else (found.reason,)
 
 
 def _fit_on_workers(
@@ -153,8 +169,9 @@ def _fit_on_workers(
     if workers.out is not None:
         check_folder(workers.out)
     damaged = collection.discard_damaged()
-    recomputed = outdated(collection) | collection.stale() | damaged
     timer = StageTimer(report)
+    comparisons = choose_comparisons(collection, annotations, timer.report)
+    recomputed = outdated(collection) | collection.stale() | damaged
     with fitted_on_workers(collection, annotations, workers, timer.report, tol) as fitted:
         timer.report(Progress("saving"))
         fitted.save(collection, annotations)
@@ -168,7 +185,7 @@ def _fit_on_workers(
         graph = health(fitted.W, np.diff(G.indptr) > 0 if G.nnz else None)
         return FitResult(
             fitted.model, fitted.record.lam_reason, recomputed, timer.stop(), graph, count_tags(annotations),
-            fitted.costs,
+            fitted.costs, comparisons,
         )  # fmt: skip
 
 

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from lass.collection import CollectionStore, Item
 from lass.collection.arrays import SavedArray
-from lass.collection.features import NumericFeatures, TextFeatures, embed_texts, image_features
+from lass.collection.features import (
+    NumericFeatures,
+    TextFeatures,
+    WordsAndMeaning,
+    embed_texts,
+    image_features,
+)
+from lass.collection.features.words import side_by_side
 from lass.collection.reading import BadRow
 from lass.collection.records import did_you_mean
 from lass.graph import KNNGraph
@@ -21,6 +28,7 @@ from lass.learning.predictors import linear
 from lass.learning.predictors.holdout import group_codes
 from lass.learning.predictors.trees import are_dense
 from lass.tagging.canonical import by_id, inverse, permuted
+from lass.tagging.feature_choice import CONTENT, MEANING, embeddings_of, way_of
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
 from lass.tagging.storage import FitRecord, SavedFeatures, SavedGraph
 
@@ -51,18 +59,25 @@ def features_of(collection: CollectionStore, report: ProgressCallback = ignore_p
     if why is None and saved is not None:
         return saved.matrix
     report(Progress("features", why or ""))
-    items, settings = collection.get_items(), dict(collection.settings.features)
-    if saved is not None and not _is_fitted(settings) and saved.stamp.settings == settings:
-        rows, _ = _extract(items[saved.stamp.items :], settings, report)
+    items, settings, way = collection.get_items(), dict(collection.settings.features), way_of(collection)
+    same = saved is not None and saved.stamp.settings == settings and _way(saved) == way
+    if saved is not None and same and not _is_fitted(settings):
+        rows, _ = _extract(collection, items[saved.stamp.items :], report)
         X = (sp.vstack if sp.issparse(rows) else np.concatenate)([saved.matrix, rows])
-        collection.save_features(X, **SavedFeatures(n_fitted=len(items), sorted_by="id").to_arrays())
+        collection.save_features(X, **SavedFeatures(n_fitted=len(items), sorted_by="id", way=way).to_arrays())
         return X
     order = by_id([item.id for item in items])
-    X, extractor = _extract([items[row] for row in order], settings, report)
+    X, extractor = _extract(collection, [items[row] for row in order], report)
     X = permuted(X, inverse(order))
-    state = SavedFeatures(n_fitted=len(items), extractor=extractor, sorted_by="id")
+    state = SavedFeatures(n_fitted=len(items), extractor=extractor, sorted_by="id", way=way)
     collection.save_features(X, **state.to_arrays())
     return X
+
+
+def _way(saved: SavedArray) -> str:
+    """How items are compared by saved features; "" of those that were given."""
+    state = SavedFeatures.from_arrays(saved.extras)
+    return "" if state is None else state.way
 
 
 def _is_fitted(settings: Mapping[str, Any]) -> bool:
@@ -87,6 +102,11 @@ def outdated(collection: CollectionStore) -> dict[str, str]:
         state = None if saved is None else kind.from_arrays(saved.extras)  # a given array has none
         if state is not None and state.sorted_by != "id":
             found[name] = "it depended on the order of the items"
+    way = way_of(collection)
+    features = collection.saved_array("features") if way and "features" not in found else None
+    if features is not None and _way(features) != way:  # else a model is new, and so are the settings
+        found["features"] = f"items are compared by {way} now"
+        found.setdefault("graph", "the features must be made anew")
     return found
 
 
@@ -219,18 +239,23 @@ def _without_empty_rows(W: sp.csr_array, X: Any) -> sp.csr_array:
 
 
 def _extract(
-    items: Sequence[Item], settings: dict[str, Any], report: ProgressCallback
+    collection: CollectionStore, items: Sequence[Item], report: ProgressCallback
 ) -> tuple[Any, dict[str, Any]]:
     """The rows of items by the kind of features in the settings, and the state of the extractor."""
+    settings, way = collection.settings.features, way_of(collection)
     match settings.get("kind", "text"):
         case "text":
             documents = [item.text for item in items]
+            if way == MEANING:
+                both = WordsAndMeaning()
+                return both.fit_transform(documents, embeddings_of(collection, items, report)), both.state()
             texts = TextFeatures()
             return texts.fit_transform(documents), texts.state()
         case "numeric":
+            names: Any = settings.get("columns", [])
             columns = {
                 name: [np.nan if item.extra.get(name) is None else item.extra[name] for item in items]
-                for name in settings.get("columns", [])
+                for name in names
             }
             numbers = NumericFeatures().fit(columns)
             rows = numbers.transform(columns)
@@ -247,6 +272,8 @@ def _extract(
             if skipped:
                 note = f"{len(skipped):,} pictures could not be read, such as {skipped[0]}"
                 report(Progress("features", note))
+            if way == CONTENT:
+                pictures = side_by_side(pictures, embeddings_of(collection, items, report))
             return pictures, {}
         case "embeddings":
             return embed_texts([item.text for item in items], str(settings["model"])), {}

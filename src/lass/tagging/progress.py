@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 #: stages of a fit in their order, each with a description for people
 STAGES = {
+    "comparison": "choosing how to compare items",
     "features": "computing features",
     "neighbours": "searching for nearest neighbours",
     "graph": "building the graph",

@@ -82,6 +82,8 @@ class SavedFeatures(SavedState):
     extractor: dict[str, Any] = field(default_factory=dict)
     #: "id" where the order in which items came does not matter; older versions saved no such thing
     sorted_by: str = ""
+    #: how items are compared, see :func:`lass.tagging.feature_choice.way_of`
+    way: str = ""
 
     def to_arrays(self) -> dict[str, Any]:  # noqa: D102
         arrays = super().to_arrays()
@@ -91,7 +93,7 @@ class SavedFeatures(SavedState):
     @classmethod
     def _fields(cls, arrays: Mapping[str, Any]) -> dict[str, Any]:
         found = super()._fields(arrays)
-        others = found.keys() - {"version", "n_fitted", "extended_from", "sorted_by"}
+        others = found.keys() - {"version", "n_fitted", "extended_from", "sorted_by", "way"}
         return found | {"extractor": {key.removeprefix("extractor_"): found[key] for key in others}}
 
 

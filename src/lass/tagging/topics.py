@@ -154,7 +154,8 @@ def terms_of(collection: CollectionStore, items: Sequence[Item]) -> TextTerms | 
     saved = collection.saved_array("features")
     if collection.settings.features.get("kind", "text") == "text" and saved is not None:
         state = SavedFeatures.from_arrays(saved.extras)
-        if state is not None and state.extractor and saved.stamp.items == len(items):
+        of_terms = state is not None and state.extractor and sp.issparse(saved.matrix)
+        if state is not None and of_terms and saved.stamp.items == len(items):
             return _present(saved.matrix, TextFeatures.from_state(state.extractor).terms)
     texts = [item.text for item in items]
     if sum(map(bool, texts)) < 0.5 * len(texts):

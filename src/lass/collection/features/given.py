@@ -1,9 +1,8 @@
-"""Vectors and edges that people bring themselves, and embeddings from a language model."""
+"""Vectors and edges that people bring themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -181,23 +180,3 @@ def read_edges(
         (np.array(list(edges.values()), float), (pairs[:, 0], pairs[:, 1])), shape=(len(ids),) * 2
     )
     return sp.csr_array(half + half.T), bad_rows.skipped
-
-
-def embed_texts(texts: Sequence[str], model: str = "sentence-transformers/all-MiniLM-L6-v2") -> Vectors:
-    """Sentence embeddings of length one; needs the package sentence-transformers and the model's files.
-
-    The name of the model is all that new texts need to get the same columns.
-    """
-    try:
-        library = import_module("sentence_transformers")
-    except ImportError:
-        raise ValueError(
-            "embeddings need the package sentence-transformers: pip install sentence-transformers"
-        ) from None
-    try:
-        encoder = library.SentenceTransformer(model)
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"model {model!r} cannot be loaded ({error}); name one that is on this machine"
-        ) from None
-    return np.asarray(encoder.encode(list(texts), normalize_embeddings=True), np.float32)

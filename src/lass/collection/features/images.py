@@ -48,7 +48,7 @@ def image_features(
     rows = np.zeros((len(paths), COLUMNS), np.float32)
     for row, path in zip(rows, paths, strict=True):
         try:
-            row[:] = _row(_pixels(Path(path)))
+            row[:] = _row(read_pixels(Path(path)))
         except BadInput as error:
             if skipped is None:
                 raise
@@ -56,12 +56,13 @@ def image_features(
     return rows
 
 
-def _pixels(path: Path) -> NDArray[np.float64]:
+def read_pixels(path: Path, side: int = SIDE) -> NDArray[np.float64]:
+    """Red, green and blue from 0 to 1 of a picture brought to ``side`` x ``side``, on white ground."""
     try:
         with open_image(path) as image:
-            image.draft("RGB", (4 * SIDE, 4 * SIDE))
+            image.draft("RGB", (4 * side, 4 * side))
             # through RGBA: a palette may hold transparency, which a plain RGB would show as some colour
-            small = image.convert("RGBA").resize((SIDE, SIDE), resample=5)
+            small = image.convert("RGBA").resize((side, side), resample=5)
             pixels = np.asarray(small, np.float64) / 255
     except BadInput:
         raise

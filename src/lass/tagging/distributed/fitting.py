@@ -40,6 +40,7 @@ from lass.tagging.distributed.scoring import FeaturesOnWorkers, score_parts, wri
 from lass.tagging.distributed.sizes import Shape, cut
 from lass.tagging.distributed.solving import SparseOnWorkers
 from lass.tagging.distributed.workspace import Workspace, bounds_of
+from lass.tagging.feature_choice import MEANING, way_of
 from lass.tagging.preparation import (
     features_of,
     graph_of,
@@ -78,7 +79,9 @@ class FittedParts:
         """Put everything into the collection, as an ordinary fit does."""
         if self.texts is not None:
             X = self.space.whole(features.FEATURES, len(self.texts.terms))
-            state = SavedFeatures(n_fitted=self.space.size, extractor=self.texts.state(), sorted_by="id")
+            state = SavedFeatures(
+                n_fitted=self.space.size, extractor=self.texts.state(), sorted_by="id", way=way_of(collection)
+            )
             collection.save_features(permuted(X, inverse(self.order.rows)), **state.to_arrays())
         if self.new_graph:
             state_of_graph = graph_state(collection, self.space.size)
@@ -163,6 +166,7 @@ class _Fit:
         order, why = by_id(collection.ids()[: space.size]), outdated(collection)
         given = settings.metric == "precomputed"
         of_texts = settings.features.get("kind", "text") == "text" and "features" in why and not given
+        of_texts = of_texts and way_of(collection) != MEANING
         texts = None
         if of_texts:
             features.write_items(collection, space, order)

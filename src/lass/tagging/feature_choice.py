@@ -1,0 +1,176 @@
+"""Whether a model's embedding is used beside plain features: decided on hidden tags of the collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from lass.collection import AnnotationMatrix, CollectionStore, Item
+from lass.collection.features import EmbeddingCache, WordsAndMeaning, embed_pictures, embed_texts
+from lass.collection.features.images import image_features
+from lass.collection.features.words import side_by_side
+from lass.collection.reading import BadRow
+from lass.collection.records import did_you_mean
+from lass.graph import KNNGraph
+from lass.tagging.canonical import CanonicalOrder
+from lass.tagging.comparison import (
+    Candidate,
+    Comparison,
+    Predict,
+    choose,
+    content_key,
+    sampled_items,
+    save_comparison,
+    saved_comparison,
+    walk_and_linear,
+)
+from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
+
+AUTO = "auto"
+WORDS, MEANING, COLOURS, CONTENT = "words", "words and meaning", "colours", "colours and content"
+#: kind of features -> ways to compare items, the plain one first, each with a sentence
+WAYS = {
+    "text": {
+        WORDS: "texts are compared by words",
+        MEANING: "texts are compared by words and by meaning",
+    },
+    "images": {
+        COLOURS: "pictures are compared by colours and edges",
+        CONTENT: "pictures are compared by colours and by content",
+    },
+}
+#: part of the key of a choice: raise it when it is made in another way
+VERSION = 1
+
+
+def way_of(collection: CollectionStore) -> str:
+    """How items are compared: as collection.toml says, or as was chosen; "" where there is no model.
+
+    Before the first choice it is the way with the embedding, which the user asked for.
+    """
+    settings = collection.settings.features
+    ways = ways_of(settings)
+    if not ways:
+        return ""
+    asked = str(settings.get("compare", AUTO))
+    if asked != AUTO:
+        return asked
+    saved = saved_comparison(collection, _subject(settings))
+    return saved.chosen if saved is not None and saved.chosen in ways else list(ways)[-1]
+
+
+def ways_of(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The ways to compare items that a model offers; none without one."""
+    ways = WAYS.get(str(settings.get("kind", "text")), {}) if settings.get("model") else {}
+    asked = settings.get("compare", AUTO)
+    if ways and asked != AUTO and asked not in ways:
+        known = [AUTO, *ways]
+        raise ValueError(
+            f"compare must be one of {', '.join(known)}; found {asked!r}{did_you_mean(str(asked), known)}"
+        )
+    return ways
+
+
+def embeddings_of(
+    collection: CollectionStore, items: Sequence[Item], report: ProgressCallback = ignore_progress
+) -> NDArray[np.float32]:
+    """The embeddings of items; only those that are not in the collection's file yet are computed."""
+    settings = collection.settings.features
+    model, pictures = str(settings["model"]), settings.get("kind") == "images"
+    folder = Path(str(settings.get("folder", "")))
+
+    def compute(places: list[int]) -> NDArray[np.float32]:
+        noun = "pictures" if pictures else "texts"
+        report(Progress("features", f"{len(places):,} {noun} go through {model}"))
+        if not pictures:
+            return embed_texts([items[place].text for place in places], model)
+        skipped: list[BadRow] = []
+        return embed_pictures([folder / items[place].id for place in places], model, skipped=skipped)
+
+    keys = [item.id if pictures else item.text for item in items]
+    return EmbeddingCache(collection.path / "arrays" / "embeddings.npz", model).rows(keys, compute)
+
+
+def choose_features(
+    collection: CollectionStore, annotations: AnnotationMatrix,
+    groups_of: Callable[[], tuple[str, NDArray[np.intp] | None]], report: ProgressCallback = ignore_progress,
+) -> Comparison | None:  # fmt: skip
+    """Choose how items are compared, and keep it with the collection; None where there is no choice.
+
+    On at most :data:`lass.tagging.comparison.ITEMS` items; made again only where these, their tags or the
+    settings have changed. :func:`way_of` gives it from then on.
+    """
+    settings = collection.settings
+    ways = ways_of(settings.features)
+    if not ways or settings.metric == "precomputed" or settings.features.get("compare", AUTO) != AUTO:
+        return None
+    order = CanonicalOrder.of(annotations)
+    tags = order.annotations(annotations.G)
+    rows = sampled_items(tags)
+    items = collection.get_rows(order.rows[rows].tolist())
+    T = sp.csr_array(tags[rows])
+    codes = order.groups(groups_of()[1])
+    near = np.arange(len(rows)) if codes is None else codes[rows]
+    contents = [[item.id, item.text] for item in items]
+    how = [VERSION, dict(settings.features), settings.n_neighbors, settings.metric]
+    key, subject = content_key(how, contents, near, T), _subject(settings.features)
+    known = saved_comparison(collection, subject, key)
+    if known is not None and known.chosen in ways:
+        return known
+    sample = _Sample(collection, items, report)
+    makes = [sample.plain, sample.with_embedding]
+    candidates = [Candidate(*way, make) for way, make in zip(ways.items(), makes, strict=True)]
+    report(Progress("comparison"))
+    pause = partial(report, Progress("comparison"))
+    found = choose(candidates, T, candidates[-1].name, groups=near, pause=pause)
+    save_comparison(collection, subject, key, found)
+    return found
+
+
+def _subject(settings: Mapping[str, Any]) -> str:
+    return f"{settings.get('kind', 'text')} with {settings['model']}"
+
+
+class _Sample:
+    """Some items in the ways that they can be compared; what both need is computed once."""
+
+    def __init__(self, collection: CollectionStore, items: list[Item], report: ProgressCallback) -> None:
+        self.collection, self.items, self.report = collection, items, report
+        self._rows: tuple[Any, Any, Any] | None = None
+
+    def plain(self) -> Predict:
+        """Without the embedding."""
+        rows, reduced, _ = self._features()
+        return self._predict(rows, reduced)
+
+    def with_embedding(self) -> Predict:
+        """With it."""
+        both = self._features()[2]
+        return self._predict(both, both)
+
+    def _predict(self, rows: Any, reduced: Any) -> Predict:
+        settings = self.collection.settings
+        count = min(settings.n_neighbors, len(self.items) - 1)
+        return walk_and_linear(KNNGraph(count, metric=settings.metric).fit(rows).graph, reduced)
+
+    def _features(self) -> tuple[Any, Any, Any]:
+        """Plain rows, the same in few columns, and rows with the embedding."""
+        if self._rows is None:
+            found = embeddings_of(self.collection, self.items, self.report)
+            self.report(Progress("comparison"))
+            if self.collection.settings.features.get("kind") == "images":
+                folder = Path(str(self.collection.settings.features.get("folder", "")))
+                colours = image_features([folder / item.id for item in self.items], skipped=[])
+                self._rows = colours, colours, side_by_side(colours, found)
+            else:
+                features = WordsAndMeaning()
+                X = features.fit_terms([item.text for item in self.items])
+                reduced = features.reduced(X)
+                self._rows = X, reduced, side_by_side(reduced, found)
+        return self._rows
