@@ -245,7 +245,7 @@ MISTAKES = {
         "tags, line 1: item '7' is not in the collection",
     ),
     "two ways": (
-        lambda path: lass.create(path, ["a"], vectors=np.eye(1), edges=np.eye(1)),
+        lambda path: lass.create(path, ["a"], vectors=np.eye(1), numeric="size"),
         "found vectors and edges. Leave all but one out",
     ),
     "vectors": (

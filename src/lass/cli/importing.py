@@ -26,7 +26,8 @@ _READING = (
            "scipy.sparse.save_npz), .mat, .parquet, .feather, .arrow (a column of lists, or columns of "
            "numbers), or a table. Rows are matched by a column that holds the ids of the items, in any "
            "order; without one they are in the order of the items. file.mat:X is the array X of a file."),
-    Option(["--edges"], type=PATH, help="Table of edges: two similar items and, if you like, a weight."),
+    Option(["--edges"], type=PATH, help="Table of edges: two similar items and, if you like, a weight. "
+           "Beside --text, --numeric, --vectors or --embed, items are compared by both."),
     Option(["--tags"], type=PATH, help="Table of annotations: item, tag and value (+1 or -1); or item "
            "and its tags; or one column a tag."),
     Option(["--layout"], type=click.Choice(["auto", "long", "column", "wide"]), default="auto",
@@ -57,8 +58,8 @@ _READING = (
 def init(output: Output, folder: Path, **options: Any) -> None:
     """Make a collection in FOLDER out of a table of items and a table of annotations.
 
-    Items are compared by their texts or pictures, or by one of --numeric, --vectors and --edges. A tag with
-    a minus in front, or with the value -1, is one that the item does not have. If anything is wrong with
+    Items are compared by their texts or pictures, by one of --numeric and --vectors, by --edges, or by such
+    features and edges together: lass fit finds out whether edges help. A tag with a minus in front, or with the value -1, is one that the item does not have. If anything is wrong with
     the files, nothing is made.
     """
     if options["items"] is None:
@@ -72,7 +73,7 @@ def make(output: Output, folder: Path, new: NewCollection) -> None:
 
     Collection.create(
         folder, new.items, new.tags, new.annotations, settings=new.settings, features=new.features,
-        graph=new.graph,
+        graph=new.graph, edges=new.edges,
     ).close()  # fmt: skip
     counts = {"items": len(new.items), "tags": len(new.tags), "annotations": len(new.annotations)}
     lines = [f"{folder}: {', '.join(count(number, noun[:-1]) for noun, number in counts.items())}", new.note]
@@ -107,6 +108,7 @@ def add(output: Output, folder: Path, **options: Any) -> None:
                 options["numeric"] = options["numeric"] or features["columns"]
             elif features.get("kind") in ("text", "embeddings"):
                 options["text"] = options["text"] or features["columns"]
+        beside = features.get("kind") != "edges"
         known = collection.ids()
         imported = read_tables(**options, known=set(known))
         _leave_out_known(collection, imported, options["items"], set(known))
@@ -116,7 +118,7 @@ def add(output: Output, folder: Path, **options: Any) -> None:
         if vectors is not None:
             collection.save_features(given)
         if edges is not None:
-            collection.save_graph(given)
+            (collection.save_edges if beside else collection.save_graph)(given)
         new = len(set(collection.names()) - before)
     added = f"{count(len(imported.items), 'item')} and {count(len(imported.annotations), 'annotation')} added"
     lines = [f"{folder}: {added}" + (f", with {count(new, 'new tag')}" if new else ""), imported.note]
@@ -143,8 +145,11 @@ def _given(
 ) -> Any:  # fmt: skip
     """Vectors or edges of all items, old and new; read before anything changes."""
     kind = collection.settings.features.get("kind")
+    if vectors is not None and edges is not None:
+        raise ValueError("give --vectors and --edges one after the other, each in a command of its own")
     for name, value in (("vectors", vectors), ("edges", edges)):
-        if value is not None and kind != name:
+        beside = name == "edges" and collection.saved_stamp("edges") is not None
+        if value is not None and kind != name and not beside:
             raise ValueError(f"items of {collection.path} are not compared by {name}; leave --{name} out")
         if value is None and kind == name and imported.items:
             raise ValueError(
@@ -162,8 +167,14 @@ def _given(
         ids = [*known, *imported.ids]
         W, skipped = read_edges(edges, ids, encoding=options["encoding"], skip_bad=options["skip_bad"])
         imported.skipped += skipped
-        if imported.items and (former := collection.graph) is not None:
+        if imported.items and (former := _edges_of(collection)) is not None:
             former.resize(W.shape)
             W = W.maximum(former)
         return W
     return None
+
+
+def _edges_of(collection: Collection) -> Any:
+    """The edges that were given, alone or beside features; None if there are none."""
+    saved = collection.saved_array("edges")
+    return collection.graph if saved is None else saved.matrix

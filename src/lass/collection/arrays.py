@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Extra: TypeAlias = NDArray[Any] | sp.csr_array
 
 #: array -> the array it is made from, in the order of making
-MADE_FROM = {"features": "", "graph": "features", "assignments": "graph", "map": "graph"}
+MADE_FROM = {"features": "", "edges": "", "graph": "features", "assignments": "graph", "map": "graph"}
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def stale(
     result: dict[str, str] = {}
     for name, source in MADE_FROM.items():
         stamp, before = stamps[name], stamps.get(source)
-        if name == "features" and given:
+        if name == "edges" or (name == "features" and given):  # edges are given, and never made
             continue
         if stamp is None:
             result[name] = f"no {name} yet"

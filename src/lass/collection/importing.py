@@ -50,7 +50,9 @@ class NewCollection(Imported):
 
     settings: Settings = field(default_factory=Settings)
     features: NDArray[Any] | None = None
+    #: edges that items are compared by, and those that they are compared by beside their features
     graph: sp.csr_array | None = None
+    edges: sp.csr_array | None = None
 
 
 def read_tables(
@@ -90,18 +92,22 @@ def read_new(
 ) -> NewCollection:  # fmt: skip
     """Read all that a new collection is made of; ``options`` are those of :func:`read_tables`.
 
-    Items are compared in one way: by their texts or pictures, or by ``numeric`` columns, ``vectors`` or
-    ``edges``. With a model ``embed`` texts and pictures are embedded as well, see :func:`with_model`.
+    Items are compared in one way: by their texts or pictures, or by ``numeric`` columns or ``vectors``.
+    ``edges`` are another way where none of these is named (``text`` included), else they count beside it.
+    With a model ``embed`` texts and pictures are embedded as well, see :func:`with_model`.
     """
-    given = {"numeric": options.get("numeric") or None, "vectors": vectors, "edges": edges}
+    given = {"numeric": options.get("numeric") or None, "vectors": vectors}
     kinds = [kind for kind, value in given.items() if value is not None]
     if len(kinds) > 1:
         raise ValueError(f"items are compared in one way; found {' and '.join(kinds)}. Leave all but one out")
+    beside = edges is not None and bool(kinds or _names(options.get("text")))
+    if edges is not None and not beside:
+        kinds = ["edges"]
     if kinds and embed is not None:
         raise ValueError(
             f"embed (--embed) is for texts and pictures; items are compared by {kinds[0]}. Leave it out"
         )
-    if edges is not None and metric is not None:
+    if kinds == ["edges"] and metric is not None:
         raise ValueError(f"metric is not used where edges are given; found {metric!r}. Leave it out")
     _check_metric(metric)
     imported = read_tables(items=items, **options)
@@ -114,8 +120,12 @@ def read_new(
         from lass.collection.features import read_edges
 
         reading = {key: options[key] for key in ("encoding", "skip_bad") if key in options}
-        new.graph, skipped = read_edges(edges, new.ids, **reading)
+        found, skipped = read_edges(edges, new.ids, **reading)
         new.skipped += skipped
+        if beside:
+            new.edges = found
+        else:
+            new.graph = found
     new.settings = settings_of(
         new, items, "".join(kinds), id=options.get("id"), metric=metric, n_neighbors=n_neighbors, name=name,
         embed=embed,

@@ -101,7 +101,7 @@ class CollectionStore:
     def create(
         cls, path: str | Path, items: Iterable[Item], tags: Iterable[str] = (),
         annotations: Iterable[tuple[str, str, float]] = (), *, settings: Settings | None = None,
-        features: Any = None, graph: Any = None,
+        features: Any = None, graph: Any = None, edges: Any = None,
     ) -> Self:  # fmt: skip
         """Make a new folder, whole or not at all: as a hidden one next to it, which is renamed at the end.
 
@@ -142,6 +142,8 @@ class CollectionStore:
                     collection.save_features(features)
                 if graph is not None:
                     collection.save_graph(graph)
+                if edges is not None:
+                    collection.save_edges(edges)
             _to_disk(draft)
             _check_free(folder)
             if folder.is_dir() and os.name == "nt":  # elsewhere an empty folder is replaced by the renaming
@@ -430,7 +432,7 @@ class CollectionStore:
         return settings
 
     def saved_array(self, name: str) -> arrays.SavedArray | None:
-        """One of features, graph, assignments and map with its stamp and extras; None if not there."""
+        """One of features, edges, graph, assignments and map with its stamp and extras; None if not there."""
         return arrays.load(self._file(name))
 
     def saved_stamp(self, name: str) -> arrays.Stamp | None:
@@ -463,6 +465,11 @@ class CollectionStore:
     def save_features(self, X: Any, **extras: Any) -> None:
         """Keep features made under the present settings, with named arrays that belong to them."""
         self._save("features", X, 0, extras)
+
+    def save_edges(self, W: Any) -> None:
+        """Keep edges that were given beside features; the graph, which is made from both, is deleted."""
+        self._save("edges", W, 0, {})
+        self._file("graph").unlink(missing_ok=True)
 
     def save_graph(self, W: Any, **extras: Any) -> None:
         """Keep a graph made from the saved features under the present settings."""
@@ -511,6 +518,7 @@ class CollectionStore:
 
         kind, given = self.settings.features.get("kind"), self.settings.metric == "precomputed"
         options = {"features": "--vectors" if kind == "vectors" else "", "graph": "--edges" if given else ""}
+        options["edges"] = "--edges"
         found = {}
         for name in arrays.MADE_FROM:
             try:
@@ -558,7 +566,7 @@ class CollectionStore:
             )
         if name == "map" and shape[1] != 2:
             raise ValueError(f"a map must have two columns; found shape {shape}")
-        if name == "graph" and shape[0] != shape[1]:
+        if name in ("graph", "edges") and shape[0] != shape[1]:
             raise ValueError(f"a graph must be square, one row and column an item; found shape {shape}")
         if name == "assignments" and shape[1] > (tags := len(self.names())):
             raise ValueError(f"assignments must have one column a tag, {tags} at most; found shape {shape}")

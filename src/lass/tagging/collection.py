@@ -414,7 +414,8 @@ def create(
     vectors : path or array of shape (N, D), optional
         One row an item.
     edges : path, DataFrame, list of (a, b) or (a, b, weight), or matrix of shape (N, N), optional
-        Which items are similar.
+        Which items are similar. Beside ``text``, ``numeric``, ``vectors`` or ``embed``, items are compared by
+        both, as far as hidden tags say that it helps.
     numeric : str or several, optional
         Columns of numbers.
     embed : str, optional
@@ -467,5 +468,5 @@ def create(
         warnings.warn(new.note, stacklevel=2)
     return Collection.create(
         folder, new.items, new.tags, new.annotations, settings=new.settings, features=new.features,
-        graph=new.graph,
+        graph=new.graph, edges=new.edges,
     )  # fmt: skip

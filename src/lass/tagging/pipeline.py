@@ -24,7 +24,14 @@ from lass.tagging.distributed.cluster import StageCost, Workers
 from lass.tagging.distributed.fitting import fitted_on_workers
 from lass.tagging.feature_choice import choose_features
 from lass.tagging.map_layout import map_of
-from lass.tagging.preparation import graph_of, groups_of, has_dense_numbers, outdated, reduced_features
+from lass.tagging.preparation import (
+    balanced_graph,
+    graph_of,
+    groups_of,
+    has_dense_numbers,
+    outdated,
+    reduced_features,
+)
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
 from lass.tagging.storage import FitRecord, SavedPredictors, save_model, saved_model
 from lass.tagging.suggestion_files import check_folder, write_parts
@@ -134,6 +141,8 @@ def fit(
     W = graph_of(collection, timer.report, device)
     if W.shape[0] != G.shape[0]:
         raise ValueError(f"items were added to {collection.path} in this moment; run it again")
+    W, edges_reason = balanced_graph(collection, W, G, timer.report)
+    comparisons += (edges_reason,) * bool(edges_reason)
     model, reason = None, ""
     if G.nnz:
         trained = train(collection, annotations, W, timer.report, tol=tol, engine=engine, device=device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from lass.collection.reading import BadRow
 from lass.collection.records import did_you_mean
 from lass.graph import KNNGraph
 from lass.graph.embedding import embed_graph
+from lass.graph.joining import join_graphs
+from lass.learning.features_and_edges import BOTH, GRAPHS, choose_graph
 from lass.learning.predictors import linear
 from lass.learning.predictors.holdout import group_codes
 from lass.learning.predictors.trees import are_dense
@@ -179,8 +182,49 @@ def graph_of(
             W = _without_empty_rows(W, rows)
         back = inverse(order)
         W = permuted(W, back, back)
+    edges = edges_beside(collection, items)
+    if edges is not None:
+        state = replace(state, neighbours=W, made_of=BOTH)
+        W = join_graphs(W, edges, *GRAPHS[BOTH])
     collection.save_graph(W, **state.to_arrays())
     return W
+
+
+def edges_beside(collection: CollectionStore, items: int) -> sp.csr_array | None:
+    """The edges that were given beside features, of so many items; None if there are none."""
+    saved = collection.saved_array("edges")
+    if saved is None or collection.settings.metric == "precomputed":
+        return None
+    edges = sp.csr_array(saved.matrix, copy=True)
+    edges.resize((items, items))  # items that were added later have none
+    return edges
+
+
+def balanced_graph(
+    collection: CollectionStore, W: sp.csr_array, G: sp.csr_array, report: ProgressCallback = ignore_progress
+) -> tuple[sp.csr_array, str]:
+    """The graph of features and edges as hidden tags say, saved where it changed, and a sentence on it.
+
+    Of a collection without edges beside its features, the graph as it is and "".
+    """
+    edges, saved = edges_beside(collection, W.shape[0]), collection.saved_array("graph")
+    state = None if saved is None else SavedGraph.from_arrays(saved.extras)
+    if edges is None or state is None or state.neighbours is None:
+        return W, ""
+    report(Progress("graph"))
+    order = by_id(collection.ids()[: W.shape[0]])
+    near, given = (permuted(sp.csr_array(one), order, order) for one in (state.neighbours, edges))
+    choice = choose_graph(near, given, sp.csr_array(permuted(G, order)), compared_by(collection))
+    if choice.graph != state.made_of:
+        W = join_graphs(sp.csr_array(state.neighbours), edges, *GRAPHS[choice.graph])
+        collection.save_graph(W, **replace(state, made_of=choice.graph).to_arrays())
+    return W, choice.reason
+
+
+def compared_by(collection: CollectionStore) -> str:
+    """What the features of items are called."""
+    kind = str(collection.settings.features.get("kind", "text"))
+    return {"numeric": "numbers", "images": "pictures", "embeddings": "text"}.get(kind, kind)
 
 
 def graph_state(collection: CollectionStore, items: int) -> SavedGraph:

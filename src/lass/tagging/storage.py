@@ -108,6 +108,10 @@ class SavedGraph(SavedState):
     n_fitted: int
     #: as in :class:`SavedFeatures`
     sorted_by: str = ""
+    #: where edges are given beside features: neighbours by features alone, and what the graph is made of
+    #: (:data:`lass.learning.features_and_edges.GRAPHS`)
+    neighbours: sp.csr_array | None = None
+    made_of: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

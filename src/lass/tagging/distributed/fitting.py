@@ -177,6 +177,10 @@ class _Fit:
             X = features_of(collection, self.report)
             features.write_rows(space, X, order)
             self.width = X.shape[1]
+        if collection.saved_stamp("edges") is not None and not given:
+            raise ValueError(
+                f"{collection.path} has features and edges, which workers do not join; fit it without"
+            )
         if given or (texts is None and "graph" not in outdated(collection)):
             neighbours.cut_graph(space, permuted(graph_of(collection, self.report), order, order))
             return texts, False
