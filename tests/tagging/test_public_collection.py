@@ -246,7 +246,7 @@ MISTAKES = {
     ),
     "two ways": (
         lambda path: lass.create(path, ["a"], vectors=np.eye(1), numeric="size"),
-        "found vectors and edges. Leave all but one out",
+        "found numeric and vectors. Leave all but one out",
     ),
     "vectors": (
         lambda path: lass.create(path, ["a", "b"], vectors=np.eye(3)),

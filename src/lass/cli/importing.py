@@ -59,8 +59,8 @@ def init(output: Output, folder: Path, **options: Any) -> None:
     """Make a collection in FOLDER out of a table of items and a table of annotations.
 
     Items are compared by their texts or pictures, by one of --numeric and --vectors, by --edges, or by such
-    features and edges together: lass fit finds out whether edges help. A tag with a minus in front, or with the value -1, is one that the item does not have. If anything is wrong with
-    the files, nothing is made.
+    features and edges together: lass fit finds out whether edges help. A tag with a minus in front, or with
+    the value -1, is one that the item does not have. If anything is wrong with the files, nothing is made.
     """
     if options["items"] is None:
         raise click.UsageError("--items is missing: a table, or a folder of texts or pictures", None)

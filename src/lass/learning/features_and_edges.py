@@ -249,7 +249,7 @@ def choose_graph(
 
 
 def _found_shares(scores: sp.csr_array, truth: sp.csr_array) -> Array:
-    """Of each row, the share of its tags among as many of the largest scores; ties by the order of tags."""
+    """Of each row, the share of its tags among as many of the largest scores, equal ones in order."""
     result = np.zeros(scores.shape[0])
     scores.sort_indices()
     for row in range(scores.shape[0]):
