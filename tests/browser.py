@@ -157,7 +157,7 @@ def open_page(chrome: Browser) -> Iterator[Opener]:
             context.add_init_script(script)
         page = context.new_page()
         page.monitor = monitor  # type: ignore[attr-defined]
-        page.goto(running.address + path)
+        page.goto(running.address + (path or ("#/items" if rows else "")))
         if rows:
             expect(options_of(page).first.locator(".title")).to_be_visible()
         return page

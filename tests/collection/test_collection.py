@@ -255,16 +255,16 @@ def test_a_failed_migration_changes_nothing(songs, monkeypatch):
     path = songs.path / "tags.sqlite"
     songs.close()
     with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
     monkeypatch.setitem(
-        databases.MIGRATIONS, 2, lambda connection: connection.execute("DROP TABLE annotations")
+        databases.MIGRATIONS, 3, lambda connection: connection.execute("DROP TABLE annotations")
     )
     with pytest.raises(ValueError, match=r"missing: annotations"):
         CollectionStore.open(songs.path)
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM annotations").fetchone() == (2,)
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
     connection.close()
 
 
@@ -422,9 +422,9 @@ def test_foreign_databases(songs, tmp_path):
         CollectionStore.open(songs.path)
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TRIGGER sly")
-        connection.execute("PRAGMA user_version = 4")
+        connection.execute("PRAGMA user_version = 5")
     connection.close()
-    with pytest.raises(ValueError, match=r"tags\.sqlite has format 4, made by a newer version"):
+    with pytest.raises(ValueError, match=r"tags\.sqlite has format 5, made by a newer version"):
         CollectionStore.open(songs.path)
     path.unlink()
     with pytest.raises(ValueError, match=r"it has no tags\.sqlite"):

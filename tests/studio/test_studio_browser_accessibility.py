@@ -14,14 +14,16 @@ from studio_server import studio
 chrome, served, open_page, page = FIXTURES
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-VIEWS = ("items", "map", "three-tags", "tags", "tag-page", "progress")
+VIEWS = ("review", "items", "map", "three-tags", "tags", "tag-page", "progress")
 
 
 def show(page, view, served):
     """Goes to a view as people do, until all of it is there."""
     link = {"three-tags": "map", "tag-page": "tags"}.get(view, view).title()
     page.get_by_role("link", name=link, exact=True).click()
-    if view == "items":
+    if view == "review":
+        expect(page.get_by_test_id("evidence")).to_be_visible()
+    elif view == "items":
         selected(page)
     elif view == "map":
         page.get_by_role("tab", name="Map", exact=True).click()

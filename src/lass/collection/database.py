@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
-FORMAT = 3
+FORMAT = 4
 #: "LASS" in ASCII, by which our files differ from other SQLite files
 APPLICATION = 0x4C415353
 #: seconds to wait while another process writes
@@ -69,6 +69,11 @@ CREATE TABLE retired (
     category INTEGER PRIMARY KEY REFERENCES categories,
     name TEXT NOT NULL
 ) STRICT;
+CREATE TABLE flags (
+    item INTEGER PRIMARY KEY REFERENCES items,
+    at TEXT NOT NULL,
+    who TEXT NOT NULL
+) STRICT;
 """
 _STATEMENTS = [statement.strip() for statement in SCHEMA.split(";") if statement.strip()]
 
@@ -99,8 +104,15 @@ def _words_to_annotations(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE words")
 
 
+def _flags(connection: sqlite3.Connection) -> None:
+    """Format 3 had no flags of items."""
+    connection.execute(next(one for one in _STATEMENTS if "TABLE flags" in one))
+
+
 #: format -> what turns a file of that format into one of the next; runs inside a transaction
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _log_of_tags, 2: _words_to_annotations}
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {
+    1: _log_of_tags, 2: _words_to_annotations, 3: _flags,
+}  # fmt: skip
 
 #: errors of the file itself, as opposed to the disk or the rights
 _FOREIGN = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH}

@@ -363,6 +363,20 @@ class CollectionStore:
         with self._database.writing() as connection:
             return change_log.redo(connection, who)
 
+    def flag(self, item: str, flagged: bool = True, *, who: str = "") -> None:
+        """Mark an item to come back to, or take the mark away; it is no annotation and changes no model."""
+        with self._database.writing() as connection:
+            row = item_table.find(connection, item)
+            connection.execute("DELETE FROM flags WHERE item = ?", (row,))
+            if flagged:
+                now = datetime.now(UTC).isoformat(timespec="milliseconds")
+                connection.execute("INSERT INTO flags VALUES (?, ?, ?)", (row, now, who))
+
+    def flagged_rows(self) -> list[int]:
+        """The rows of the items that are flagged, the latest flag first."""
+        with self._database.reading() as connection:
+            return [row for (row,) in connection.execute("SELECT item FROM flags ORDER BY at DESC, item")]
+
     # ---- the log of changes
 
     def revision(self) -> int:

@@ -21,7 +21,7 @@ from lass.studio.context import Context
 from lass.studio.events import Events
 from lass.studio.groups import Groups
 from lass.studio.messages import AnnotationsEvent, ErrorMessage, TagsEvent
-from lass.studio.routes import reads, transfer, writes
+from lass.studio.routes import reads, review, transfer, writes
 from lass.studio.session import AppliedChange, NotFound, Session
 from lass.studio.trainer import Trainer
 from lass.studio.uploads import Uploads
@@ -75,7 +75,7 @@ def _routed(**options: Any) -> FastAPI:
         openapi_url="/api/openapi.json",
         responses={code: {"model": ErrorMessage} for code in (400, 401, 403, 404, 409, 413, 422)}, **options,
     )  # fmt: skip
-    for routes in (reads, writes, transfer):
+    for routes in (reads, writes, review, transfer):
         app.include_router(routes.router, prefix="/api")
     return app
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from lass.collection.search import NOT_FOUND
 from lass.studio.annotations import Rows
+from lass.studio.messages import Filter
 from lass.studio.session import Session
 from lass.studio.snapshot import Snapshot
 
-Filter = Literal["all", "untagged", "tagged", "doubtful", "changed", "next"]
 Sign = Literal["is", "is-not", "suggested"]
 
 #: changes of the log that "recently changed" looks at
@@ -39,18 +39,25 @@ def _filtered(session: Session, snapshot: Snapshot | None, kind: Filter) -> Rows
     if kind == "changed":
         return np.array(session.recently_changed(RECENT), np.int64)
     if kind == "doubtful":
-        pairs = [] if snapshot is None else snapshot.doubts
-        doubtful = (
-            row for row, tag in pairs
-            if snapshot and annotations[row].get(tag, 0) > 0 and snapshot.is_doubtful(row, tag)
-        )  # fmt: skip
-        return np.array(list(dict.fromkeys(doubtful)), np.int64)
+        return np.array(list(dict.fromkeys(row for row, _ in doubted_pairs(session, snapshot))), np.int64)
+    if kind == "flagged":
+        return np.array(list(session.flagged), np.int64)
     if kind == "next":
         if session.queue is None and snapshot is not None:
             session.reasons = snapshot.next_rows()
             session.queue = list(session.reasons)
         return np.array([row for row in session.queue or [] if not annotations[row]], np.int64)
     return np.arange(len(annotations))
+
+
+def doubted_pairs(session: Session, snapshot: Snapshot | None) -> list[tuple[int, int]]:
+    """Items and tags that they have though the score is low, the lowest first."""
+    if snapshot is None:
+        return []
+    return [
+        (row, tag) for row, tag in snapshot.doubts
+        if session.annotations[row].get(tag, 0) > 0 and snapshot.is_doubtful(row, tag)
+    ]  # fmt: skip
 
 
 def _with_tag(session: Session, snapshot: Snapshot | None, rows: Rows, tag: int, sign: Sign | None) -> Rows:

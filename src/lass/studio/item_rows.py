@@ -38,6 +38,7 @@ def row_of(session: Session, snapshot: Snapshot | None, row: int) -> ItemRow:
         annotations=tag_annotations(annotations), suggestions=suggested_tags(session, snapshot, row)[:SHOWN],
         doubted=[tag for tag in having if snapshot and snapshot.is_doubtful(row, tag)],
         reason="" if annotations else session.reasons.get(row, ""), picture=has_picture(session),
+        flagged=row in session.flagged,
     )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ Index = Annotated[int, Field(ge=0, lt=2**31)]
 Who = Annotated[str, Field(max_length=100)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Value = Literal[-1, 0, 1]
+#: which items
+Filter = Literal["all", "untagged", "tagged", "doubtful", "changed", "next", "flagged"]
 
 
 class Message(BaseModel):
@@ -57,6 +59,7 @@ class ItemRow(Message):
     doubted: list[int]  #: tags that it has, though their score is low
     reason: str  #: why it is proposed to be labelled next; empty if it is not
     picture: bool
+    flagged: bool  #: whether somebody marked it to come back to
 
 
 class ItemList(Message):
@@ -311,6 +314,62 @@ class TagPage(Message):
     candidates: list[CandidateItem]  #: items without an annotation, the highest score first
     doubts: list[DoubtedItem]  #: the lowest score first
     co_occurring: list[CoOccurringTag]
+
+
+class FlagChange(Author):
+    """An item to flag, or whose flag to take away."""
+
+    row: Index
+    flagged: bool
+
+
+class ReviewQuery(Message):
+    """Which questions to ask, and in which order.
+
+    surest: suggestions, the highest score first. useful: suggestions of the items to label next, then those
+    nearest to one half. doubtful: stated tags whose score is low, the lowest first.
+    """
+
+    order: Literal["surest", "useful", "doubtful"] = "surest"
+    tag: Index | None = None  #: this tag alone
+    text: Annotated[str, Field(max_length=500)] = ""  #: items found by it alone
+    filter: Filter = "all"
+    rows: Annotated[list[Index], Field(max_length=MAX_ANNOTATIONS)] | None = None  #: these items alone
+
+
+class ReviewQuestion(Message):
+    """Whether an item has a tag: suggested, or stated and doubted."""
+
+    row: int
+    tag: int
+    score: float | None
+    strength: float
+    stated: bool
+
+
+class ReviewQueue(Message):
+    """Questions to ask next, and how many there are in all."""
+
+    questions: list[ReviewQuestion]
+    total: int
+    revision: int
+    #: of all open suggestions in question, how many have a score of at least so much; empty without scores
+    above: dict[int, int]  #: by per cent
+
+
+class ReviewAbove(ReviewQuery):
+    """All suggestions from a score on."""
+
+    score: Annotated[float, Field(ge=0.5, lt=1.0)]
+
+
+class ReviewAboveResult(Message):
+    """Suggestions to accept together, the lowest score first, and how many of them will be wrong."""
+
+    annotations: list[AnnotationChange]
+    items: int
+    tags: int
+    expected_wrong: float  #: share of them: the mean of one minus the score
 
 
 class ProgressPoint(Message):

@@ -58,6 +58,8 @@ class Session:
         self.retired: set[int] = set()
         #: by row: {column: +1 or -1}
         self.annotations = Annotations()
+        #: rows of flagged items, the latest flag first
+        self.flagged: dict[int, None] = {}
         self.revision = 0
         self.live: LiveModel | None = None
         #: items to label next, as the trainer ranked them last; those that were tagged since are still in it
@@ -105,6 +107,7 @@ class Session:
         self.annotations = Annotations(entries, len(names))
         self.items = Items(collection, range(len(self.annotations)))
         self.names, self.retired = names, set(collection.retired())
+        self.flagged = dict.fromkeys(collection.flagged_rows())
         self.revision = entries.number
 
     def _index_texts(self) -> None:
@@ -177,6 +180,14 @@ class Session:
         named = [(item, name, 1) for item in self.collection.ids_of(without)]
         what = _sentence(named) if named else f"All of them are annotated with {name} already"
         return self._do(lambda collection: collection.annotate_all(named, who=who, new=True), what, who)
+
+    def flag(self, row: int, flagged: bool, who: str) -> None:
+        """Mark an item to come back to, or take the mark away."""
+        item = self.row(row).id
+        with self._lock:
+            self.collection.flag(item, flagged, who=who)
+            others = {other: None for other in self.flagged if other != row}
+            self.flagged = {row: None, **others} if flagged else others
 
     def undo(self, who: str) -> AppliedChange:
         """Reverse the last action of a person."""

@@ -7,6 +7,7 @@ it("comes back as it was written", () => {
     { view: "items", item: 12, tag: null, query: { text: "a & b?#/", filter: "untagged", tag: 3, sign: "suggested" } },
     { view: "map", item: 4, tag: null, query: {} },
     { view: "tags", item: 4, tag: 7, query: { filter: "next" } },
+    { view: "review", item: null, tag: null, query: {} },
     { view: "progress", item: null, tag: null, query: {} },
   ];
   for (const place of places) expect(read(written(place))).toEqual(place);

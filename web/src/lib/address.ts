@@ -12,8 +12,8 @@ export interface Place {
   query: Query;
 }
 
-export const VIEWS: readonly View[] = ["items", "map", "tags", "progress"];
-export const FILTERS: readonly Filter[] = ["all", "untagged", "tagged", "doubtful", "changed", "next"];
+export const VIEWS: readonly View[] = ["review", "items", "map", "tags", "progress"];
+export const FILTERS: readonly Filter[] = ["all", "untagged", "tagged", "doubtful", "changed", "next", "flagged"];
 const SIGNS: readonly Sign[] = ["is", "is-not", "suggested"];
 
 const whole = (text: string | null | undefined): number | null =>

@@ -15,6 +15,7 @@ const row: ItemRow = {
   doubted: [1],
   reason: "",
   picture: false,
+  flagged: false,
 };
 
 it("adds an annotation and removes the suggestion", () => {

@@ -1,7 +1,16 @@
 /** Every request the Studio makes, in one place. Errors are `Refused`, with a sentence for people. */
 
 import type { Query } from "./query";
-import type { AnnotationChange, ColumnMapping, ErrorMessage, FilePreview, paths, WhatIf } from "./types";
+import type {
+  AnnotationChange,
+  ColumnMapping,
+  ErrorMessage,
+  FilePreview,
+  paths,
+  ReviewAbove,
+  ReviewQuery,
+  WhatIf,
+} from "./types";
 
 type Path = keyof paths;
 /** What the server answers with JSON, and takes as JSON, by its own description. */
@@ -91,6 +100,12 @@ export const undo = (who: string) => post("/api/undo", { who });
 export const redo = (who: string) => post("/api/redo", { who });
 export const history = (limit = 100) => get("/api/history", { query: { limit } });
 export const progress = () => get("/api/progress");
+
+/** The next questions of the review. */
+export const review = (query: ReviewQuery) => post("/api/review", query);
+/** Suggestions from a score on, to be looked at before they are accepted together. */
+export const reviewAbove = (query: ReviewAbove) => post("/api/review/above", query);
+export const flag = (row: number, flagged: boolean, who: string) => post("/api/flag", { row, flagged, who });
 
 export const tagPage = (tag: number) => get("/api/tags/{tag}", { index: tag });
 export const addTag = (name: string, who: string) => post("/api/tags", { name, who });

@@ -7,7 +7,7 @@ export type Command =
   | { do: "ends"; end: "first" | "last" }
   | { do: "accept" | "reject"; place: number | null }
   | { do: "view"; view: View }
-  | { do: "undo" | "redo" | "search" | "next" | "add" | "enter" | "help" | "close" | "refresh" };
+  | { do: "undo" | "redo" | "search" | "next" | "add" | "enter" | "help" | "close" | "refresh" | "skip" | "flag" };
 
 /** The parts of a KeyboardEvent that matter. */
 export interface Press {
@@ -19,7 +19,7 @@ export interface Press {
   altKey: boolean;
 }
 
-const VIEWS: Record<string, View> = { i: "items", m: "map", t: "tags", p: "progress" };
+const VIEWS: Record<string, View> = { r: "review", i: "items", m: "map", t: "tags", p: "progress" };
 
 const PLAIN: Record<string, Command> = {
   j: { do: "move", by: 1 },
@@ -37,6 +37,8 @@ const PLAIN: Record<string, Command> = {
   "/": { do: "search" },
   n: { do: "next" },
   t: { do: "add" },
+  s: { do: "skip" },
+  f: { do: "flag" },
   r: { do: "refresh" },
   Enter: { do: "enter" },
   "?": { do: "help" },
@@ -82,6 +84,16 @@ export function keeps(target: EventTarget | null, key: string): boolean {
 /** What the help shows. */
 export const HELP: { part: string; keys: [string[], string][] }[] = [
   {
+    part: "Review",
+    keys: [
+      [["a"], "accept"],
+      [["x"], "reject"],
+      [["s"], "skip"],
+      [["f"], "flag, to come back to"],
+      [["u"], "undo, back to that question"],
+    ],
+  },
+  {
     part: "Items",
     keys: [
       [["j", "↓"], "next item"],
@@ -108,6 +120,7 @@ export const HELP: { part: string; keys: [string[], string][] }[] = [
   {
     part: "Views",
     keys: [
+      [["g", "r"], "review"],
       [["g", "i"], "items"],
       [["g", "m"], "map"],
       [["g", "t"], "tags"],

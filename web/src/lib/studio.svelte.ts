@@ -5,7 +5,7 @@ import * as api from "./api";
 import { withAnnotation } from "./annotations";
 import type { AnnotationChange, ChangeResult, EventData, ItemRow, paths, StudioState, Tag } from "./types";
 
-export type View = "items" | "map" | "tags" | "progress";
+export type View = "review" | "items" | "map" | "tags" | "progress";
 
 export interface Toast {
   key: number;
@@ -129,6 +129,14 @@ class Studio {
     if (done) await this.reload();
     return done;
   };
+  /** Marks an item to come back to, or takes the mark away. */
+  async flag(row: number, flagged: boolean): Promise<void> {
+    try {
+      this.#keep(await api.flag(row, flagged, this.who));
+    } catch (error) {
+      this.notify((error as Error).message, "error");
+    }
+  }
   undo = (): Promise<boolean> => this.#change(() => api.undo(this.who), false);
   redo = (): Promise<boolean> => this.#change(() => api.redo(this.who), false);
   renameTag = (tag: number, name: string): Promise<boolean> =>

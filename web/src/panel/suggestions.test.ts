@@ -12,6 +12,7 @@ const row = (tags: number[], annotated: number[] = []): ItemRow => ({
   doubted: [],
   reason: "",
   picture: false,
+  flagged: false,
 });
 const tags = (shown: { tag: number }[]) => shown.map((one) => one.tag);
 

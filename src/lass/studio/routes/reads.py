@@ -10,10 +10,11 @@ from fastapi.responses import FileResponse, StreamingResponse
 from numpy.typing import NDArray
 
 from lass.studio.context import Context, RequestContext
-from lass.studio.item_lists import Filter, Sign, list_rows
+from lass.studio.item_lists import Sign, list_rows
 from lass.studio.item_rows import item_details, logged_changes
 from lass.studio.messages import (
     EventData,
+    Filter,
     Index,
     ItemDetails,
     ItemGroup,

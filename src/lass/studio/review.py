@@ -1,0 +1,156 @@
+"""Questions for the review: which suggestions and doubtful tags to decide on, in which order."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lass.learning.predictors.tag_lists import pair_values
+from lass.studio.item_lists import doubted_pairs, list_rows
+from lass.studio.item_rows import MIN_SCORE
+from lass.studio.messages import (
+    MAX_ANNOTATIONS,
+    AnnotationChange,
+    ReviewAbove,
+    ReviewAboveResult,
+    ReviewQuery,
+    ReviewQuestion,
+    ReviewQueue,
+)
+from lass.studio.session import Session
+from lass.studio.snapshot import LIKELY, Snapshot
+
+#: questions in one answer, and further ones that are looked at because others were answered meanwhile
+QUESTIONS, SPARE = 200, 800
+#: scores from which on all suggestions can be accepted together, in per cent
+LEVELS = (99, 95, 90, 80)
+
+
+class Pairs(NamedTuple):
+    """Items, tags and scores, one entry a pair."""
+
+    rows: NDArray[np.intp]
+    tags: NDArray[np.intp]
+    scores: NDArray[np.float32]
+
+    def taken(self, which: NDArray[np.intp] | NDArray[np.bool_]) -> Pairs:
+        """Some of them."""
+        return Pairs(self.rows[which], self.tags[which], self.scores[which])
+
+
+def review_queue(session: Session, snapshot: Snapshot | None, query: ReviewQuery) -> ReviewQueue:
+    """The next questions."""
+    revision = session.revision
+    if query.order == "doubtful":
+        found = _doubted(session, snapshot, query)
+        return ReviewQueue(questions=found[:QUESTIONS], total=len(found), revision=revision, above={})
+    if snapshot is None:
+        return ReviewQueue(questions=[], total=0, revision=revision, above={})
+    pairs = open_pairs(session, snapshot, query)
+    total, above = len(pairs.rows), {}
+    known = not snapshot.items_until_percentages
+    if known:
+        above = {level: int(np.count_nonzero(pairs.scores >= 0.01 * level)) for level in LEVELS}
+        total = int(np.count_nonzero(pairs.scores >= LIKELY)) or total
+    order = _order(session, pairs, query)[: QUESTIONS + SPARE]
+    asked = [at for at in order.tolist() if _is_open(session, pairs, at)][:QUESTIONS]
+    questions = [
+        ReviewQuestion(
+            row=int(pairs.rows[at]), tag=int(pairs.tags[at]), strength=float(pairs.scores[at]), stated=False,
+            score=min(float(pairs.scores[at]), 1.0) if known else None,
+        )
+        for at in asked
+    ]  # fmt: skip
+    return ReviewQueue(questions=questions, total=total, revision=revision, above=above)
+
+
+def review_above(session: Session, snapshot: Snapshot | None, query: ReviewAbove) -> ReviewAboveResult:
+    """All open suggestions from a score on; none while too little is known for percentages."""
+    if snapshot is None or snapshot.items_until_percentages:
+        raise ValueError("Too little is known for percentages: decide one by one, or tag more items first.")
+    pairs = open_pairs(session, snapshot, query)
+    pairs = pairs.taken(np.flatnonzero(pairs.scores >= query.score))
+    pairs = pairs.taken(np.lexsort((pairs.tags, pairs.rows, pairs.scores)))
+    kept = [at for at in range(len(pairs.rows)) if _is_open(session, pairs, at)]
+    if len(kept) > MAX_ANNOTATIONS:  # the surest of them
+        kept = kept[-MAX_ANNOTATIONS:]
+    pairs = pairs.taken(np.array(kept, np.intp))
+    return ReviewAboveResult(
+        annotations=[
+            AnnotationChange(row=row, tag=tag, value=1)
+            for row, tag in zip(pairs.rows.tolist(), pairs.tags.tolist(), strict=True)
+        ],
+        items=len(np.unique(pairs.rows)), tags=len(np.unique(pairs.tags)),
+        expected_wrong=float(np.mean(1.0 - pairs.scores.astype(float))) if kept else 0.0,
+    )  # fmt: skip
+
+
+def open_pairs(session: Session, snapshot: Snapshot, query: ReviewQuery) -> Pairs:
+    """Suggestions of the model: not annotated when it was computed, and above the mean of their tags."""
+    scores = snapshot.scores
+    kept = scores.data > np.maximum(snapshot.suggester.least_scores, MIN_SCORE)[scores.indices]
+    if query.tag is not None:
+        session.tag(query.tag)
+        kept &= scores.indices == query.tag
+    rows = np.repeat(np.arange(len(snapshot), dtype=np.intp), np.diff(scores.indptr))
+    if (wanted := _wanted_rows(session, snapshot, query)) is not None:
+        kept &= wanted[rows]
+    pairs = Pairs(rows[kept], scores.indices[kept].astype(np.intp), scores.data[kept])
+    stated = pair_values(snapshot.model.solution.problem.G, pairs.rows, pairs.tags) != 0
+    return pairs.taken(~stated) if stated.any() else pairs
+
+
+def _wanted_rows(session: Session, snapshot: Snapshot, query: ReviewQuery) -> NDArray[np.bool_] | None:
+    """(items of the model,) whether they are in question; None: all are."""
+    wanted = None
+    if query.text.split() or query.filter != "all":
+        wanted = np.zeros(len(session.items), bool)
+        wanted[list_rows(session, snapshot, query.text, query.filter, None, None)] = True
+    if query.rows is not None:
+        session.check_rows(query.rows)
+        chosen = np.zeros(len(session.items), bool)
+        chosen[query.rows] = True
+        wanted = chosen if wanted is None else wanted & chosen
+    return None if wanted is None else wanted[: len(snapshot)]
+
+
+def _order(session: Session, pairs: Pairs, query: ReviewQuery) -> NDArray[np.intp]:
+    """Places of the pairs, the first to ask about first."""
+    if query.order == "surest":
+        first = _largest(pairs.scores, QUESTIONS + SPARE)
+        return first[np.lexsort((pairs.tags[first], pairs.rows[first], -pairs.scores[first]))]
+    proposed = {row: place for place, row in enumerate(session.queue or [])}
+    place = np.array([proposed.get(row, len(proposed)) for row in pairs.rows.tolist()], np.intp)
+    queued = np.flatnonzero(place < len(proposed))
+    queued = queued[np.lexsort((pairs.tags[queued], -pairs.scores[queued], place[queued]))]
+    uncertain = np.abs(pairs.scores - LIKELY)
+    first = _largest(-uncertain, QUESTIONS + SPARE)
+    first = first[np.lexsort((pairs.tags[first], pairs.rows[first], uncertain[first]))]
+    return np.concatenate([queued, first[place[first] == len(proposed)]])
+
+
+def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
+    if len(values) <= count:
+        return np.arange(len(values))
+    return np.argpartition(-values, count)[:count]
+
+
+def _is_open(session: Session, pairs: Pairs, at: int) -> bool:
+    """Whether nobody has decided since the model was computed."""
+    row, tag = int(pairs.rows[at]), int(pairs.tags[at])
+    return tag not in session.annotations[row] and tag not in session.retired
+
+
+def _doubted(session: Session, snapshot: Snapshot | None, query: ReviewQuery) -> list[ReviewQuestion]:
+    if snapshot is None:
+        return []
+    wanted = _wanted_rows(session, snapshot, query)
+    return [
+        ReviewQuestion(
+            row=row, tag=tag, score=snapshot.score(row, tag), strength=snapshot.score(row, tag), stated=True
+        )
+        for row, tag in doubted_pairs(session, snapshot)
+        if (query.tag is None or tag == query.tag) and (wanted is None or wanted[row])
+    ]

@@ -1,0 +1,127 @@
+"""The review in the browser: keys, counters, undo that returns, accepting many, another order."""
+
+import re
+
+from playwright.sync_api import expect
+
+from browser import FIXTURES, shot, stored
+from studio_server import wait_until_ready
+
+chrome, served, open_page, page = FIXTURES
+
+KEYS = {"a": 1, "x": -1}
+
+
+def start(open_page, served, path=""):
+    page = open_page(served.studio, path, rows=False)
+    expect(page.get_by_test_id("question")).to_be_visible()
+    return page
+
+
+def question(page):
+    row, tag = page.locator("[data-question]").get_attribute("data-question").split()
+    return int(row), int(tag)
+
+
+def press(page, key, stores=True):
+    """Press a key; the next question is on the screen afterwards, and the answer stored."""
+    before = question(page)
+    if stores:
+        with stored(page, "/api/annotations"):
+            page.keyboard.press(key)
+    else:
+        page.keyboard.press(key)
+    expect(page.locator("[data-question]")).not_to_have_attribute("data-question", "{} {}".format(*before))
+    return before
+
+
+def annotation(served, row, tag):
+    found = served.get("/api/rows", rows=row)[0]["annotations"]
+    return next((one["value"] for one in found if one["tag"] == tag), 0)
+
+
+def test_it_is_the_start_page_and_keys_decide(open_page, served):
+    page = start(open_page, served)
+    expect(page.get_by_role("link", name="Review", exact=True)).to_have_attribute("aria-current", "page")
+    planned = served.client.post("/api/review", json={}).json()["questions"]
+    assert question(page) == (planned[0]["row"], planned[0]["tag"])
+    expect(page.get_by_test_id("question")).to_contain_text(f"{round(100 * planned[0]['score'])} %")
+    for key, value in KEYS.items():
+        row, tag = press(page, key)
+        assert annotation(served, row, tag) == value
+    expect(page.get_by_test_id("review-count")).to_contain_text("2 answers")
+    skipped = press(page, "s", stores=False)
+    assert annotation(served, *skipped) == 0
+    shot(page, "review")
+    wait_until_ready(served.client)
+    page.reload()
+    expect(page.get_by_test_id("question")).to_be_visible()
+
+
+def test_undo_returns_to_the_question(open_page, served):
+    page = start(open_page, served, "#/review")
+    accepted = press(page, "a")
+    after = press(page, "s", stores=False)
+    page.keyboard.press("u")
+    expect(page.locator("[data-question]")).to_have_attribute("data-question", "{} {}".format(*after))
+    assert annotation(served, *accepted) == 1, "skipping was undone, and nothing else"
+    with stored(page, "/api/undo"):
+        page.keyboard.press("u")
+    expect(page.locator("[data-question]")).to_have_attribute("data-question", "{} {}".format(*accepted))
+    assert annotation(served, *accepted) == 0
+
+
+def test_a_flag_is_kept_and_listed(open_page, served):
+    page = start(open_page, served, "#/review")
+    row, _ = question(page)
+    with stored(page, "/api/flag"):
+        page.keyboard.press("f")
+    assert served.get("/api/list", filter="flagged")["rows"] == [row]
+    page.get_by_role("combobox", name="Which items").select_option("flagged")
+    expect(page.locator("[data-question]")).to_have_attribute("data-question", re.compile(rf"^{row} "))
+    with stored(page, "/api/flag"):
+        page.keyboard.press("u")
+    assert served.get("/api/list", filter="flagged")["rows"] == []
+
+
+def test_many_are_accepted_after_a_preview_and_undone_at_once(open_page, served):
+    page = start(open_page, served, "#/review")
+    counts = served.client.post("/api/review", json={}).json()["above"]
+    level = next(level for level in ("99", "95", "90", "80") if counts[level])
+    page.get_by_test_id("accept-all-button").click()
+    dialog = page.get_by_test_id("accept-all")
+    dialog.get_by_label("Score of at least").select_option(level)
+    expect(dialog.get_by_test_id("expected")).to_contain_text("expected to be wrong")
+    shot(page, "review-accept-all")
+    before = served.get("/api/state")["annotations"]["is"]
+    with stored(page, "/api/annotations"):
+        dialog.get_by_role("button", name=re.compile("^Accept [1-9]")).click()
+    expect(dialog).to_be_hidden()
+    assert served.get("/api/state")["annotations"]["is"] == before + counts[level]
+    with stored(page, "/api/undo"):
+        page.keyboard.press("u")
+    assert served.get("/api/state")["annotations"]["is"] == before
+
+
+def test_another_order_one_tag_and_the_evidence(open_page, served):
+    page = start(open_page, served, "#/review")
+    evidence = page.get_by_test_id("evidence")
+    expect(evidence).to_be_visible()
+    evidence.get_by_text("Numbers", exact=True).click()
+    expect(evidence.get_by_test_id("why")).to_be_visible()
+    page.get_by_role("combobox", name="Order of the questions").select_option("doubtful")
+    doubts = served.client.post("/api/review", json={"order": "doubtful"}).json()["questions"]
+    if doubts:
+        expect(page.get_by_test_id("question")).to_contain_text("little speaks for it")
+        assert question(page) == (doubts[0]["row"], doubts[0]["tag"])
+    page.get_by_role("combobox", name="Order of the questions").select_option("surest")
+    expect(page.get_by_test_id("question")).to_contain_text("Does it have this tag?")
+    _, tag = question(page)
+    picker = page.get_by_role("combobox", name="Only one tag")
+    picker.fill(served.get("/api/tags")[tag]["name"])
+    page.get_by_role("option").first.click()
+    expect(page.get_by_role("button", name="Ask about all tags")).to_be_visible()
+    assert question(page)[1] == tag
+    page.get_by_role("link", name="Progress", exact=True).click()
+    page.get_by_role("link", name="tags to decide on").click()
+    expect(page.get_by_test_id("question")).to_be_visible()

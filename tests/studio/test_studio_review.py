@@ -1,0 +1,170 @@
+"""The review: which questions are asked in which order, judged by a look at every score; flags."""
+
+import numpy as np
+import pytest
+
+from lass import Collection
+from lass.collection import Item
+from lass.studio.messages import ReviewAbove, ReviewQuery
+from lass.studio.review import review_above, review_queue
+from lass.studio.session import NotFound, Session
+from lass.tagging import LiveModel, fit
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Vectors in twenty groups, of five a tag; four of seven items are tagged."""
+    rng = np.random.default_rng(0)
+    place = np.arange(240) % 20
+    X = (rng.normal(size=(20, 8))[place] * 2 + rng.normal(size=(240, 8)) * 0.5).astype(np.float32)
+    items = [Item(f"i{n:03d}", f"Title {n}", "a rare word" if n == 5 else "words") for n in range(240)]
+    known = [(f"i{n:03d}", f"g{n % 4}", 1) for n in range(240) if n % 7 < 4]
+    known += [("i000", "g1", 1), ("i001", "g3", -1)]
+    folder = tmp_path_factory.mktemp("review") / "c"
+    with Collection.create(folder, items, features=X, annotations=known) as collection:
+        fit(collection)
+    return folder
+
+
+@pytest.fixture
+def opened(made, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(made, tmp_path / "c")
+    session = Session(folder, lambda *_: None)
+    session.live = LiveModel(session.collection)
+    yield session
+    session.close()
+
+
+def expected(session):
+    """(row, tag, score) of all suggestions, one look at every pair."""
+    snapshot = session.snapshot
+    found = []
+    for row in range(len(snapshot)):
+        for tag in range(snapshot.tags):
+            value = snapshot.score(row, tag)
+            above = value > max(snapshot.suggester.least_scores[tag], 0.01)
+            if above and tag not in session.annotations[row]:
+                found.append((row, tag, value))
+    return found
+
+
+def asked(queue):
+    return [(one.row, one.tag) for one in queue.questions]
+
+
+def test_the_surest_come_first_and_all_are_counted(opened):
+    pairs = sorted(expected(opened), key=lambda pair: (-pair[2], pair[0], pair[1]))
+    assert len(pairs) > 40
+    queue = review_queue(opened, opened.snapshot, ReviewQuery())
+    assert asked(queue) == [pair[:2] for pair in pairs][:200]
+    assert queue.total == sum(score >= 0.5 for *_, score in pairs)
+    assert queue.above == {
+        level: sum(score >= level / 100 for *_, score in pairs) for level in (99, 95, 90, 80)
+    }
+    np.testing.assert_allclose([one.score for one in queue.questions], [pair[2] for pair in pairs][:200])
+
+
+def test_what_was_decided_since_the_model_is_not_asked_again(opened):
+    first = review_queue(opened, opened.snapshot, ReviewQuery()).questions[0]
+    opened.annotate([(first.row, first.tag, -1)], "")
+    assert (first.row, first.tag) not in asked(review_queue(opened, opened.snapshot, ReviewQuery()))
+    opened.undo("")
+    assert asked(review_queue(opened, opened.snapshot, ReviewQuery()))[0] == (first.row, first.tag)
+
+
+def test_one_tag_some_items_a_text(opened):
+    pairs = expected(opened)
+    queue = review_queue(opened, opened.snapshot, ReviewQuery(tag=2))
+    assert set(asked(queue)) == {(row, tag) for row, tag, _ in pairs if tag == 2}
+    rows = [pair[0] for pair in pairs][:5]
+    queue = review_queue(opened, opened.snapshot, ReviewQuery(rows=rows))
+    assert set(asked(queue)) == {(row, tag) for row, tag, _ in pairs if row in rows}
+    queue = review_queue(opened, opened.snapshot, ReviewQuery(text="rare", filter="untagged"))
+    assert set(asked(queue)) == {(row, tag) for row, tag, _ in pairs if row == 5} != set()
+    with pytest.raises(NotFound, match="There is no tag 99"):
+        review_queue(opened, opened.snapshot, ReviewQuery(tag=99))
+    with pytest.raises(NotFound, match="There is no item 900"):
+        review_queue(opened, opened.snapshot, ReviewQuery(rows=[900]))
+
+
+def test_the_most_useful_are_those_of_proposed_items_then_the_uncertain(opened):
+    pairs = expected(opened)
+    proposed = [pairs[10][0], pairs[3][0]]
+    opened.queue = proposed
+    found = asked(review_queue(opened, opened.snapshot, ReviewQuery(order="useful")))
+    of_proposed = [pair for pair in found if pair[0] in proposed]
+    assert found[: len(of_proposed)] == of_proposed
+    assert of_proposed[0][0] == proposed[0]
+    rest = [abs(opened.snapshot.score(*pair) - 0.5) for pair in found[len(of_proposed) :]]
+    assert rest == sorted(rest)
+    assert len({*found}) == len(found) == min(len(pairs), 200)
+    assert {*found} <= {pair[:2] for pair in pairs}
+
+
+def test_doubtful_tags_are_asked_about_as_stated_ones(opened):
+    queue = review_queue(opened, opened.snapshot, ReviewQuery(order="doubtful"))
+    doubted = [
+        (row, tag)
+        for row in range(len(opened.snapshot))
+        for tag, value in opened.annotations[row].items()
+        if value > 0 and opened.snapshot.is_doubtful(row, tag)
+    ]
+    assert sorted(asked(queue)) == sorted(doubted) != []
+    assert [one.score for one in queue.questions] == sorted(one.score for one in queue.questions)
+    for one in queue.questions:
+        assert one.stated
+        assert opened.annotations[one.row][one.tag] == 1
+        assert opened.snapshot.is_doubtful(one.row, one.tag)
+    assert queue.total == len(queue.questions)
+
+
+def test_all_above_a_score_and_how_many_will_be_wrong(opened):
+    pairs = [pair for pair in expected(opened) if pair[2] >= 0.5]
+    found = review_above(opened, opened.snapshot, ReviewAbove(score=0.5))
+    assert len(pairs) > 3
+    assert {(one.row, one.tag) for one in found.annotations} == {pair[:2] for pair in pairs}
+    assert all(one.value == 1 for one in found.annotations)
+    scores = [opened.snapshot.score(one.row, one.tag) for one in found.annotations]
+    assert scores == sorted(scores), "the least sure first"
+    assert found.expected_wrong == pytest.approx(np.mean([1 - score for score in scores]))
+    assert found.items == len({pair[0] for pair in pairs})
+    done = opened.annotate([(one.row, one.tag, one.value) for one in found.annotations], "")
+    assert len(done.rows) == found.items
+    assert not review_above(opened, opened.snapshot, ReviewAbove(score=0.5)).annotations
+    opened.undo("")
+    assert len(review_above(opened, opened.snapshot, ReviewAbove(score=0.5)).annotations) == len(pairs)
+
+
+def test_without_percentages_nothing_is_accepted_together(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3)).astype(np.float32)
+    items = [Item(f"i{n:02d}") for n in range(30)]
+    known = [("i00", "a", 1), ("i01", "b", 1)]
+    with Collection.create(tmp_path / "c", items, features=X, annotations=known) as made:
+        fit(made)
+    session = Session(tmp_path / "c", lambda *_: None)
+    assert review_queue(session, None, ReviewQuery()).questions == []
+    session.live = LiveModel(session.collection)
+    queue = review_queue(session, session.snapshot, ReviewQuery())
+    assert queue.questions
+    assert queue.total == len(expected(session))
+    assert all(one.score is None and 0 < one.strength < 1 for one in queue.questions)
+    assert queue.above == {}
+    with pytest.raises(ValueError, match="Too little is known for percentages"):
+        review_above(session, session.snapshot, ReviewAbove(score=0.95))
+    session.close()
+
+
+def test_flags_are_on_the_disk_and_come_back(opened):
+    opened.flag(5, True, "ann")
+    opened.flag(3, True, "")
+    opened.flag(9, True, "")
+    opened.flag(3, False, "")
+    assert list(opened.flagged) == [9, 5]
+    with Collection.open(opened.folder) as other:
+        assert sorted(other.flagged_rows()) == [5, 9]
+        assert other.revision() == opened.revision, "a flag is no annotation"
+    with pytest.raises(NotFound):
+        opened.flag(10**6, True, "")
