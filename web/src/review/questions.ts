@@ -16,7 +16,7 @@ export function remaining(
   return [...found.values()];
 }
 
-/** Answers a minute, once there are a few; null before. */
+/** How many are decided a minute, once there are a few; null before. */
 export function rate(times: readonly number[]): number | null {
   if (times.length < 5) return null;
   const minutes = (times.at(-1)! - times[0]!) / 60_000;
