@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import lass
 import lass.solvers.gpu
 from lass.solvers import Monitor
+from lass.solvers.coarse_space import best_slide
 from lass.solvers.gpu import coarse_graphs, descent, faces, placement
 from lass.solvers.gpu.batch import padded, upload
 from oracle import cases, check_feasible
@@ -101,6 +102,36 @@ def test_many_with_coarser_graphs(always_coarse):
     for problem, sol in zip(problems, lass.solvers.gpu.solve_many(problems, device="cpu"), strict=True):
         assert sol.converged
         assert sol.gap == pytest.approx(problem.gap(sol.Z), rel=1e-9)
+
+
+def test_slides_are_those_of_the_processor():
+    """Of the problems that run, and where slides cost no smoothness."""
+    rng = np.random.default_rng(0)
+    X, G = clouds(rng, N=60, K=5)
+    problem = lass.Problem(lass.knn_graph(X, 8), G)
+    qps = [problem.qp(), problem.changed(G=-G).qp(), problem.qp(), lass.Problem(problem.W, G, ridge=1.0).qp()]
+    assert [qp.slides is None for qp in qps] == [False, False, False, True]
+    arrays = upload(qps, torch.device("cpu"))
+    points = [rng.dirichlet(np.full(5, 20.0), 60) for _ in qps]
+    Z = padded(arrays.layout, points, torch.device("cpu"), torch.float64)
+    faces.slide(arrays, torch.tensor([0, 1, 3], dtype=torch.int32), Z)
+    for b in (0, 1):
+        wanted = points[b] + best_slide(points[b].min(axis=0), qps[b].slides)
+        assert np.abs(wanted - points[b]).max() > 0.01
+        np.testing.assert_allclose(Z[:, b, :5].numpy(), wanted, rtol=0, atol=1e-15)
+    for b in (2, 3):
+        np.testing.assert_array_equal(Z[:, b, :5].numpy(), points[b])
+    assert (Z[:, :, 5:] == 0.0).all()
+
+
+def test_slides_save_iterations_where_few_rows_are_at_bounds(always_coarse, monkeypatch):
+    X, G = clouds(np.random.default_rng(6), N=1000)
+    W, tol = lass.knn_graph(X, 8), 1e-6
+    with_slides = lass.solvers.gpu.solve(W, G, 30.0, tol=tol, device="cpu")
+    assert with_slides.converged
+    assert abs(with_slides.objective - lass.solve(W, G, 30.0, tol=1e-10).objective) <= tol * G.nnz
+    monkeypatch.setattr(faces, "slide", lambda *_: None)
+    assert with_slides.n_iter < 0.9 * lass.solvers.gpu.solve(W, G, 30.0, tol=tol, device="cpu").n_iter
 
 
 def test_after_a_face_the_momentum_of_a_problem_starts_anew(always_coarse):

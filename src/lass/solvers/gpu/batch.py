@@ -62,6 +62,9 @@ class Batch:
     dense: bool
     #: rows of problems that no bound ever binds, see ``QuadraticProgram.harmonic``; None where nobody asks
     free: torch.Tensor | None = None
+    #: (batch, size) what a slide of each category gains, see ``QuadraticProgram.slides``; NaN where it also
+    #: costs smoothness, None where nobody asks
+    gains: torch.Tensor | None = None
 
     @cached_property
     def preconditioner(self) -> torch.Tensor:
@@ -80,6 +83,7 @@ class Batch:
             (starts, where, values.float()),
             self.dense,
             self.free,
+            self.gains,
         )
 
     def reordered(self, order: torch.Tensor) -> Batch:
@@ -99,7 +103,7 @@ class Batch:
             where, values = where[affinities], values[affinities]
         linear = (starts, where, values)
         free = None if self.free is None else self.free[programs]
-        return Batch(self.layout, graph, self.inverse[order], linear, self.dense, free)
+        return Batch(self.layout, graph, self.inverse[order], linear, self.dense, free, self.gains)
 
 
 def entries_of_rows(pointers: torch.Tensor, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -142,7 +146,9 @@ def upload(qps: list[QuadraticProgram], device: torch.device) -> Batch:
         starts, where, values = starts[:0], where[:0], full
     graph, linear = (pointers, columns, weights, diagonal), (starts, where, values)
     free = torch.from_numpy(np.stack([qp.harmonic for qp in qps], axis=1).ravel().astype(np.uint8)).to(device)
-    return Batch(layout, graph, inverse, linear, dense, free)
+    none = np.full(layout.size, np.nan)
+    gains = torch.from_numpy(np.stack([none if qp.slides is None else qp.slides for qp in qps])).to(device)
+    return Batch(layout, graph, inverse, linear, dense, free, gains)
 
 
 def _side_by_side(terms: list[sp.csr_array]) -> sp.csr_array:

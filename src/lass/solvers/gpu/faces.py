@@ -76,6 +76,7 @@ class Faces:
                 before, square = square, self._square()
                 beta = _ratio(square, before)
         work.land(arrays, running, step, P, X, Z)
+        slide(arrays, running, Z)
 
     def _square(self) -> torch.Tensor:
         """The inner product of the residual and its correction, whose coarser part is made here."""
@@ -97,6 +98,22 @@ class Faces:
 
     def _sum(self, scores: torch.Tensor) -> torch.Tensor:
         return scores.view(-1, self.arrays.layout.batch).sum(dim=0, dtype=torch.float64)
+
+
+def slide(arrays: Batch, running: torch.Tensor, Z: torch.Tensor) -> None:
+    """Add to all rows of the ``running`` problems what gains most and costs no smoothness.
+
+    As :func:`lass.solvers.coarse_space.best_slide` has it: categories that are present in every row leave
+    for the one with the largest total affinity.
+    """
+    gains, size = arrays.gains, arrays.layout.size
+    assert gains is not None
+    most = gains.amax(dim=1, keepdim=True)
+    leading = gains >= most - 1e-12 * gains.abs().amax(dim=1, keepdim=True)
+    fall = torch.where(leading | gains.isnan(), 0.0, -Z[:, :, :size].amin(dim=0).double())
+    p = fall.scatter_add(1, leading.int().argmax(dim=1, keepdim=True), -fall.sum(dim=1, keepdim=True))
+    on = torch.zeros_like(most).index_fill_(0, running.long(), 1.0)
+    Z[:, :, :size].add_((on * p).to(Z.dtype)).clamp_(min=0.0)
 
 
 def touched(arrays: Batch) -> torch.Tensor:
