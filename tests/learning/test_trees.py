@@ -7,6 +7,9 @@ import scipy.sparse as sp
 import lass
 from lass.learning.predictors import PREDICTORS, TREES
 from lass.learning.predictors import trees as grown
+from lass.learning.predictors.affinities import Affinities
+from lass.learning.predictors.few_tags import TREE_VOTE, FewTags
+from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.training import train
 from lass.learning.predictors.trees import are_dense, tree_shares
 from lass.tagging import LiveModel, complete, fit, load_model, with_scores
@@ -160,3 +163,21 @@ def test_items_without_tags_keep_their_own_weights_where_all_have_one():
 
     weights = train(compute, compute(T), T, np.arange(300))
     assert weights.tagged != weights.untagged
+
+
+def test_few_tagged_items_vote_by_trees_too():
+    """Neighbours and linear models know nothing of these tags."""
+    X, T = checkerboard(400)
+    X[:, 2:] *= 4.0
+    G = sp.csr_array(sp.diags_array((np.arange(400) < 60).astype(float)) @ T)
+    G.eliminate_zeros()
+    affinities = Affinities(lass.knn_graph(X, 8), X.astype(np.float32))
+    few = FewTags(affinities, G, np.arange(400), trees=True)
+    weights = few.train()
+    assert weights[TREE_VOTE] > 0.5
+    odds = few.evidence(np.arange(60, 400), weights, default_prior())[0]
+    assert np.mean(odds.argmax(axis=1) == T.toarray()[60:].argmax(axis=1)) > 0.7
+    assert TREE_VOTE not in FewTags(affinities, G, np.arange(400)).train()
+    # the votes for an annotated item are of trees that were grown without it
+    itself = few.columns[TREES][few.items, np.arange(len(few.items))]
+    np.testing.assert_array_equal(itself, 0.0)

@@ -15,6 +15,7 @@ from lass.collection.records import did_you_mean
 from lass.kernels.threads import kernels, over_rows
 from lass.learning.coverage import Proposal, propose
 from lass.learning.predictors import PREDICTORS, TREES
+from lass.learning.predictors.few_tags import TREE_VOTE
 from lass.learning.predictors.tag_lists import TagLists, pair_values
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
@@ -181,7 +182,8 @@ class TagSuggester:
         match = scores.top_tags[n] == k[:, None]
         place, known = match.argmax(axis=1), match.any(axis=1)
         weights = self.model.weights
-        unused = () if weights is None or weights.uses(TREES) else (TREES,)
+        trees = weights is None or weights.uses(TREES) or TREE_VOTE in weights.mixture
+        unused = () if trees else (TREES,)
         shown = [name for name in PREDICTORS if name not in unused]
         parts = scores.contributions[n, place].astype(float)[:, [name in shown for name in PREDICTORS]]
         order = np.argsort(-np.abs(parts), axis=1, kind="stable")

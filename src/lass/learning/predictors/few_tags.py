@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from lass.graph.laplacians import components
 from lass.kernels.threads import one_blas_thread
 from lass.learning.predictors.affinities import Affinities
+from lass.learning.predictors.features import TREES
 from lass.learning.predictors.prior import Prior
+from lass.learning.predictors.trees import tree_affinities
 from lass.learning.predictors.voters import Voters, find_voters, shares
 from lass.model.quadratic_program import Array
 
@@ -52,6 +54,8 @@ NOTHING_KNOWN = -8.0
 #: numbers of a block of rows x tags x predictors
 BLOCK = 4_000_000
 
+#: the predictor of the mixture that only dense features have
+TREE_VOTE = "tree_vote"
 #: predictors of the mixture: (name, kind of affinity, kind of vote, predictor that is shown)
 VOTES = (
     ("near_vote", "near", "plain", "features"),
@@ -63,6 +67,7 @@ VOTES = (
     ("walk", "walk", "relative", "neighbours"),
     ("far_walk_squared", "far_walk", "squared", "propagation"),
     ("class_mass", "potential", "class mass", "propagation"),
+    (TREE_VOTE, TREES, "plain", TREES),
 )
 #: weights that the mixture starts from: a + b m + c m^2 with m = (n - 2) / (n + 4), n the tagged groups. Over
 #: the collections of benchmarks/prior_weights.py, walks alone are best with two or three tagged items; then
@@ -71,6 +76,7 @@ START = {
     "near_vote": (0.02, 2.0, 0.0), "near_walk": (0.02, 2.0, 0.0), "near_ridge": (0.02, 1.0, 0.0),
     "own_vote": (0.02, 0.0, 1.0), "own_ridge_weak": (0.02, 0.0, 1.0), "own_ridge": (0.02, 0.0, 1.0),
     "walk": (1.0, 1.0, 0.0), "far_walk_squared": (3.0, 0.0, 0.0), "class_mass": (1.0, 0.0, 0.0),
+    TREE_VOTE: (0.02, 0.0, 5.0),
 }  # fmt: skip
 #: kinds of affinity whose largest value says how near an item is to the tagged ones
 CLOSENESS = ("walk", "own", "near")
@@ -104,10 +110,12 @@ class FewTags:
         Annotations. Items with none but negative ones vote for no tag.
     groups : array of N numbers
         An item is never scored by tagged items of its own group if it is tagged itself.
+    trees : bool
+        Whether trees may be grown on the features.
     """
 
-    def __init__(self, affinities: Affinities, G: sp.csr_array, groups: Rows) -> None:
-        self.affinities = affinities
+    def __init__(self, affinities: Affinities, G: sp.csr_array, groups: Rows, trees: bool = False) -> None:
+        self.affinities, self.trees = affinities, trees
         voters = find_voters(affinities.W, G)
         #: annotated items, which vote
         self.items: Rows = voters.items
@@ -118,6 +126,10 @@ class FewTags:
         # an item that only has tags that it is not: it votes for none of them
         self._none: Array = (self.T.sum(axis=1) == 0).astype(float)
         self.columns = affinities.columns(self.items)
+        if trees and affinities.features is not None:
+            together = tree_affinities(affinities.features, self.T, self.items, self.groups)
+            if together is not None:
+                self.columns[TREES] = together
         #: how much each votes
         walk = self.columns["walk"]
         near = walk / np.maximum(walk.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)

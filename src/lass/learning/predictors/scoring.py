@@ -83,7 +83,7 @@ class Predictors:
         if self.few is not None and self.affinities is not None:
             self.voters = find_voters(self.affinities.W, G)
             possible = FewTags.possible(G, self.voters)
-            self.few = FewTags(self.affinities, G, self.groups) if possible else None
+            self.few = FewTags(self.affinities, G, self.groups, self.few.trees) if possible else None
 
 
 def share_of_few(G: sp.csr_array, voters: Voters) -> float:
@@ -322,7 +322,7 @@ def score_tags(
         affinities = None if former is None else former.affinities
         if affinities is None or not affinities.fits(problem.W, features):
             affinities = Affinities(problem.W, features)
-        few = FewTags(affinities, G, codes)
+        few = FewTags(affinities, G, codes, trees)
     trained, make = None, tools(device)
     enough = enough_to_train(G, codes) and (few is None or voters.clusters >= MIN_GROUPS)
     known = weights.is_trained if weights is not None else enough

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from lass.learning.predictors.propagation import ALL_TAGS, WALKED
 
-#: trees, and every how many of them one is grown without an item; each item is left out of as many
-TREES, FOLDS = 160, 4
+#: trees, at least and at most, and every how many of them one is grown without an item
+MIN_TREES, TREES, FOLDS = 80, 240, 4
+#: items that all trees together are grown with, if these are no fewer than so many trees
+GROWN = 100_000
 #: tagged items that a tree is grown with at most, and the columns that it tries for each branch
 ROWS, COLUMNS = 2000, 40
 #: share of the columns that are tried where there are fewer
@@ -21,8 +23,8 @@ SHARE = 0.3
 LEAF = 2
 #: numbers that trees are grown with, at most: sums of tags with random signs where there are more tags
 TARGETS = 16
-#: items of a collection that trees are worth their time for
-MIN_TAGGED, MAX_ITEMS = 40, 20_000
+#: tagged groups from which on trees are a predictor, and a vote of the mixture of few tags; items at most
+MIN_TAGGED, MIN_FEW, MAX_ITEMS = 40, 10, 20_000
 #: share of the features that is not zero, at least: terms of texts have far less
 DENSE = 0.1
 
@@ -64,22 +66,61 @@ def tree_shares(
     True
     """
     tagged = np.flatnonzero(np.diff(T.indptr))
-    members, group = np.unique(groups[tagged], return_inverse=True)
+    if len(np.unique(groups[tagged])) < MIN_TAGGED:
+        return None
+    known = sp.csr_array(T[tagged], dtype=float)
+    grown = _grow(features, tagged, known, groups[tagged], seed, pause)
+    if grown is None:
+        return None
+    votes, member = grown
+    found = sp.csr_array(votes @ (member @ known)).astype(np.float32)
+    found.sort_indices()
+    return _likeliest(found) if known.shape[1] > ALL_TAGS else found
+
+
+def tree_affinities(
+    features: Any, T: NDArray[np.float64], items: NDArray[np.intp], groups: NDArray[np.intp], seed: int = 0
+) -> NDArray[np.float32] | None:
+    """How often trees put each item together with each of a few annotated ones, (N, len(items)).
+
+    ``T`` are the tags of these, ``groups`` their groups. By trees as in :func:`tree_shares`; None where there
+    are too few groups.
+    """
+    if len(np.unique(groups)) < MIN_FEW:
+        return None
+    grown = _grow(features, items, sp.csr_array(T), groups, seed)
+    if grown is None:
+        return None
+    votes, member = grown
+    return np.asarray((votes @ member).toarray(), np.float32)
+
+
+def _grow(
+    features: Any, tagged: NDArray[np.intp], known: sp.csr_array, groups: NDArray[np.intp], seed: int,
+    pause: Callable[[], object] = int,
+) -> tuple[sp.csr_array, sp.csr_array] | None:  # fmt: skip
+    """The leaves of each item in the trees that may score it, (N, leaves), and the items that grew each leaf.
+
+    Rows of both sum to one; of the second, (leaves, tagged).
+    """
     rows = np.ascontiguousarray(features, np.float32)
-    if len(members) < MIN_TAGGED or len(rows) > MAX_ITEMS or not np.isfinite(rows).all():
+    if len(rows) > MAX_ITEMS or not np.isfinite(rows).all():
         return None
     from sklearn.tree import ExtraTreeRegressor
 
-    known = sp.csr_array(T[tagged], dtype=float)
+    members, group = np.unique(groups, return_inverse=True)
     generator = np.random.default_rng(seed)
     columns = max(1, min(COLUMNS, round(SHARE * rows.shape[1])))
-    leaves, grown = np.empty((TREES, len(rows)), np.int64), np.zeros((TREES, len(tagged)), bool)
+    size = min(ROWS, len(tagged) * (FOLDS - 1) // FOLDS)
+    trees = max(MIN_TREES, min(TREES, GROWN // max(size, 1))) // FOLDS * FOLDS
+    leaves, grown = np.empty((trees, len(rows)), np.int64), np.zeros((trees, len(tagged)), bool)
     count = 1  # numbers of leaves, from one on
-    for tree in range(TREES):
+    for tree in range(trees):
         pause()
         if tree % FOLDS == 0:
             fold = generator.permutation(len(members)) % FOLDS
-        inside = np.flatnonzero(fold[group] != tree % FOLDS)
+        out = fold[group] == tree % FOLDS
+        inside = np.flatnonzero(~out)
         if len(inside) > ROWS:
             inside = np.sort(generator.permutation(inside)[:ROWS])
         model = ExtraTreeRegressor(
@@ -87,11 +128,17 @@ def tree_shares(
         )
         model.fit(rows[tagged[inside]], _targets(sp.csr_array(known[inside]), generator), check_input=False)
         leaves[tree] = model.tree_.apply(rows) + count
+        leaves[tree, tagged[~out]] *= -1  # not to be scored by this one
         grown[tree, inside] = True
         count += model.tree_.node_count
-        out = fold[group] == tree % FOLDS
-        leaves[tree, tagged[~out]] *= -1  # not to be scored by this one
-    return _means(leaves, grown, tagged, known, count)
+    tree, place = np.nonzero(grown)
+    leaf = np.abs(leaves[tree, tagged[place]])
+    together = np.bincount(leaf, minlength=count).astype(float)
+    member = sp.csr_array((1.0 / together[leaf], (leaf, place)), shape=(count, len(tagged)))
+    item, scoring = np.nonzero(leaves.T > 0)
+    each = np.bincount(item, minlength=len(rows))
+    votes = sp.csr_array((1.0 / each[item], (item, leaves[scoring, item])), shape=(len(rows), count))
+    return votes, member
 
 
 def _targets(known: sp.csr_array, generator: np.random.Generator) -> NDArray[np.float64]:
@@ -101,23 +148,6 @@ def _targets(known: sp.csr_array, generator: np.random.Generator) -> NDArray[np.
         return np.ascontiguousarray(known.toarray())
     signs = generator.choice(np.array([-1.0, 1.0]), size=(tags, TARGETS))
     return np.ascontiguousarray(known @ signs)
-
-
-def _means(
-    leaves: NDArray[np.int64], grown: NDArray[np.bool_], tagged: NDArray[np.intp], known: sp.csr_array,
-    count: int,
-) -> sp.csr_array:  # fmt: skip
-    """Means over trees of the tags of a leaf; a leaf with a minus does not score the item."""
-    tree, place = np.nonzero(grown)
-    leaf = np.abs(leaves[tree, tagged[place]])
-    size = np.bincount(leaf, minlength=count).astype(float)
-    member = sp.csr_array((1.0 / size[leaf], (leaf, place)), shape=(count, len(tagged)))
-    item, scoring = np.nonzero(leaves.T > 0)
-    each = np.bincount(item, minlength=leaves.shape[1])
-    votes = sp.csr_array((1.0 / each[item], (item, leaves[scoring, item])), shape=(leaves.shape[1], count))
-    found = sp.csr_array(votes @ (member @ known))
-    found.sort_indices()
-    return _likeliest(found.astype(np.float32)) if known.shape[1] > ALL_TAGS else found.astype(np.float32)
 
 
 def _likeliest(shares: sp.csr_array) -> sp.csr_array:

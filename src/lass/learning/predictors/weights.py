@@ -48,7 +48,7 @@ class Weights:
         return bool(self.tagged)
 
     def uses(self, predictor: str) -> bool:
-        """Whether a predictor has weight."""
+        """Whether a predictor of the trained weights has any."""
         slopes = zip(COLUMNS.values(), self.tagged, self.untagged, strict=False)
         return any(own == predictor and (one or other) for own, one, other in slopes)
 
