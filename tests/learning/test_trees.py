@@ -169,14 +169,14 @@ def test_few_tagged_items_vote_by_trees_too():
     """Neighbours and linear models know nothing of these tags."""
     X, T = checkerboard(400)
     X[:, 2:] *= 4.0
-    G = sp.csr_array(sp.diags_array((np.arange(400) < 60).astype(float)) @ T)
+    G = sp.csr_array(sp.diags_array((np.arange(400) < 150).astype(float)) @ T)
     G.eliminate_zeros()
     affinities = Affinities(lass.knn_graph(X, 8), X.astype(np.float32))
     few = FewTags(affinities, G, np.arange(400), trees=True)
     weights = few.train()
     assert weights[TREE_VOTE] > 0.5
-    odds = few.evidence(np.arange(60, 400), weights, default_prior())[0]
-    assert np.mean(odds.argmax(axis=1) == T.toarray()[60:].argmax(axis=1)) > 0.7
+    odds = few.evidence(np.arange(150, 400), weights, default_prior())[0]
+    assert np.mean(odds.argmax(axis=1) == T.toarray()[150:].argmax(axis=1)) > 0.7
     assert TREE_VOTE not in FewTags(affinities, G, np.arange(400)).train()
     # the votes for an annotated item are of trees that were grown without it
     itself = few.columns[TREES][few.items, np.arange(len(few.items))]

@@ -131,8 +131,8 @@ def _grow(
         leaves[tree, tagged[~out]] *= -1  # not to be scored by this one
         grown[tree, inside] = True
         count += model.tree_.node_count
-    tree, place = np.nonzero(grown)
-    leaf = np.abs(leaves[tree, tagged[place]])
+    which, place = np.nonzero(grown)
+    leaf = np.abs(leaves[which, tagged[place]])
     together = np.bincount(leaf, minlength=count).astype(float)
     member = sp.csr_array((1.0 / together[leaf], (leaf, place)), shape=(count, len(tagged)))
     item, scoring = np.nonzero(leaves.T > 0)
