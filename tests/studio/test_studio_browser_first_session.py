@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import re
+import time
 
 import numpy as np
 import pytest
@@ -103,6 +104,10 @@ class Story:
     def retrain(self):
         """Press Retrain: it says that it works, and comes to an end."""
         button = self.page.get_by_role("button", name="Retrain")
+        deadline = time.monotonic() + 120  # a training that begins by itself would disable it under the hand
+        while not self.settle()["model"]["retrained"]:
+            assert time.monotonic() < deadline, "it is not trained again after a pause"
+            time.sleep(0.2)
         expect(button).to_be_enabled()
         with stored(self.page, "/api/retrain") as answer:
             button.click()
