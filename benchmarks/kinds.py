@@ -21,6 +21,7 @@ from benchmarks.common.options import chosen, parser, run
 #: name -> module
 PARTS = {
     "edges": "benchmarks.kinds_edges",
+    "embeddings": "benchmarks.kinds_embeddings",
     "numbers": "benchmarks.kinds_numbers",
     "one tag": "benchmarks.kinds_one_tag",
 }

@@ -243,3 +243,48 @@ def test_a_large_sparse_matrix_is_never_dense(tmp_path, monkeypatch):
         made.fit()
         assert made.graph.shape == (N, N)
         assert made.graph.nnz
+
+
+@pytest.mark.parametrize("name", ["v.npy", "v.npz", "v.mat", "v.parquet", "v.arrow", "v.csv"])
+def test_files_that_are_not_there_say_so(tmp_path, name):
+    with pytest.raises(BadInput, match=r"cannot be read \(No such file"):
+        read_vectors(tmp_path / name, IDS)
+    (tmp_path / name).mkdir()
+    with pytest.raises(BadInput, match=r"cannot be read \(Is a directory|is a folder"):
+        read_vectors(tmp_path / name, IDS)
+
+
+@pytest.mark.parametrize("ids", [[name.encode() for name in SHUFFLED], [f" {name}  " for name in SHUFFLED]])
+def test_ids_as_bytes_or_padded(tmp_path, ids):
+    np.savez(tmp_path / "v.npz", vectors=V[ORDER], ids=np.array(ids))
+    np.testing.assert_array_equal(read_vectors(tmp_path / "v.npz", IDS), V)
+
+
+def test_masked_numbers_are_refused_and_an_empty_mask_is_none():
+    with pytest.raises(BadInput, match="masked"):
+        read_vectors(np.ma.masked_array(V, mask=V > 1), IDS)
+    np.testing.assert_array_equal(read_vectors(np.ma.masked_array(V), IDS), V)
+
+
+def test_an_index_of_ids_without_a_name_is_matched():
+    pd = pytest.importorskip("pandas")
+    np.testing.assert_array_equal(read_vectors(pd.DataFrame(V[ORDER], index=SHUFFLED), IDS), V)
+    other = pd.DataFrame(V, index=[f"row {n}" for n in range(30)])
+    np.testing.assert_array_equal(read_vectors(other, IDS), V)
+
+
+def test_sparse_vectors_that_claim_too_many_columns(tmp_path):
+    wide = sp.csr_array((np.ones(30), (np.arange(30), np.arange(30) * 2**30)), shape=(30, 2**40))
+    sp.save_npz(tmp_path / "wide.npz", wide)
+    with pytest.raises(BadInput, match=r"columns, and 16,777,216 are the most"):
+        read_vectors(tmp_path / "wide.npz", IDS)
+
+
+def test_sparse_vectors_with_many_empty_columns_are_fitted(tmp_path):
+    place = np.arange(30) % 3 * 5_000_000 + 7
+    wide = sp.csr_array((np.ones(30), (np.arange(30), place)), shape=(30, 2**24))
+    tags = [(IDS[n], f"t{n % 3}") for n in range(15)]
+    items = [{"id": name} for name in IDS]
+    with lass.create(tmp_path / "c", items, tags=tags, vectors=wide, n_neighbors=4) as made:
+        found = made.fit(draw_map=False).model.scores.values.toarray()
+        assert (found[15:].argmax(axis=1) == np.arange(15, 30) % 3).all()

@@ -24,6 +24,8 @@ from lass.collection.reading.tables import BATCH, open_table
 ID_NAMES = ("id", "item", "item_id", "key")
 #: endings of files with Arrow's columns
 PARQUET, ARROW = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
+#: columns of a sparse matrix, at most: a damaged file may claim any number of them
+MOST_COLUMNS = 2**24
 #: what a matrix in a .mat file may hold; cells, structures and objects are never read
 _MATLAB_NUMBERS = frozenset(
     {
@@ -87,8 +89,14 @@ def _numpy(path: Path, bad_rows: BadRowLog) -> NDArray[Any]:
     try:
         with path.open("rb") as raw:
             return np.lib.format.read_array(raw, allow_pickle=False)
+    except OSError as error:
+        raise _unread(error, bad_rows) from None
     except Exception as error:  # a decoder of damaged bytes may raise anything
         raise _unsound(error, bad_rows) from None
+
+
+def _unread(error: OSError, bad_rows: BadRowLog) -> BadInput:
+    return bad_rows.error(f"cannot be read ({error.strerror or reason_of(error)})")
 
 
 def _unsound(error: Exception, bad_rows: BadRowLog) -> BadInput:
@@ -109,12 +117,16 @@ def _numpy_archive(path: Path, wanted: str | None, items: int, bad_rows: BadRowL
                 found = set(file.files)
                 if not {"format", "shape", "data"} <= found:
                     name = _chosen(file.files, wanted, path, bad_rows)
-                    names = [str(one) for one in file["ids"].ravel().tolist()] if "ids" in found else None
+                    names = (
+                        [_plain_name(one) for one in file["ids"].ravel().tolist()] if "ids" in found else None
+                    )
                     return GivenVectors(np.asarray(file[name]), names)
             raw.seek(0)
             matrix = sp.load_npz(raw)
     except BadInput:
         raise
+    except OSError as error:
+        raise _unread(error, bad_rows) from None
     except Exception as error:
         raise _unsound(error, bad_rows) from None
     return GivenVectors(_as_csr(matrix, items, bad_rows))
@@ -138,6 +150,10 @@ def _as_csr(matrix: Any, items: int | None, bad_rows: BadRowLog) -> sp.csr_array
     if len(matrix.shape) != 2 or matrix.dtype.kind not in "fiub" or not matrix.shape[1]:
         raise bad_rows.error(
             f"needs a matrix of numbers, one row an item; found sparse {matrix.dtype} {matrix.shape}"
+        )
+    if matrix.shape[1] > MOST_COLUMNS:
+        raise bad_rows.error(
+            f"has {matrix.shape[1]:,} columns, and {MOST_COLUMNS:,} are the most; leave empty columns out"
         )
     if items is not None:
         # before anything is made by rows: a damaged file may claim any number of them
@@ -180,6 +196,8 @@ def _matlab(path: Path, wanted: str | None, items: int, bad_rows: BadRowLog) -> 
             matrix = data[name]
     except BadInput:
         raise
+    except OSError as error:
+        raise _unread(error, bad_rows) from None
     except NotImplementedError:
         raise bad_rows.error("a .mat file of version 7.3 (HDF5); save it with -v7, or as .npy") from None
     except Exception as error:
@@ -193,9 +211,11 @@ def _matlab(path: Path, wanted: str | None, items: int, bad_rows: BadRowLog) -> 
 
 
 def _plain_name(value: Any) -> str:
-    """MATLAB pads texts with blanks, and writes whole numbers as real ones."""
+    """The id of an item: texts may be bytes, and padded with blanks; MATLAB's whole numbers are real ones."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
     whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value).rstrip()
+    return str(int(value) if whole else value).strip()
 
 
 def _matlab_name(contents: dict[str, Any], wanted: str | None, path: Path, bad_rows: BadRowLog) -> str:
@@ -297,27 +317,32 @@ def _in_memory(source: Any, ids: Sequence[str], bad_rows: BadRowLog) -> GivenVec
         return GivenVectors(_as_csr(source, len(ids), bad_rows))
     if hasattr(source, "collect_schema") and not hasattr(source, "__array__"):
         raise bad_rows.error(f"is a {type(source).__name__}, not computed yet; pass its .collect()")
-    if (table := _arrow_table(source)) is not None:
+    if (table := _arrow_table(source, ids)) is not None:
 
         def batches(wanted: list[int]) -> Iterator[Any]:
             for batch in table.to_batches(max_chunksize=BATCH):
                 yield [batch.column(one) for one in wanted]
 
         return _from_columns(_Columns(table.schema, batches), ids, bad_rows)
+    if isinstance(source, np.ma.MaskedArray) and np.ma.is_masked(source):
+        raise bad_rows.error("has masked numbers; a vector needs all its numbers")
     try:
         return GivenVectors(np.asarray(source))
     except ValueError as error:
         raise bad_rows.error(f"needs a table of numbers, one row an item ({error})") from None
 
 
-def _arrow_table(source: Any) -> Any:
+def _arrow_table(source: Any, ids: Sequence[str]) -> Any:
     """A data frame of any library as Arrow's table; None where it is none, or pyarrow cannot take it."""
     if not hasattr(source, "__arrow_c_stream__") and not hasattr(source, "__arrow_c_array__"):
         return None
     try:
         pa = import_module("pyarrow")
-        if hasattr(source, "itertuples"):  # pandas: an index with a name is a column, as in other tables
-            named = any(name is not None for name in source.index.names)
+        if hasattr(source, "itertuples"):
+            # pandas: an index with a name, or of the ids, is a column, as in other tables
+            named = any(name is not None for name in source.index.names) or (
+                source.index.inferred_type == "string" and set(ids) <= set(source.index)
+            )
             return pa.Table.from_pandas(source.reset_index() if named else source, preserve_index=False)
         return pa.table(source)
     except Exception:  # no pyarrow, or a column that Arrow has no type for: NumPy says what it is

@@ -179,6 +179,9 @@ def reduced(features: Any, seed: int = 0) -> Array:
     from sklearn.utils.extmath import randomized_svd
 
     matrix = sp.csr_matrix(features) if sp.issparse(features) else features
+    if sp.issparse(matrix) and matrix.shape[1] > matrix.nnz:  # empty columns change no inner product
+        matrix = matrix[:, np.unique(matrix.indices)]
+        return reduced(matrix, seed)
     rank = min(RANK, min(features.shape) - 1)
     U, scales, _ = randomized_svd(matrix, rank, n_iter=2, power_iteration_normalizer="LU", random_state=seed)
     return np.asarray(U * scales, float)
