@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from browser import FIXTURES, shot, stored
+from browser import FIXTURES, pick, shot, stored
 from studio_server import wait_until_ready
 
 chrome, served, open_page, page = FIXTURES
@@ -117,9 +117,7 @@ def test_another_order_one_tag_and_the_evidence(open_page, served):
     page.get_by_role("combobox", name="Order of the questions").select_option("surest")
     expect(page.get_by_test_id("question")).to_contain_text("Does it have this tag?")
     _, tag = question(page)
-    picker = page.get_by_role("combobox", name="Only one tag")
-    picker.fill(served.get("/api/tags")[tag]["name"])
-    page.get_by_role("option").first.click()
+    pick(page, "Only one tag", served.get("/api/tags")[tag]["name"])
     expect(page.get_by_role("button", name="Ask about all tags")).to_be_visible()
     assert question(page)[1] == tag
     page.get_by_role("link", name="Progress", exact=True).click()
