@@ -43,7 +43,7 @@ from chromium import FLAGS, find
 from studio_server import Studio, studio, wait_until_ready
 
 #: repetitions of what one person does
-VIEWS, ANNOTATIONS, MOVES = 5, 20, 120
+VIEWS, ANNOTATIONS, MOVES, QUESTIONS = 5, 20, 120, 40
 #: what one of many people does, at random: get the list, rows, an item, or annotate one
 ACTIONS = ("list", "rows", "item", "annotate")
 WEIGHTS = (1, 4, 3, 2)
@@ -70,6 +70,7 @@ def main() -> None:
             result |= {"items": state["items"], "tags": state["tags"]}
             result["first_view"] = [first_view(running) for _ in range(VIEWS)]
             result["slider"] = slider(running)
+            result["review"] = review(running)
             result["annotations"] = annotate(running, client)
             if asked.clients:
                 many, made = asyncio.run(at_once(running, state, asked.clients, asked.seconds))
@@ -136,6 +137,28 @@ def slider(running: Studio) -> dict[str, Any]:
         "median_ms": float(np.median(frames)), "p95_ms": float(np.percentile(frames, 95)),
         "frames": len(frames), "requests": len(requests),
     }  # fmt: skip
+
+
+def review(running: Studio) -> dict[str, float]:
+    """From a key to the next question, painted with its evidence, while the model takes the answers in."""
+    taken = []
+    with new_page() as page:
+        page.goto(f"{running.address}#/review")
+        page.get_by_test_id("evidence").wait_for()
+        page.evaluate(
+            "window.asked = () => document.querySelector('[data-question]').dataset.question;"
+            "window.shown = () => document.querySelector('[data-testid=evidence]') !== null;"
+            "window.next = (key) => new Promise((done) => {"
+            "  const before = asked(), began = performance.now();"
+            "  const look = () => asked() !== before && shown() ? done(performance.now() - began)"
+            "    : requestAnimationFrame(look);"
+            "  window.dispatchEvent(new KeyboardEvent('keydown', { key, code: 'Key' + key.toUpperCase() }));"
+            "  requestAnimationFrame(look) })"
+        )
+        for number in range(QUESTIONS):
+            taken.append(1e-3 * page.evaluate(f"next('{'ax'[number % 2]}')"))
+            page.wait_for_timeout(700)
+    return spread(taken)
 
 
 def annotate(running: Studio, client: httpx.Client) -> dict[str, Any]:
@@ -249,6 +272,7 @@ def show(name: str, result: dict[str, Any]) -> None:
         f"first view {min(views):.2f} to {max(views):.2f} s; right after the start {result['cold']:.2f} s",
         f"slider: {frames['median_ms']:.1f} ms a frame (p95 {frames['p95_ms']:.1f}), "
         f"{frames['requests']} requests",
+        f"review, from a key to the next question: {text(result['review'])}",
         *(f"annotation {what}: {text(times)}" for what, times in result["annotations"].items()),
     ]
     if many := result.get("clients_at_once"):

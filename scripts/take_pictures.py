@@ -18,7 +18,12 @@ import chromium  # noqa: E402
 from studio_server import make_packages, studio, wait_until_ready  # noqa: E402
 
 #: name of the picture -> place in the Studio
-VIEWS = {"studio-items": "#/items", "studio-map": "#/map", "studio-tags": "#/tags"}
+VIEWS = {
+    "studio-review": "#/review",
+    "studio-items": "#/items",
+    "studio-map": "#/map",
+    "studio-tags": "#/tags",
+}
 ITEM, SEARCH = "maildir-filter", "mail"
 
 
