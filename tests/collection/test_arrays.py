@@ -138,3 +138,32 @@ def test_damage_anywhere_gives_value_errors_at_most(store):
             refused += path.name in str(error)
         assert store.check()
     assert refused > 20
+
+
+def test_arrays_that_are_released_hold_the_same_numbers_also_after_the_file_was_replaced(store):
+    W = sp.csr_array(sp.diags_array([np.arange(59.0), np.arange(59.0)], offsets=[-1, 1]))
+    store.save_graph(W)
+    found, plain = store.graph, np.arange(5)
+    store.save_graph(2 * W)
+    array_files.release(found.data, found.indices, found.indptr[:3], plain)
+    np.testing.assert_array_equal(found.toarray(), W.toarray())
+    np.testing.assert_array_equal(plain, np.arange(5))
+    np.testing.assert_array_equal(store.graph.toarray(), 2 * W.toarray())
+
+
+def test_indices_are_saved_in_32_bits_and_used_as_they_lie_in_the_file(store):
+    wide = (np.ones(60), np.arange(60, dtype=np.int64), np.arange(61, dtype=np.int64))
+    store.save_graph(sp.csr_array(wide, shape=(60, 60)), other=sp.csr_array(wide, shape=(60, 70)))
+    saved = store.saved_array("graph")
+    for found in (saved.matrix, saved.extras["other"]):
+        assert found.indices.dtype == found.indptr.dtype == np.int32
+        assert is_mapped(found.indices)
+        np.testing.assert_array_equal(found.toarray()[:, :60], np.eye(60))
+
+
+def test_assignments_with_unsorted_rows_are_refused(store):
+    Z = SparseAssignments(sp.csr_array(np.full((60, 2), 0.5)), np.zeros(60))
+    Z._columns = np.tile([1, 0], 60).astype(np.int32)
+    store.save_assignments(Z, 0)
+    with pytest.raises(ValueError, match="a row holds a category twice, or not in order"):
+        store.saved_array("assignments")

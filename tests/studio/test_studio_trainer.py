@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from lass.collection import CollectionStore, Item, Settings
+from lass.studio import item_lists
 from lass.studio import trainer as trainer_module
 from lass.studio.events import Events
 from lass.studio.session import Session
@@ -280,3 +281,69 @@ def test_edges_that_another_program_replaces_are_taken_over(tmp_path):
     with CollectionStore.open(folder) as collection:
         fit(collection)
         np.testing.assert_allclose(load_model(collection)[0].solution.Z.to_dense(), after, atol=1e-4)
+
+
+def test_annotations_are_learnt_while_the_model_is_being_saved(folder, monkeypatch):
+    started, go_on = threading.Event(), threading.Event()
+    saving = trainer_module.LiveModel.saving
+
+    def slow(live):
+        write = saving(live)
+
+        def wait_and_write():
+            started.set()
+            go_on.wait(60)
+            write()
+
+        return wait_and_write
+
+    with CollectionStore.open(folder) as collection:
+        collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
+        fit(collection)
+    monkeypatch.setattr(trainer_module, "SAVE_AFTER", 0.1)
+    monkeypatch.setattr(trainer_module.LiveModel, "saving", slow)
+    with running(folder) as (session, trainer):
+        wait(lambda: is_retrained(session, trainer))
+        session.annotate([(7, 0, 1)], "ann")
+        assert started.wait(60)
+        session.annotate([(8, 1, 1)], "ann")
+        wait(lambda: session.live.annotations.number == session.revision)
+        assert not go_on.is_set()
+        go_on.set()
+        with CollectionStore.open(folder) as collection:
+            wait(lambda: collection.saved_stamp("assignments").changes == session.revision)
+
+
+def test_a_model_that_cannot_be_saved_is_a_failure_that_is_shown(folder, monkeypatch):
+    def full(_):
+        def write():
+            raise OSError("no space left on the disk")
+
+        return write
+
+    with CollectionStore.open(folder) as collection:
+        collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
+        fit(collection)
+    monkeypatch.setattr(trainer_module, "SAVE_AFTER", 0.1)
+    monkeypatch.setattr(trainer_module.LiveModel, "saving", full)
+    with running(folder) as (session, trainer):
+        wait(lambda: is_retrained(session, trainer))
+        session.annotate([(7, 0, 1)], "ann")
+        wait(lambda: trainer.model.phase == "failed")
+        assert "no space left" in trainer.model.error
+
+
+def test_no_request_waits_for_the_items_to_label_next_of_many(folder, monkeypatch):
+    monkeypatch.setattr(item_lists, "MANY_ITEMS", 10)
+    with CollectionStore.open(folder) as collection:
+        collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
+        fit(collection)
+    session = Session(folder, lambda *_: None)
+    session.live = trainer_module.LiveModel(session.collection)
+    assert item_lists.list_rows(session, session.snapshot, "", "next", None, None).tolist() == []
+    assert session.queue is None
+    session.close()
+    with running(folder) as (session, _):
+        wait(lambda: session.queue)
+        found = item_lists.list_rows(session, session.snapshot, "", "next", None, None)
+        assert found.tolist() == [row for row in session.queue if not session.annotations[row]] != []

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lass.collection import AnnotationMatrix, Item
+from lass.collection import AnnotationMatrix, Item, array_files
 from lass.solvers.sparse import SparseAssignments
-from lass.tagging import Collection, LiveModel, canonical, complete, with_scores
+from lass.tagging import Collection, LiveModel, canonical, complete, load_model, with_scores
 from lass.tagging import live as live_module
 from lass.tagging.canonical import CanonicalOrder, permuted
 
@@ -120,3 +120,51 @@ def test_assignments_come_back_from_the_order_of_the_collection_as_they_were(see
     wide = canonical._widened(before.taken(canonical.inverse(order.rows)), columns, tags)
     assert wide.feasible
     np.testing.assert_allclose(order.assignments(wide).to_dense(), before.to_dense(), atol=1e-12)
+
+
+def test_a_model_whose_arrays_lie_in_a_file_is_the_one_that_was_read(unsorted, monkeypatch):
+    monkeypatch.setattr(live_module, "NEAR", 20)
+    read = LiveModel(unsorted)
+    monkeypatch.setattr(array_files, "MIN_MAPPED", 1)
+    monkeypatch.setattr(live_module, "KEPT", 0)  # as of many items: scores are put in order by the update
+    mapped = LiveModel(unsorted)
+    for step in range(3):
+        if step == 1:
+            unsorted.annotate(unsorted.ids()[1], {"chess": 1, "mail": -1})
+        if step == 2:
+            unsorted.fit()  # replaces the files
+            unsorted.annotate(unsorted.ids()[3], {"news": 1})
+        if step:
+            one, other = (live.update(unsorted.annotation_matrix()) for live in (read, mapped))
+            np.testing.assert_array_equal(one.rows, other.rows)
+        one, other = read.model, mapped.model
+        np.testing.assert_array_equal(one.solution.Z.to_dense(), other.solution.Z.to_dense())
+        np.testing.assert_array_equal(one.scores.values.toarray(), other.scores.values.toarray())
+        np.testing.assert_array_equal(one.scores.top_tags, other.scores.top_tags)
+        np.testing.assert_array_equal(one.scores.contributions, other.scores.contributions)
+        assert one.solution.relative_gap == other.solution.relative_gap
+
+
+def test_the_certificate_is_read_while_annotations_stay_and_computed_once_they_change(unsorted):
+    fitted = unsorted.fit().model.solution
+    read = load_model(unsorted)[0].solution
+    for name in ("objective", "gap", "relative_gap"):
+        assert getattr(read, name) == getattr(fitted, name)
+    computed = LiveModel(unsorted).model.solution
+    assert computed.relative_gap == pytest.approx(fitted.relative_gap, rel=1e-6, abs=1e-9)
+    unsorted.annotate(unsorted.ids()[1], {"chess": 1})
+    assert load_model(unsorted)[0].solution.relative_gap > 2 * fitted.relative_gap
+
+
+def test_what_is_saved_is_the_model_of_the_moment_whatever_becomes_of_it(unsorted):
+    live = LiveModel(unsorted)
+    Z, number = live.model.solution.Z.to_dense(), live.annotations.number
+    write = live.saving()
+    unsorted.annotate(unsorted.ids()[1], {"chess": 1})
+    live.update(unsorted.annotation_matrix())
+    write()
+    assert unsorted.saved_stamp("assignments").changes == number
+    np.testing.assert_array_equal(unsorted.assignments.to_dense(), Z)
+    again = LiveModel(unsorted)
+    assert again.has_changed
+    assert again.can_update

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
 from collections.abc import Mapping
@@ -66,6 +67,22 @@ def read_arrays(path: Path, *, verify: bool = False) -> tuple[dict[str, NDArray[
     if int(found["format"]) != FORMAT:
         raise ValueError(f"format {found['format']} instead of {FORMAT}")
     return found, mapped
+
+
+def release(*arrays: NDArray[Any]) -> None:
+    """Take mapped arrays out of the memory until they are used again; others stay.
+
+    Nobody may have changed them since they were read: changes would be lost.
+    """
+    import numpy as np
+
+    for array in arrays:
+        owner: Any = array
+        while owner is not None and not isinstance(owner, np.memmap):
+            owner = getattr(owner, "base", None)
+        pages = getattr(owner, "_mmap", None)
+        if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
+            pages.madvise(mmap.MADV_DONTNEED)
 
 
 def _mapped(file: IO[bytes], member: ZipInfo) -> NDArray[Any] | None:

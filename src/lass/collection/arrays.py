@@ -122,6 +122,8 @@ def _stored(data: dict[str, Any], mapped: set[str]) -> SavedArray:
         from lass.solvers.assignments import unpacked
         from lass.solvers.sparse.storage import SparseAssignments
 
+        if large and not matrix.has_canonical_format:
+            raise ValueError("a row holds a category twice, or not in order")
         matrix = (SparseAssignments if large else unpacked)(matrix, data["background"])
     extras = {name: _matrix(data, f"extra_{name}", mapped) for name in json.loads(str(data["names"]))}
     return SavedArray(matrix, stamp, extras)

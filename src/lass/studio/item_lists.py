@@ -11,7 +11,7 @@ from lass.collection.search import NOT_FOUND
 from lass.studio.annotations import Rows
 from lass.studio.messages import Filter
 from lass.studio.session import Session
-from lass.studio.snapshot import Snapshot
+from lass.studio.snapshot import MANY_ITEMS, Snapshot
 
 Sign = Literal["is", "is-not", "suggested"]
 
@@ -43,7 +43,8 @@ def _filtered(session: Session, snapshot: Snapshot | None, kind: Filter) -> Rows
     if kind == "flagged":
         return np.array(list(session.flagged), np.int64)
     if kind == "next":
-        if session.queue is None and snapshot is not None:
+        # of many items the trainer finds them: no request waits for that
+        if session.queue is None and snapshot is not None and len(snapshot) <= MANY_ITEMS:
             session.reasons = snapshot.next_rows()
             session.queue = list(session.reasons)
         return np.array([row for row in session.queue or [] if not annotations[row]], np.int64)

@@ -69,6 +69,8 @@ class Trainer(threading.Thread):
         self._map_checked = False
         self._map: threading.Thread | None = None
         self._ranking: threading.Thread | None = None
+        self._saving: threading.Thread | None = None
+        self._save_error: Exception | None = None
         self._prepared = -1  # items for which graph and map were made without annotations
         self._saved = self._ranked = -1
         self.model = ModelState(phase="empty" if session.is_empty else "updating")
@@ -111,6 +113,7 @@ class Trainer(threading.Thread):
             if not busy:
                 self._wake.wait(POLL)
                 self._wake.clear()
+        self._end_saving()
         if self._collection is not None:
             self._collection.close()
 
@@ -182,10 +185,29 @@ class Trainer(threading.Thread):
             self._ranking = threading.Thread(target=self._rank, args=[live], name="ranking", daemon=True)
             self._ranking.start()
             return True
-        if live.annotations.number != self._saved and time.monotonic() - self._last_change > SAVE_AFTER:
-            live.save()
-            self._saved = live.annotations.number
+        if self._save_error is not None:
+            error, self._save_error = self._save_error, None
+            raise error
+        saving = self._saving is not None and self._saving.is_alive()
+        due = live.annotations.number != self._saved and not saving
+        if due and time.monotonic() - self._last_change > SAVE_AFTER:
+            work = [live.saving(), live.annotations.number]
+            self._saving = threading.Thread(target=self._save, args=work, name="saving", daemon=True)
+            self._saving.start()
         return False
+
+    def _save(self, write: Callable[[], None], number: int) -> None:
+        """In a thread of its own: of many items it takes long, and annotations must not wait for it."""
+        try:
+            write()
+            self._saved = number
+        except Exception as error:  # shown as a failure of the trainer
+            self._save_error = error
+
+    def _end_saving(self) -> None:
+        """Wait for what is being saved, which must not replace anything newer."""
+        if self._saving is not None:
+            self._saving.join()
 
     def _rank(self, live: LiveModel) -> None:
         """Which items to label next, in a thread of its own: of many items it takes long."""
@@ -205,6 +227,7 @@ class Trainer(threading.Thread):
             logger.warning("items to label next were not ranked: %s", error)
             reasons = {}
         self._session.reasons, self._session.queue, self._ranked = reasons, list(reasons), number
+        self._events.send("predictions", PredictionsEvent(revision=number, rows=[]))
 
     def _draw_map(self, W: sp.csr_array) -> None:
         """In a thread of its own: of many items it takes long, and annotations must not wait for it."""
@@ -276,6 +299,7 @@ class Trainer(threading.Thread):
         assert self._collection is not None
         began = time.monotonic()
         self._set(phase="fitting", stage="starting", error="")
+        self._end_saving()
         try:
             done = self._collection.fit(report=self._report)
         except ValueError as error:  # nothing to compare items by
@@ -328,6 +352,7 @@ class Trainer(threading.Thread):
         if training:
             self._answered, self._map_checked, self._saved = self._taken, False, -1
             if asked:  # for other programs, as after lass fit
+                self._end_saving()
                 live.save()
                 self._saved = live.annotations.number
         else:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.arrays import relevant
 from lass.graph import health
+from lass.graph.laplacians import csr_of
 from lass.learning.predictors import Predictors, Scores, score
 from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.prior import default_prior
@@ -101,6 +102,7 @@ class LiveModel:
         self.rescored = -1
         if model.retrained and self._canonical.predictors is not None:
             self.rescored = annotations.number
+        stored.release()
 
     @property
     def model(self) -> TagModel:
@@ -231,9 +233,22 @@ class LiveModel:
 
     def save(self) -> None:
         """Write the model to the disk, for other programs and the next start."""
-        trained = self._fingerprint(self.annotations) if self.retrained else ""
-        predictors = saved_predictors(self._canonical, self._order)
-        save_model(self._collection, *self.state, replace(self._record, trained_on=trained), predictors)
+        self.saving()()
+
+    def saving(self) -> Callable[[], None]:
+        """Writes the model as it is now, from any thread and whatever becomes of it meanwhile."""
+        model, annotations = self.state
+        predictors, record = saved_predictors(self._canonical, self._order), self._record
+        if predictors is not None:  # an update changes these shares in place
+            shares = predictors.harmonic
+            shares = csr_of(shares.data.copy(), shares.indices, shares.indptr, shares.shape)
+            predictors = replace(predictors, harmonic=shares)
+
+        def write() -> None:
+            trained = self._fingerprint(annotations) if model.retrained else ""
+            save_model(self._collection, model, annotations, replace(record, trained_on=trained), predictors)
+
+        return write
 
     def _fingerprint(self, annotations: AnnotationMatrix) -> str:
         return fingerprint(annotations, self._collection.settings, self._problem.N)

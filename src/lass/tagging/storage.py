@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
+from lass.collection.array_files import release
 from lass.learning.predictors import PREDICTORS, LinearPredictor, PredictorFeatures, Scores, Weights
 from lass.learning.predictors.linear import Models
 from lass.learning.predictors.propagation import STATE, Propagation
@@ -300,6 +301,15 @@ class StoredModel(NamedTuple):
             certificate=certificate,
         )  # fmt: skip
         return self.state.with_scores(TagModel(solution, self.problem.lam, retrained=self.trained))
+
+    def release(self) -> None:
+        """Take out of the memory what was only looked through, as long as nobody has changed it."""
+        W = self.problem.W
+        release(W.data, W.indices, *self.Z.arrays[2:4])
+        if self.state.scores is not None and sp.issparse(self.state.scores):
+            release(self.state.scores.data)
+        if self.predictors is not None:
+            release(self.predictors.harmonic.data, self.predictors.harmonic.indices)
 
 
 def load_model(collection: CollectionStore) -> tuple[TagModel, AnnotationMatrix]:
