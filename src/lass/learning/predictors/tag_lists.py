@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.graph.laplacians import csr_of
 from lass.kernels.threads import kernels, over_rows
 from lass.model.quadratic_program import Array
 
@@ -62,7 +63,7 @@ class TagLists(NamedTuple):
 
     def matrix(self, values: NDArray[Any], tags: int) -> sp.csr_array:
         """Values of the pairs as a matrix with a row for each of the rows."""
-        return sp.csr_array((values, self.tags, self.starts), shape=(len(self.rows), tags))
+        return csr_of(values, self.tags, self.starts, (len(self.rows), tags))
 
     def taken(self, kept: NDArray[np.bool_]) -> TagLists:
         """Some of the pairs."""

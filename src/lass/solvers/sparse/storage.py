@@ -288,4 +288,4 @@ def with_rows(matrix: sp.csr_array, rows: NDArray[np.intp], others: sp.csr_array
     columns.append(matrix.indices[low:])
     values.append(matrix.data[low:])
     parts = np.concatenate(values, dtype=matrix.dtype), np.concatenate(columns, dtype=matrix.indices.dtype)
-    return sp.csr_array((*parts, pointers), shape=matrix.shape)
+    return csr_of(*parts, pointers, matrix.shape)
