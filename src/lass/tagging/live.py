@@ -89,6 +89,7 @@ class LiveModel:
         #: reduced features as they were given and in canonical order, and groups, kept between updates
         self._permuted: tuple[Any, Any] = None, None
         self._groups: NDArray[np.intp] | None = None
+        stored.release()
         self._restore_predictors(stored.predictors)
         #: the last that was trained, and its fingerprint
         self._trained: tuple[str, TagModel] | None = None
