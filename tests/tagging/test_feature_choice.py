@@ -132,6 +132,27 @@ def test_new_items_are_compared_in_the_same_way_and_only_they_are_embedded(tmp_p
         assert np.mean([topics[n] == "mail" for n in near]) > 0.8
 
 
+@pytest.mark.parametrize("noise", [False, True])
+def test_features_of_the_choice_are_those_of_a_collection_that_was_told(tmp_path, model, noise):
+    """What the choice computed is saved where it was made on all items; else it is computed anew."""
+    if noise:
+        model = str(save_tiny_model(tmp_path / "noise", FILL, size=40))
+    order = np.random.default_rng(5).permutation(120)
+    with make(tmp_path / "a", model, terms=2, order=order) as chosen:
+        done = fit(chosen, draw_map=False)
+        way = way_of(chosen)
+        assert way == (WORDS if noise else MEANING)
+        token = chosen.saved_stamp("features").token
+        with make(tmp_path / "b", model, terms=2, order=order, compare=way) as told:
+            again = fit(told, draw_map=False)
+            assert abs(chosen.features - told.features).max() < 1e-6
+            difference = done.model.scores.values - again.model.scores.values
+            assert abs(difference).max() < 1e-6
+        chosen.annotate("p100", {"mail": 1})
+        fit(chosen, draw_map=False)
+        assert chosen.saved_stamp("features").token == token
+
+
 def test_compare_can_be_set(tmp_path, model):
     with make(tmp_path / "c", model, compare=WORDS) as made:
         assert fit(made, draw_map=False).comparisons == ()

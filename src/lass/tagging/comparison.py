@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import CollectionStore
+from lass.kernels.threads import one_blas_thread
 from lass.learning.predictors.holdout import only_rows
 from lass.learning.predictors.linear import CONTINUE, STEPS, LinearPredictor, modelled, transitions
 from lass.model.atomic import atomic_path
@@ -171,15 +172,24 @@ def walk_and_linear(W: sp.csr_array, features: Any) -> Predict:
             reached = start + np.float32(CONTINUE) * (P @ reached)
         reached = P[rows] @ reached
         smoothing = SMOOTHING * float(reached[:, -1].mean() or 1.0)
-        found = (reached[:, :-1] + smoothing * frequency) / (reached[:, -1:] + smoothing)
+        found = np.asarray((reached[:, :-1] + smoothing * frequency) / (reached[:, -1:] + smoothing), float)
         if linear is not None:
-            models = linear.fit(visible)
-            count = len(models.weights)
-            for number, weights in enumerate(models.weights):
-                found[:, models.tags] += linear.view(2 * number // count, rows) @ weights[0].T / count
-        return np.asarray(found, float)
+            _add_linear(found, linear, visible, rows)
+        return found
 
     return predict
+
+
+def _add_linear(found: Array, linear: LinearPredictor, visible: sp.csr_array, rows: Rows) -> None:
+    """Add the mean prediction of the four models, each fitted to all visible tags."""
+    tags = modelled(np.bincount(visible.indices, minlength=visible.shape[1]))
+    with one_blas_thread():
+        for view in range(2):
+            grams, sums = linear.products(view, visible, tags)
+            gram, right, X = grams.sum(axis=0), sums.sum(axis=0), linear.view(view, rows)
+            for penalty in linear.penalties:
+                ridge = np.diag(np.append(np.full(len(gram) - 1, penalty), 1e-6))
+                found[:, tags] += X @ np.linalg.solve(gram + ridge, right.T) / (2 * len(linear.penalties))
 
 
 def sampled_items(tags: sp.csr_array, size: int = ITEMS) -> Rows:

@@ -18,7 +18,7 @@ from lass.collection.features.words import side_by_side
 from lass.collection.reading import BadRow
 from lass.collection.records import did_you_mean
 from lass.graph import KNNGraph
-from lass.tagging.canonical import CanonicalOrder
+from lass.tagging.canonical import CanonicalOrder, inverse, permuted
 from lass.tagging.comparison import (
     Candidate,
     Comparison,
@@ -31,6 +31,7 @@ from lass.tagging.comparison import (
     walk_and_linear,
 )
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
+from lass.tagging.storage import SavedFeatures
 
 AUTO = "auto"
 WORDS, MEANING, COLOURS, CONTENT = "words", "words and meaning", "colours", "colours and content"
@@ -130,6 +131,8 @@ def choose_features(
     pause = partial(report, Progress("comparison"))
     found = choose(candidates, T, candidates[-1].name, groups=near, pause=pause)
     save_comparison(collection, subject, key, found)
+    if len(rows) == len(order.rows):
+        sample.save(found.chosen, order)
     return found
 
 
@@ -143,6 +146,7 @@ class _Sample:
     def __init__(self, collection: CollectionStore, items: list[Item], report: ProgressCallback) -> None:
         self.collection, self.items, self.report = collection, items, report
         self._rows: tuple[Any, Any, Any] | None = None
+        self._words: WordsAndMeaning | None = None
 
     def plain(self) -> Predict:
         """Without the embedding."""
@@ -153,6 +157,21 @@ class _Sample:
         """With it."""
         both = self._features()[2]
         return self._predict(both, both)
+
+    def save(self, way: str, order: CanonicalOrder) -> None:
+        """Save the features of all items, which the sample holds, unless they are there already."""
+        collection = self.collection
+        saved = collection.saved_array("features")
+        state = None if saved is None else SavedFeatures.from_arrays(saved.extras)
+        same = state is not None and state.way == way and state.sorted_by == "id"
+        if self._rows is None or (same and "features" not in collection.stale()):
+            return
+        rows, _, both = self._rows
+        plain = way in (WORDS, COLOURS)
+        extractor = {} if self._words is None else (self._words.terms if plain else self._words).state()
+        state = SavedFeatures(n_fitted=len(self.items), extractor=extractor, sorted_by="id", way=way)
+        X = permuted(rows if plain else both, inverse(order.rows))
+        collection.save_features(X, **state.to_arrays())
 
     def _predict(self, rows: Any, reduced: Any) -> Predict:
         settings = self.collection.settings
@@ -169,8 +188,8 @@ class _Sample:
                 colours = image_features([folder / item.id for item in self.items], skipped=[])
                 self._rows = colours, colours, side_by_side(colours, found)
             else:
-                features = WordsAndMeaning()
-                X = features.fit_terms([item.text for item in self.items])
-                reduced = features.reduced(X)
+                self._words = WordsAndMeaning()
+                X = self._words.fit_terms([item.text for item in self.items])
+                reduced = self._words.reduced(X)
                 self._rows = X, reduced, side_by_side(reduced, found)
         return self._rows
