@@ -107,6 +107,11 @@ def test_another_order_one_tag_and_the_evidence(open_page, served):
     page = start(open_page, served, "#/review")
     evidence = page.get_by_test_id("evidence")
     expect(evidence).to_be_visible()
+    row, tag = question(page)
+    explained = next(one for one in served.get(f"/api/items/{row}")["explained"] if one["tag"] == tag)
+    for term in explained["terms"]:
+        expect(evidence).to_contain_text(term)
+        expect(page.get_by_test_id("review-item").locator("mark").first).to_be_visible()
     evidence.get_by_text("Numbers", exact=True).click()
     expect(evidence.get_by_test_id("why")).to_be_visible()
     page.get_by_role("combobox", name="Order of the questions").select_option("doubtful")

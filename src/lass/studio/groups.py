@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from lass.studio.messages import ItemGroup
 from lass.studio.session import Session
 from lass.tagging.storage import SavedMap
-from lass.tagging.topics import Grouping, TextTerms, selection_terms, terms_of
+from lass.tagging.topics import Grouping, TextTerms, selection_terms, shared_terms, terms_of
 from lass.tagging.topics import ItemGroup as FoundGroup
+
+#: items whose texts are read while a request waits, and items of which no terms are named
+FEW_TEXTS, MANY_TEXTS = 2000, 200_000
 
 
 class Groups:
@@ -18,6 +23,8 @@ class Groups:
         self._session = session
         self._found: tuple[str, list[FoundGroup]] = "", []
         self._terms: tuple[int, TextTerms | None] | None = None
+        self._lock = threading.Lock()
+        self._reading: threading.Thread | None = None
 
     def messages(self) -> list[ItemGroup]:
         """The groups that were saved with the map; none while there is no map of all items."""
@@ -32,11 +39,38 @@ class Groups:
 
     def selection_terms(self, rows: list[int]) -> tuple[str, ...]:
         """The terms that set some items apart from the others."""
-        items = self._session.items
-        if self._terms is None or self._terms[0] != len(items):
-            self._terms = len(items), terms_of(self._session.collection, items)
-        known = self._terms[1]
+        known = self._text_terms()
         return () if known is None else selection_terms(known, np.unique(rows).astype(np.intp))
+
+    def shared_terms(self, row: int, tags: list[int]) -> list[tuple[str, ...]]:
+        """For each of some tags, terms of an item that set the items with that tag apart.
+
+        Empty while the terms of all texts are being read, which nobody waits for, and in very large
+        collections.
+        """
+        nothing: list[tuple[str, ...]] = [() for _ in tags]
+        items = len(self._session.items)
+        if items > MANY_TEXTS or not tags:
+            return nothing
+        if self._terms is None or self._terms[0] != items:
+            if self._reading is None or not self._reading.is_alive():
+                self._reading = threading.Thread(target=self._text_terms, name="terms", daemon=True)
+                self._reading.start()
+            if items > FEW_TEXTS:
+                return nothing
+            self._reading.join()
+        known = None if self._terms is None else self._terms[1]
+        if known is None:
+            return nothing
+        annotations = self._session.annotations
+        return [shared_terms(known, row, annotations.with_tag(tag, 1).astype(np.intp)) for tag in tags]
+
+    def _text_terms(self) -> TextTerms | None:
+        items = self._session.items
+        with self._lock:
+            if self._terms is None or self._terms[0] != len(items):
+                self._terms = len(items), terms_of(self._session.collection, items)
+            return self._terms[1]
 
     def _groups(self) -> list[FoundGroup]:
         collection = self._session.collection

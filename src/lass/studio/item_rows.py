@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 
 from lass.collection import Change
+from lass.studio.groups import Groups
 from lass.studio.messages import (
     AnnotationScore,
     ExplainedSuggestion,
@@ -59,7 +60,7 @@ def suggested_tags(session: Session, snapshot: Snapshot | None, row: int) -> lis
     ]
 
 
-def item_details(session: Session, snapshot: Snapshot | None, row: int) -> ItemDetails:
+def item_details(session: Session, snapshot: Snapshot | None, groups: Groups, row: int) -> ItemDetails:
     """An item with its text, explained suggestions, model details and history."""
     item = session.row(row)
     found = suggested_tags(session, snapshot, row)
@@ -71,9 +72,12 @@ def item_details(session: Session, snapshot: Snapshot | None, row: int) -> ItemD
             if value > 0 and tag < snapshot.tags and not snapshot.items_until_percentages
         ]
         details = model_details(session, snapshot, row, {})
+        shared = groups.shared_terms(row, [one.tag for one in found])
         explained = [
-            ExplainedSuggestion(**dict(one), because=snapshot.suggester.because(row, one.tag))
-            for one in found
+            ExplainedSuggestion(
+                **dict(one), because=snapshot.suggester.because(row, one.tag), terms=list(terms)
+            )
+            for one, terms in zip(found, shared, strict=True)
         ]
     plain = row_of(session, snapshot, row)
     return ItemDetails(

@@ -168,6 +168,8 @@ class ExplainedSuggestion(SuggestedTag):
     """A suggestion with what each predictor adds, before the sum is turned into a score."""
 
     because: dict[str, float]
+    #: terms of its text that set the items with the tag apart, the most telling first
+    terms: list[str]
 
 
 class AnnotationScore(Message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ RESOLUTIONS = (2.0, 1.4, 1.0)
 LEAST = 5
 #: terms that name a group, and how many are compared to find different ones
 TERMS, COMPARED = 5, 30
+#: items with a tag whose terms are looked at, and terms of an item that are named with it
+SEEN, SHARED = 500, 3
 #: texts that a term must be in, as a share of the group, to name it
 IN_GROUP = 0.15
 #: pseudo-counts of the prior, as a multiple of the term's frequency in the whole collection
@@ -92,6 +95,11 @@ class TextTerms:
 
     matrix: sp.csr_array
     names: Sequence[str]
+
+    @cached_property
+    def texts(self) -> Array:
+        """(T,) how many texts have each term."""
+        return np.bincount(self.matrix.indices, minlength=self.matrix.shape[1]).astype(float)
 
 
 def item_groups(collection: CollectionStore, report: ProgressCallback = ignore_progress) -> list[ItemGroup]:
@@ -180,7 +188,7 @@ def group_terms(known: TextTerms, part: NDArray[np.intp], count: int) -> list[tu
     grouped = np.flatnonzero(part >= 0)
     of = sp.csr_array((np.ones(len(grouped)), (part[grouped], grouped)), shape=(count, len(part)))
     inside = sp.csr_array(of @ known.matrix)
-    everywhere = np.asarray(known.matrix.sum(axis=0), dtype=float).ravel()
+    everywhere = known.texts
     sizes = np.bincount(part[grouped], minlength=count)
     found = []
     for place in range(count):
@@ -195,6 +203,28 @@ def selection_terms(known: TextTerms, rows: NDArray[np.intp]) -> tuple[str, ...]
     part = np.full(known.matrix.shape[0], -1, np.intp)
     part[rows] = 0
     return group_terms(known, part, 1)[0]
+
+
+def shared_terms(known: TextTerms, row: int, having: NDArray[np.intp]) -> tuple[str, ...]:
+    """Terms of an item that set others, such as those that have a tag, apart; the most telling first.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from lass.tagging.topics import TextTerms, shared_terms
+    >>> texts = sp.csr_array([[1.0, 1, 0], [1, 1, 0], [1, 1, 0], [1, 0, 1], [1, 0, 1], [1, 0, 1]])
+    >>> shared_terms(TextTerms(texts, ["the", "mail", "game"]), 0, np.array([1, 2]))
+    ('mail',)
+    """
+    matrix = known.matrix
+    columns = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
+    others = having[(having != row) & (having < matrix.shape[0])][:SEEN]
+    if not len(others) or not len(columns):
+        return ()
+    entries = np.concatenate([matrix.indices[matrix.indptr[one] : matrix.indptr[one + 1]] for one in others])
+    counts = np.bincount(entries, minlength=matrix.shape[1])[columns].astype(float)
+    found = _apart(known.names, columns, counts, known.texts[columns], len(others), matrix.shape[0])
+    return found[:SHARED]
 
 
 def _apart(

@@ -88,7 +88,7 @@ def rows(context: RequestContext, rows: Numbers) -> list[ItemRow]:
 @router.get("/items/{row}")
 def item(context: RequestContext, row: Index) -> ItemDetails:
     """One item with its text, suggestions, model details and history."""
-    return item_details(context.session, context.snapshot, row)
+    return item_details(context.session, context.snapshot, context.groups, row)
 
 
 @router.get("/items/{row}/picture", response_class=FileResponse)
