@@ -13,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 
 import lass
 from estimator_data import NAMES, NAN, NEW, TAGS, TRUTH, X, Y, check_simplex, neighbours, project
-from lass.learning.priors import whole_counts
+from lass.learning.priors import slide, whole_counts
 from oracle import Case, check_against_oracle
 
 
@@ -269,6 +269,16 @@ def test_decisions_follow_a_prior_of_any_sum(seed, total):
     np.testing.assert_allclose(
         model.predict_proba(new), project(free.predict_proba(new) + model.shift_), atol=1e-9
     )
+
+
+def test_decisions_lean_to_a_prior_where_lam_is_chosen():
+    wanted = whole_counts([0.6, 0.2, 0.2], len(X))
+    free = lass.LASS().fit(X, Y)
+    model = lass.LASS(prior=[3, 1, 1]).fit(X, Y)
+    exact = slide(model.solution_.Z, [0.6, 0.2, 0.2])
+    np.testing.assert_allclose(model.shift_, 0.75 * exact, atol=1e-9)
+    apart = [np.abs(np.bincount(one.transduction_, minlength=3) - wanted).sum() for one in (model, free)]
+    assert apart[0] <= apart[1]
 
 
 def test_prior_of_the_labels():

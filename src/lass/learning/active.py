@@ -56,7 +56,8 @@ def rank(
         What the coverage of an item is multiplied with (see the notes).
 
         "margin": the share of unlabelled items that are decided at least as clearly, by the
-        difference of their two largest assignments. It depends on the order of the margins
+        difference of their two largest assignments, squared: what an item covers counts as much as
+        the square of how undecided it is. It depends on the order of the margins
         alone, so it works where assignments are nearly even (few labels, a large lam).
 
         "change": ``1 - sum_k z_nk^2``. The score is then the assignment expected to move in the
@@ -167,7 +168,7 @@ def _uncertainty(Z: Any, rows: NDArray[np.intp], by: str) -> Array:
     margins = np.concatenate([np.diff(np.partition(block, -2, axis=1)[:, -2:])[:, 0] for block in blocks])
     # without steps, rounding would put items in order that are equally undecided
     steps = np.round(margins / max(STEP * float(margins.max()), TOLERANCE))
-    return np.asarray(np.searchsorted(np.sort(-steps), -steps, side="right") / len(rows), float)
+    return np.asarray(np.searchsorted(np.sort(-steps), -steps, side="right") / len(rows), float) ** 2
 
 
 def _signs(rng: np.random.Generator, rows: int, columns: int) -> Array:

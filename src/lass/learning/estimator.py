@@ -52,6 +52,8 @@ from lass.solvers.solving import solve
 TagLists = list[list[tuple[Any, float]]]
 #: relative residual of the potentials in the Poisson regime, for the start of a solve and to begin sharpening
 EXACT, ROUGH = 1e-6, 1e-4
+#: share of the slide to a prior that decisions take where lam is chosen
+LEANING = 0.75
 
 
 class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -69,7 +71,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         >= 0 (and for new items, their weights to the fitted ones).
     prior : None, "labels" or array of shape (K,)
         Shares of the categories that decisions follow, by a slide that keeps rows valid; "labels"
-        takes the frequencies of the labels. None decides by the largest assignment.
+        takes the frequencies of the labels. None decides by the largest assignment. With labels and
+        ``lam="auto"`` decisions go three quarters of the way: to meet the shares exactly would force
+        decisions that items and labels speak against.
     sharpen : None, "auto" or float
         Where every item belongs to one category: decisions sharpened in a dozen certified steps,
         up to this strength ("auto": 1). It helps most with a prior: then there are two starts, and the
@@ -487,7 +491,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         return found if is_sparse(found.Z) else centred(found)
 
     def _slid(self, Z: Array) -> Array:
-        return Z if self._prior is None else Z + slide(Z, self._prior)
+        return Z if self._prior is None else Z + self._leaning * slide(Z, self._prior)
 
     def _accept(self, solution: Solution, shift: Array | None = None, near: Array | None = None) -> None:
         """Take a solution and the slide of its decisions, looked for from ``near`` if not given."""
@@ -496,12 +500,18 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         if shift is None:
             shift = np.zeros(len(self.classes_))
             if self._prior is not None:
-                shift = slide(moved, self._prior, near)
+                near = None if near is None else near / self._leaning
+                shift = self._leaning * slide(moved, self._prior, near)
         self.shift_ = shift
         Z: Any = solution.Z
         if shift.any() or self.feature_model_ is not None:
             Z = project_simplex(moved + shift)
         self.assignments_, self.transduction_ = Z, self.classes_[top_category(Z)]
+
+    @property
+    def _leaning(self) -> float:
+        chosen = self.lam == "auto" and self._codes is not None and self.sharpen is None
+        return LEANING if chosen else 1.0
 
     @property
     def _feature_weight(self) -> float:
