@@ -273,8 +273,8 @@ def test_decisions_follow_a_prior_of_any_sum(seed, total):
 
 def test_decisions_lean_to_a_prior_where_lam_is_chosen():
     wanted = whole_counts([0.6, 0.2, 0.2], len(X))
-    free = lass.LASS().fit(X, Y)
-    model = lass.LASS(prior=[3, 1, 1]).fit(X, Y)
+    free = lass.LASS(features=None).fit(X, Y)
+    model = lass.LASS(features=None, prior=[3, 1, 1]).fit(X, Y)
     exact = slide(model.solution_.Z, [0.6, 0.2, 0.2])
     np.testing.assert_allclose(model.shift_, 0.75 * exact, atol=1e-9)
     apart = [np.abs(np.bincount(one.transduction_, minlength=3) - wanted).sum() for one in (model, free)]
