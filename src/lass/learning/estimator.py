@@ -73,7 +73,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         Shares of the categories that decisions follow, by a slide that keeps rows valid; "labels"
         takes the frequencies of the labels. None decides by the largest assignment. With labels and
         ``lam="auto"`` decisions go three quarters of the way: to meet the shares exactly would force
-        decisions that items and labels speak against.
+        decisions that similarities and labels contradict.
     sharpen : None, "auto" or float
         Where every item belongs to one category: decisions sharpened in a dozen certified steps,
         up to this strength ("auto": 1). It helps most with a prior: then there are two starts, and the
