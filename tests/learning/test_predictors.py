@@ -16,6 +16,7 @@ from lass.learning.predictors import (
     PredictorFeatures,
     Predictors,
     Weights,
+    propagation,
     score,
     train,
 )
@@ -340,3 +341,14 @@ def test_too_little_data_trains_no_weights():
     few[8:] = 0
     few = sp.csr_array(few)
     assert train(lambda visible: features_of(W, visible), features_of(W, few), few, np.arange(60)) is None
+
+
+@pytest.mark.parametrize("part", [7, 10_000])
+def test_mean_shares_are_those_of_all_items_however_they_are_summed(monkeypatch, part):
+    monkeypatch.setattr(propagation, "PART", part)
+    rng = np.random.default_rng(0)
+    W = sp.csr_array(np.triu(rng.random((60, 60)) < 0.1, 1).astype(float))
+    G = sp.csr_array((rng.random((60, 5)) < 0.1).astype(float))
+    found = propagation.Propagation(sp.csr_array(W + W.T), G)
+    expected = found.harmonic.toarray().astype(float).mean(axis=0)
+    np.testing.assert_allclose(found.mean_shares(), expected, rtol=1e-12)

@@ -24,6 +24,8 @@ SWEEPS = 10
 
 #: items between two pauses
 BLOCK = 32_768
+#: shares summed together
+PART = 2**20
 #: smaller shares of an item are left out where a solve starts
 LEAST_SHARE = 0.01
 #: what is computed once, by name
@@ -131,8 +133,11 @@ class Propagation:
 
     def mean_shares(self) -> Array:
         """The mean of the harmonic extension of each tag over all items."""
-        sums = np.bincount(self.harmonic.indices, self.harmonic.data, self.harmonic.shape[1])
-        return np.asarray(sums / max(self.harmonic.shape[0], 1))
+        tags, shares = self.harmonic.indices, self.harmonic.data
+        sums = np.zeros(self.harmonic.shape[1])
+        for low in range(0, len(tags), PART):  # a copy of a part at a time: all may lie in a file
+            sums += np.bincount(tags[low : low + PART], shares[low : low + PART], len(sums))
+        return sums / max(self.harmonic.shape[0], 1)
 
     def set_annotated(self, T: sp.csr_array, rows: Rows) -> None:
         """Take over the tags of rows that were annotated since, as far as they are among their likeliest."""
