@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.graph.leading_vectors import leading_vectors
+
 #: columns of each of the two halves
 COLUMNS = 128
 #: products with the matrix from either side, in search of its leading directions
@@ -100,15 +102,11 @@ def _far_half(W: sp.csr_array, degree: NDArray[Any], columns: int) -> NDArray[np
 
 def _leading(matrix: sp.csr_array, columns: int, rounds: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Leading left singular vectors, the largest number of each positive, and singular values."""
-    from sklearn.utils.extmath import randomized_svd
-
     size = matrix.shape[0]
     count = min(columns, size)
     if not matrix.nnz:
         return np.zeros((size, count)), np.zeros(count)
-    U, scales, _ = randomized_svd(
-        sp.csr_matrix(matrix), count, n_iter=rounds, power_iteration_normalizer="QR", random_state=0
-    )
+    U, scales = leading_vectors(matrix, count, rounds)
     U *= np.sign(U[np.abs(U).argmax(axis=0), np.arange(count)])
     return U, np.where(scales > 1e-9 * scales[0], scales, 0.0)
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.graph.leading_vectors import leading_vectors
 from lass.kernels.threads import kernels, one_blas_thread, over_rows
 from lass.learning.predictors.tag_lists import Rows, TagLists, Values
 from lass.model.quadratic_program import Array
@@ -176,12 +177,7 @@ def reduced(features: Any, seed: int = 0) -> Array:
     """Dense rows with few columns and nearly the same inner products; few columns stay as they are."""
     if features.shape[1] <= 2 * RANK:
         return np.asarray(features.toarray() if sp.issparse(features) else features, float)
-    from sklearn.utils.extmath import randomized_svd
-
-    matrix = sp.csr_matrix(features) if sp.issparse(features) else features
-    if sp.issparse(matrix) and matrix.shape[1] > matrix.nnz:  # empty columns change no inner product
-        matrix = matrix[:, np.unique(matrix.indices)]
-        return reduced(matrix, seed)
-    rank = min(RANK, min(features.shape) - 1)
-    U, scales, _ = randomized_svd(matrix, rank, n_iter=2, power_iteration_normalizer="LU", random_state=seed)
+    if sp.issparse(features) and features.shape[1] > features.nnz:  # empty columns change no inner product
+        return reduced(sp.csr_array(features[:, np.unique(features.indices)]), seed)
+    U, scales = leading_vectors(features, min(RANK, min(features.shape) - 1), rounds=2, seed=seed)
     return np.asarray(U * scales, float)
