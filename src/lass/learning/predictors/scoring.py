@@ -17,7 +17,7 @@ from lass.learning.predictors.few_tags import MAX_TAGGED, FewTags, members
 from lass.learning.predictors.linear import LinearPredictor
 from lass.learning.predictors.prior import Prior, default_prior
 from lass.learning.predictors.propagation import ALL_TAGS, Propagation
-from lass.learning.predictors.tag_assignments import assign_tags
+from lass.learning.predictors.tag_assignments import assign_tags, held_out_tolerance
 from lass.learning.predictors.tag_lists import TagLists
 from lass.learning.predictors.training import MIN_GROUPS, enough_to_train, train
 from lass.learning.predictors.trees import tree_shares
@@ -343,8 +343,8 @@ def score_tags(
                 pause()
                 carried = make.propagation(problem.W, visible, pause)
                 solved = assign_tags(
-                    problem.changed(G=visible), solution.tol, carried,
-                    callback=lambda _: bool(pause()) and False, device=device,
+                    problem.changed(G=visible), held_out_tolerance(problem, solution.tol), carried,
+                    carried.assignments(), callback=lambda _: bool(pause()) and False, device=device,
                 )  # fmt: skip
                 # grown with what is hidden now, but never with the tags of the item itself
                 return make.features(problem.W, visible, solved.Z, linear, carried, pause, trees=shares)

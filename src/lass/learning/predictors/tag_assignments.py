@@ -23,6 +23,8 @@ EXACT, DENSE = 100_000, 2_000_000
 #: relative gap that is small enough with more, dense and sparse, and the least factor by which it is
 #: smaller at a small lam
 ROUGH, ROUGHER, LEAST_SMALL = 1e-3, 1e-2, 0.2
+#: factor by which the gap may be larger where tags are hidden to train weights
+HELD_OUT = 5.0
 #: sweeps of a sparse solve, and iterations on a device, at most: the gap that is reached by then is certified
 #: as it is
 SWEEPS, ITERATIONS = 40, 400
@@ -81,3 +83,9 @@ def tolerance(problem: Problem, tol: float) -> float:
     if size <= EXACT:
         return tol * small
     return max(tol, ROUGH if size <= DENSE else ROUGHER) * max(small, LEAST_SMALL)
+
+
+def held_out_tolerance(problem: Problem, tol: float) -> float:
+    """The same where some tags are hidden to train weights: as rough as it is with many items x tags."""
+    size = problem.N * problem.K
+    return tol if size <= EXACT or size > DENSE else HELD_OUT * tol
