@@ -33,8 +33,15 @@ def sums_at(  # type: ignore[no-untyped-def]
     for i in range(low, high):
         n = rows[i]
         _sums(n, starts, where, weights, value_starts, tags, values, sums)
+        touched = 0
+        for edge in range(starts[n], starts[n + 1]):
+            m = where[edge]
+            touched += value_starts[m + 1] - value_starts[m]
         for at in range(begins[i], ends[i]):
             out[at] = sums[wanted[at]] * scale[n]
+        if size < 8 * touched:  # in one go
+            sums[:] = 0.0
+            continue
         for edge in range(starts[n], starts[n + 1]):
             m = where[edge]
             for at in range(value_starts[m], value_starts[m + 1]):
@@ -73,14 +80,14 @@ def best_sums(  # type: ignore[no-untyped-def]
     heap = np.empty(count)
     for i in range(low, high):
         n, many = rows[i], 0
-        _sums(n, starts, where, weights, value_starts, tags, values, sums)
         for edge in range(starts[n], starts[n + 1]):
-            m = where[edge]
+            m, weight = where[edge], weights[edge]
             for at in range(value_starts[m], value_starts[m + 1]):
                 tag = tags[at]
                 if not met[tag]:
                     met[tag], found[many] = True, tag
                     many += 1
+                sums[tag] += weight * values[at]
         least = _least_kept(sums, found, many, heap) if many > count else -np.inf
         above = 0
         for at in range(many):
