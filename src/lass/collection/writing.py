@@ -6,8 +6,10 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -73,11 +75,21 @@ def cells(columns: Sequence[str]) -> Callable[[Mapping[str, Any]], list[Any]]:
     return formatted
 
 
+# one format for all parts of a cell takes half of the time of one for each
+@cache
+def _named_parts(names: tuple[str, ...]) -> str:
+    return " ".join(f"{name.replace('%', '%%')}=%+.2f" for name in names)
+
+
+def _with_shares(parts: list[tuple[str, float]]) -> str:
+    return " ".join(["%s=%.2f"] * len(parts)) % tuple(chain.from_iterable(parts))
+
+
 #: how values of a type are written; others as they are
 FORMATS: dict[type, Callable[[Any], str]] = {
     float: "{:.6g}".format,
-    dict: lambda parts: " ".join([f"{name}={part:+.2f}" for name, part in parts.items()]),
-    list: lambda parts: " ".join([f"{item}={share:.2f}" for item, share in parts]),
+    dict: lambda parts: _named_parts(tuple(parts)) % tuple(parts.values()),
+    list: _with_shares,
 }
 
 
