@@ -22,7 +22,7 @@ LANDMARKS = 1000
 NOISES, JUDGED = (0.001, 0.01, 0.1, 1.0), 500
 #: numbers of a block of similarities
 BLOCK = 2_000_000
-#: parts of the weight that are tried until no fewer hidden labels come back than by the graph alone
+#: parts of the weight that are tried until as many hidden labels come back as by the graph alone
 PARTS = (1.0, 0.3, 0.1)
 #: coefficients of scores by graph and features that are expected before any label was hidden, and
 #: how sure that is (one over the variance); log-likelihood by which the features must be ahead
@@ -132,7 +132,7 @@ def weight_of_features(graph: Array, features: Array, codes: NDArray[np.int64]) 
     Both are scores of items whose labels were hidden, ``codes`` these labels. The categories have odds
     ``exp(a graph + b features)``, scores having a mean square of one, with the most probable a and b >= 0:
     few hidden labels leave them near ``EXPECTED``. The weight is b / a; zero unless that is more
-    probable than b = 0 by a log-likelihood of GAIN, and less where more decisions would be wrong.
+    probable than b = 0 by a log-likelihood of GAIN, and less where clearly more decisions would be wrong.
 
     Examples
     --------
@@ -177,11 +177,16 @@ def weight_of_features(graph: Array, features: Array, codes: NDArray[np.int64]) 
     # the graph keeps a say: it decides between what features leave open
     weight = float(by_features / max(by_graph, 1e-2 * by_features * scales[1] / scales[0]))
 
-    def right(part: float) -> int:
-        return int(((graph + part * weight * features).argmax(axis=1) == codes).sum())
+    before = graph.argmax(axis=1) == codes
+
+    def harmless(part: float) -> bool:
+        """Whether decisions are right as often as by the graph alone, within a standard error."""
+        after = (graph + part * weight * features).argmax(axis=1) == codes
+        lost, won = (before & ~after).sum(), (after & ~before).sum()
+        return bool(lost - won <= np.sqrt(lost + won))
 
     # surer decisions are no gain if more of them are wrong
-    return weight * next((part for part in PARTS if right(part) >= right(0.0)), 0.0)
+    return weight * next(filter(harmless, PARTS), 0.0)
 
 
 def spread_places(codes: NDArray[np.int64], most: int) -> NDArray[np.intp]:
