@@ -22,6 +22,7 @@ from benchmarks.common.options import chosen, parser, run
 PARTS = {
     "edges": "benchmarks.kinds_edges",
     "embeddings": "benchmarks.kinds_embeddings",
+    "both": "benchmarks.kinds_both",
     "numbers": "benchmarks.kinds_numbers",
     "one tag": "benchmarks.kinds_one_tag",
 }
