@@ -219,6 +219,10 @@ def packages_once(data: Path, seed: int) -> dict[str, dict[str, float]]:
     def regressions(features: Any) -> Array:
         from sklearn.linear_model import LogisticRegression
 
+        features = sp.csr_matrix(features)  # liblinear takes small indices alone
+        features.indices, features.indptr = (
+            one.astype(np.int32) for one in (features.indices, features.indptr)
+        )
         found = np.zeros(Y.shape)
         for tag in range(Y.shape[1]):
             if 0 < Y[known, tag].sum() < known.sum():

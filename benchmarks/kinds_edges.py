@@ -24,7 +24,7 @@ from benchmarks.common.measuring import timed
 from benchmarks.common.results import add, read
 from benchmarks.common.statistics import with_error
 from lass.collection import CollectionStore, Item, Settings
-from lass.graph.embedding import embed_graph
+from lass.graph.embedding import node_features
 from lass.tagging import complete, with_scores
 from lass.tagging.completion import all_scores
 from lass.tagging.pipeline import train
@@ -173,7 +173,7 @@ def measure(data: Path, out: Path, sets: list[str], draws: int, resume: bool) ->
         former = read(path).get(name, {}) if resume else {}
         cells: dict[str, dict[str, list[dict[str, float]]]] = former.get("draws", {})
         A, Y = network(data, name)
-        embeddings, seconds = {}, {"ours": timed(partial(embed_graph, A)).seconds}
+        embeddings, seconds = {}, {"ours": timed(partial(node_features, A)).seconds}
         for method, embed in (("NetMF", netmf), ("DeepWalk", walk_factors), ("spectral", eigenvectors)):
             done = timed(partial(embed, A))
             embeddings[method], seconds[method] = unit(done.result), done.seconds

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from lass.graph.embedding import LEAST_RATIO, embed_graph
+from lass.graph.embedding import LEAST_RATIO, embed_graph, node_features
 
 
 def blocks(sizes, inside=0.5, between=0.02, seed=0):
@@ -117,3 +117,17 @@ def test_what_is_no_graph_is_refused(W, message):
 def test_columns_must_be_positive():
     with pytest.raises(ValueError, match="columns"):
         embed_graph(np.zeros((2, 2)), 0)
+
+
+def test_degrees_are_told_and_neither_units_nor_loops_nor_lonely_nodes_matter():
+    rng = np.random.default_rng(0)
+    A = np.triu(rng.random((30, 30)) < 0.2, 1).astype(float)
+    A[:, -1] = A[-1] = 0.0
+    A = A + A.T
+    found = node_features(A)
+    assert found.shape[1] == embed_graph(A).shape[1] + 1
+    assert found[-1].tolist() == [0.0] * found.shape[1]
+    logs = np.log1p(A.sum(axis=1))
+    np.testing.assert_allclose(found[:, -1], logs / logs.max(), rtol=1e-6)
+    np.testing.assert_allclose(node_features(1e6 * A + np.eye(30)), found, atol=1e-5)
+    assert node_features(np.zeros((3, 3))).tolist() == np.zeros((3, 7)).tolist()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lass.graph.leading_vectors import leading_vectors
 
 #: columns of each of the two halves
-COLUMNS = 128
+COLUMNS = 192
 #: products with the matrix from either side, in search of its leading directions
 NEAR_ROUNDS, FAR_ROUNDS = 5, 10
 #: edges that are rarer than this multiple of what degrees alone predict do not count
@@ -62,6 +62,29 @@ def embed_graph(W: Any, columns: int = COLUMNS) -> NDArray[np.float32]:
     W = _simple(W)
     degree = np.asarray(W.sum(axis=1)).ravel()
     return np.hstack([_near_half(W, degree, columns), _far_half(W, degree, columns)]) / np.float32(np.sqrt(2))
+
+
+def node_features(W: Any) -> NDArray[np.float32]:
+    """The rows of :func:`embed_graph` and a column that grows with the logarithm of the degree, up to one.
+
+    Degrees tell roles apart that directions do not: a row of length one says nothing of how many edges it is
+    made from. Multiplying all weights by a number changes nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.graph.embedding import node_features
+    >>> star = np.zeros((4, 4))
+    >>> star[0, 1:] = star[1:, 0] = 1.0
+    >>> node_features(star)[:, -1].round(2).tolist()
+    [1.0, 0.5, 0.5, 0.5]
+    """
+    simple = _simple(W)
+    degree = np.asarray(simple.sum(axis=1)).ravel() / (simple.data.mean() if simple.nnz else 1.0)
+    logs = np.log1p(degree)
+    return np.column_stack([embed_graph(W), logs / max(float(logs.max(initial=0.0)), 1e-9)]).astype(
+        np.float32
+    )
 
 
 def _simple(W: Any) -> sp.csr_array:

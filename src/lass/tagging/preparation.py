@@ -24,7 +24,7 @@ from lass.collection.features.words import side_by_side
 from lass.collection.reading import BadRow
 from lass.collection.records import did_you_mean
 from lass.graph import KNNGraph
-from lass.graph.embedding import embed_graph
+from lass.graph.embedding import node_features
 from lass.graph.joining import join_graphs
 from lass.learning.features_and_edges import BOTH, GRAPHS, choose_graph
 from lass.learning.predictors import linear
@@ -116,8 +116,8 @@ def outdated(collection: CollectionStore) -> dict[str, str]:
 def reduced_features(collection: CollectionStore, former: FitRecord | None) -> tuple[Any, str]:
     """Features in few columns, those of the former fit if they still hold, and the token of their source.
 
-    Where items have edges and no features, those of :func:`lass.graph.embedding.embed_graph`: they hold as
-    long as the edges do. None without edges.
+    Where items have edges and no features, those of :func:`lass.graph.embedding.node_features`: they hold
+    as long as the edges do. None without edges.
     """
     given = collection.settings.metric == "precomputed"
     if given:
@@ -133,7 +133,7 @@ def reduced_features(collection: CollectionStore, former: FitRecord | None) -> t
         return former.reduced_features, token
     order = by_id(collection.ids()[: source.shape[0]])
     if given:
-        rows = embed_graph(permuted(source, order, order))
+        rows = node_features(permuted(source, order, order))
     else:
         rows = linear.reduced(permuted(source, order)).astype(np.float32)
     return permuted(rows, inverse(order)), token
