@@ -32,8 +32,8 @@ FOLDS, MOST = 4, 2000
 MANY = 2_000_000
 #: inverse penalty of the linear models, for rows of length one; labels they are fitted to at most
 PENALTY, FITTED = 10.0, 20_000
-#: tagged items from which on tags are hidden
-LEAST_TAGGED = 20
+#: tagged items from which on tags are hidden, and from which on the best way is taken, however little better
+LEAST_TAGGED, ENOUGH = 20, 200
 #: relative gap that is enough to see which hidden labels come back
 ROUGH = 1e-2
 
@@ -203,8 +203,8 @@ def choose_graph(
     """What the graph of items with tags is made of: hide items' tags, and see how many a short walk finds.
 
     An item gets as many tags as it has, those that one or two steps from it lead to most often. Features and
-    edges together are the usual way; another must be better by :data:`CLEAR` standard errors of the paired
-    difference. At most :data:`MOST` items are hidden; nothing is dense.
+    edges together are the usual way; with fewer than :data:`ENOUGH` tagged items, another must be better by
+    :data:`CLEAR` standard errors of the paired difference. At most :data:`MOST` items are hidden.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def choose_graph(
         found[name] = shares
     gains = {name: _standard_errors(shares - found[BOTH]) for name, shares in found.items()}
     best = max(gains, key=lambda name: gains[name])
-    best = best if gains[best] > CLEAR else BOTH
+    best = best if len(tagged) >= ENOUGH or gains[best] > CLEAR else BOTH
     means = {name: float(one.mean()) for name, one in found.items()}
     count = f"{int(np.diff(T.indptr)[tagged].sum()):,} hidden tags"
     if best == FEATURES:
