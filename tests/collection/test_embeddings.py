@@ -154,6 +154,19 @@ def test_a_model_that_changed_its_columns_is_asked_for_all(tmp_path):
     assert found.shape == (2, 3)
 
 
+def test_an_item_without_an_embedding_is_asked_for_again(tmp_path):
+    path, asked = tmp_path / "e.npz", []
+
+    def compute(places):
+        asked.append(places)
+        return np.array([[place] for place in places], np.float32)
+
+    for _ in range(2):
+        assert EmbeddingCache(path, "m").rows(["none", "one"], compute).tolist() == [[0], [1]]
+    assert asked == [[0, 1], [0]]
+    assert EmbeddingCache(tmp_path / "f.npz", "m").rows(["none"], compute).tolist() == [[0]]
+
+
 # ---- both side by side
 
 

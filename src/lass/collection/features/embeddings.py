@@ -175,6 +175,10 @@ class EmbeddingCache:
         return dict(zip(map(bytes, digests), rows, strict=True))
 
     def _save(self, known: dict[bytes, Any]) -> None:
+        """Zeros are not kept: a picture that could not be read may be mended."""
+        known = {digest: row for digest, row in known.items() if row.any()}
+        if not known:
+            return
         self.path.parent.mkdir(exist_ok=True)
         digests = np.frombuffer(b"".join(known), np.uint8).reshape(-1, 32)
         rows = np.stack(list(known.values()))
