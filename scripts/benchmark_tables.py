@@ -688,6 +688,67 @@ def first_tags() -> str:
     )
 
 
+# Kinds of collections
+
+
+def mean_and_error(values: list[float]) -> str:
+    error = f" ± {standard_error(values):.1f}" if len(values) > 1 else ""
+    return f"{mean(values):.1f}{error}"
+
+
+@block
+def kinds_embeddings() -> str:
+    found = {name: one for name, one in load("kinds_embeddings").items() if name != "machine"}
+    rows, costs = [], []
+    for name, one in found.items():
+        plain, both, alone = [way for way in one["costs"] if way not in ("embedding", "model", "choice")]
+        draws = max(len(cell["LASS"]) for cell in one["draws"].values())
+        for share, cell in one["draws"].items():
+            cells = [mean_and_error(cell[way]) for way in (plain, both, alone, "LASS")]
+            often = f"{sum(way == both for way in cell['chosen'])} of {len(cell['chosen'])}"
+            rows.append([f"{name}, {one['items']:,} items", f"{float(share):.0%}", *cells, often])
+        each = one["costs"]
+        costs.append([
+            name, f"{each['embedding']['seconds']:.0f}", f"{each['choice']['seconds']:.1f}",
+            *(f"{each[way]['seconds']:.1f}" for way in (plain, both)), f"{each['model']['megabytes']:.0f}",
+            *(f"{each[way]['megabytes']:.1f}" for way in (plain, both)),
+        ])  # fmt: skip
+    head = [
+        "",
+        "tagged",
+        "plain",
+        "with the model",
+        "the model alone",
+        "as `lass fit` chooses",
+        "chosen: with it",
+    ]
+    paid = [
+        "", "embedding, s", "choice, s", "fit, plain, s", "fit, with it, s", "model, MB",
+        "features, plain, MB", "features, with it, MB",
+    ]  # fmt: skip
+    note = (
+        f"Means of {draws} draws and their standard errors. Plain: words, colours. `lass fit`: as it chooses "
+        "by itself. Processor seconds, the least of all draws."
+    )
+    return page(listed(head, rows), listed(paid, costs), note, origin("kinds_embeddings"))
+
+
+@block
+def kinds_edges() -> str:
+    found = {name: one for name, one in load("kinds_edges").items() if name != "machine"}
+    methods = ["LASS", "NetMF", "DeepWalk", "spectral", "votes"]
+    rows = []
+    for name, one in found.items():
+        for share, cell in one["draws"].items():
+            figures = [
+                [mean(draw[one] for draw in cell[method]) for one in ("micro", "macro")] for method in methods
+            ]
+            rows.append(
+                [name, f"{float(share):.0%}", *(f"{micro:.1f} / {macro:.1f}" for micro, macro in figures)]
+            )
+    return page(listed(["", "labelled", *methods], rows), origin("kinds_edges"))
+
+
 @block
 def calibration() -> str:
     results = part("suggestions", "results")
