@@ -709,7 +709,7 @@ def kinds_embeddings() -> str:
             rows.append([f"{name}, {one['items']:,} items", f"{float(share):.0%}", *cells, often])
         each = one["costs"]
         costs.append([
-            name, f"{each['embedding']['seconds']:.0f}", f"{each['choice']['seconds']:.1f}",
+            name, f"{each['embedding']['seconds']:.0f}",
             *(f"{each[way]['seconds']:.1f}" for way in (plain, both)), f"{each['model']['megabytes']:.0f}",
             *(f"{each[way]['megabytes']:.1f}" for way in (plain, both)),
         ])  # fmt: skip
@@ -723,12 +723,13 @@ def kinds_embeddings() -> str:
         "chosen: with it",
     ]
     paid = [
-        "", "embedding, s", "choice, s", "fit, plain, s", "fit, with it, s", "model, MB",
+        "", "embedding, s", "fit, plain, s", "fit, with it, s", "model, MB",
         "features, plain, MB", "features, with it, MB",
     ]  # fmt: skip
+    means = f"Means of {draws} draws and their standard errors" if draws > 1 else "One draw"
     note = (
-        f"Means of {draws} draws and their standard errors. Plain: words, colours. `lass fit`: as it chooses "
-        "by itself. Processor seconds, the least of all draws."
+        f"{means}. Plain: terms of texts, colours. `lass fit`: as it chooses by itself. Processor seconds, "
+        "the least of all draws."
     )
     return page(listed(head, rows), listed(paid, costs), note, origin("kinds_embeddings"))
 
