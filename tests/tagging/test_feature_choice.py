@@ -151,6 +151,13 @@ def test_features_of_the_choice_are_those_of_a_collection_that_was_told(tmp_path
         chosen.annotate("p100", {"mail": 1})
         fit(chosen, draw_map=False)
         assert chosen.saved_stamp("features").token == token
+        items, topics = documents(120, 2)
+        known = [(items[n].id, topics[n], 1) for n in range(60)] + [("p100", "mail", 1)]
+        settings = chosen.settings
+        with CollectionStore.create(tmp_path / "n", items, TOPICS, known, settings=settings) as new:
+            fit(new, draw_map=False)
+            subject = f"text with {model}"
+            assert saved_comparison(new, subject) == saved_comparison(chosen, subject)
 
 
 def test_compare_can_be_set(tmp_path, model):

@@ -173,6 +173,16 @@ class _Sample:
         X = permuted(rows if plain else both, inverse(order.rows))
         collection.save_features(X, **state.to_arrays())
 
+    def _fitted_words(self) -> WordsAndMeaning | None:
+        """Terms and directions of the saved features, if they were fitted to these very items."""
+        saved = self.collection.saved_array("features")
+        state = None if saved is None else SavedFeatures.from_arrays(saved.extras)
+        if state is None or state.way != MEANING or state.n_fitted != len(self.items):
+            return None
+        if "features" in self.collection.stale():
+            return None
+        return WordsAndMeaning.from_state(state.extractor)
+
     def _predict(self, rows: Any, reduced: Any) -> Predict:
         settings = self.collection.settings
         count = min(settings.n_neighbors, len(self.items) - 1)
@@ -188,8 +198,13 @@ class _Sample:
                 colours = image_features([folder / item.id for item in self.items], skipped=[])
                 self._rows = colours, colours, side_by_side(colours, found)
             else:
-                self._words = WordsAndMeaning()
-                X = self._words.fit_terms([item.text for item in self.items])
+                texts = [item.text for item in self.items]
+                self._words = self._fitted_words()
+                if self._words is None:
+                    self._words = WordsAndMeaning()
+                    X = self._words.fit_terms(texts)
+                else:
+                    X = self._words.terms.transform(texts)
                 reduced = self._words.reduced(X)
                 self._rows = X, reduced, side_by_side(reduced, found)
         return self._rows
