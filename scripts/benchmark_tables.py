@@ -727,9 +727,11 @@ def kinds_embeddings() -> str:
         "features, plain, MB", "features, with it, MB",
     ]  # fmt: skip
     means = f"Means of {draws} draws and their standard errors" if draws > 1 else "One draw"
+    taken = {one["costs"]["embedding"].get("taken", "") for one in found.values()} - {""}
+    apart = f" Those of the embedding were taken {' and '.join(sorted(taken))}." if taken else ""
     note = (
         f"{means}. Plain: terms of texts, colours. `lass fit`: as it chooses by itself. Processor seconds, "
-        "the least of all draws."
+        f"the least of all draws.{apart}"
     )
     return page(listed(head, rows), listed(paid, costs), note, origin("kinds_embeddings"))
 
