@@ -35,7 +35,7 @@ from benchmarks.common.measuring import timed
 from benchmarks.common.options import chosen, parser, run
 from benchmarks.common.statistics import error_rate
 from benchmarks.few_labels_methods import METHODS, Method
-from benchmarks.few_labels_report import Results, compare_sets, draw, draw_sets, sets_table, table
+from benchmarks.few_labels_report import Results, as_numbers, compare_sets, draw, draw_sets, sets_table, table
 from benchmarks.few_labels_sets import SAMPLE, SETS, LabelledSet, load_set
 from lass.graph.weights import steepened
 
@@ -174,6 +174,8 @@ def main() -> None:
             measure_sets(arguments, methods, path)
         results.measured(path)
         compared = compare_sets(load_sets(path))
+        if not arguments.redraw:
+            results.add(path, {"compared": as_numbers(compared)}, depth=4, packages=PACKAGES)
         print(sets_table(compared))
         draw_sets(compared, path.with_suffix(".png"))
         return

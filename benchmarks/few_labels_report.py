@@ -145,6 +145,17 @@ def compare_sets(sets: dict[str, Results]) -> Compared:
     return found
 
 
+def as_numbers(compared: Compared) -> dict[str, Any]:
+    """For the result file: cells by their names, with their standings."""
+    return {
+        title: {
+            name: {count: {**cell._asdict(), "standing": cell.standing} for count, cell in cells.items()}
+            for name, cells in sets.items()
+        }
+        for title, sets in compared.items()
+    }
+
+
 def sets_table(compared: Compared) -> str:
     """Errors of ours and of the best of the others in each cell, and how many are ahead, level and behind."""
     marks = {"ahead": "+", "level": "=", "behind": "-", "far behind": "!"}

@@ -473,6 +473,24 @@ def few_labels_contrast() -> str:
     return few_labels_page("few_labels_10000_contrast2")
 
 
+@block
+def few_labels_sets() -> str:
+    """Of each set ours and the best other of the same draws in hindsight, and cells ahead, level, behind."""
+    parts = []
+    for title, sets in part("few_labels_sets", "compared").items():
+        columns: dict[str, Callable[[Row], str]] = {"labels a class": lambda one: one[0]}
+        for count in next(iter(sets.values())):
+            columns[count] = lambda one, count=count: (
+                f"{one[1][count]['ours']:.1f} / {one[1][count]['best']:.1f}" if count in one[1] else ""
+            )
+        standings = [cell["standing"] for cells in sets.values() for cell in cells.values()]
+        kinds = ("ahead", "level", "behind", "far behind")
+        summary = ", ".join(f"{standings.count(kind)} {kind}" for kind in kinds)
+        parts += [f"{title.capitalize()}, error of ours / of the best other (cells: {summary}):"]
+        parts += [table(sets.items(), columns)]
+    return page(*parts, origin("few_labels_sets"))
+
+
 # The estimator
 
 FITTED: dict[str, Callable[[Row], str]] = {
