@@ -9,12 +9,13 @@ torch = pytest.importorskip("torch")
 import lass  # noqa: E402
 import lass.learning.predictors.on_device as on_device  # noqa: E402
 import lass.learning.predictors.tag_assignments as tag_assignments  # noqa: E402
-from lass.learning.predictors import LinearPredictor, PredictorFeatures  # noqa: E402
+from lass.learning.predictors import TREES, LinearPredictor, PredictorFeatures  # noqa: E402
 from lass.learning.predictors.on_device import DeviceFeatures, DeviceLinear, DeviceSums  # noqa: E402
 from lass.learning.predictors.propagation import Propagation  # noqa: E402
 from lass.learning.predictors.scoring import LEAST_SCORE, score_tags  # noqa: E402
 from lass.learning.predictors.tag_assignments import assign_tags  # noqa: E402
 from lass.learning.predictors.tag_lists import NeighbourSums, TagLists  # noqa: E402
+from lass.learning.predictors.trees import tree_shares  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -82,9 +83,10 @@ def test_features_of_pairs_are_the_same(collection):
     Z = assign_tags(lass.Problem(W, G, 0.5), 1e-4).Z
     groups = np.arange(len(X)) // 2
     carried = Propagation(W, G)
-    here = PredictorFeatures(W, G, Z, LinearPredictor(X, groups, W), carried)
+    trees = tree_shares(X, sp.csr_array(G > 0), groups)
+    here = PredictorFeatures(W, G, Z, LinearPredictor(X, groups, W), carried, trees=trees)
     carried.sums = DeviceSums(W, "cpu")
-    there = DeviceFeatures(W, G, Z, DeviceLinear(X, groups, W, "cpu"), carried)
+    there = DeviceFeatures(W, G, Z, DeviceLinear(X, groups, W, "cpu"), carried, trees=trees)
     rows = np.arange(0, len(X), 3)
     ours, theirs = there.candidates(rows), here.candidates(rows)
     marks = [one.matrix(np.ones(len(one.tags)), G.shape[1]).toarray() for one in (ours, theirs)]
@@ -98,15 +100,16 @@ def test_scores_are_the_same(tags, with_features):
     X, W, G = tagged_clouds(tags=tags)
     features = X if with_features else None
     solution = assign_tags(lass.Problem(W, G, 0.5), 1e-4)
-    theirs = score_tags(solution, features=features)
-    ours = score_tags(solution, features=features, weights=theirs.weights, device="cpu")
+    theirs = score_tags(solution, features=features, trees=with_features)
+    ours = score_tags(solution, features=features, weights=theirs.weights, trees=with_features, device="cpu")
+    assert theirs.weights.uses(TREES) == with_features
     assert differences(ours.scores.values, theirs.scores.values).max() < 0.001
     assert (ours.scores.top_tags == theirs.scores.top_tags).mean() > 0.98
     same = (ours.scores.top_tags == theirs.scores.top_tags).all(axis=1)
     np.testing.assert_allclose(
         ours.scores.contributions[same], theirs.scores.contributions[same], atol=0.3, rtol=0.05
     )
-    retrained = score_tags(solution, features=features, device="cpu")
+    retrained = score_tags(solution, features=features, trees=with_features, device="cpu")
     found = differences(retrained.scores.values, theirs.scores.values)
     assert np.mean(found < 0.005) > 0.999  # equal candidates may be others
     assert found.max() < 0.02
