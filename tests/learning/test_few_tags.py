@@ -17,7 +17,7 @@ from lass.learning.predictors.few_tags import FEW_ITEMS, FLOOR, MAX_TAGGED, PRIO
 from lass.learning.predictors.prior import COEFFICIENTS, Prior, default_prior
 from lass.learning.predictors.propagation import ALL_TAGS
 from lass.learning.predictors.scoring import LEAST_SCORE, share_of_few
-from lass.learning.predictors.voters import MEMBERS, find_voters, shares
+from lass.learning.predictors.voters import MEMBERS, MOST, find_voters, shares
 from lass.tagging import TagSuggester, complete, with_scores
 from lass.tagging.completion import ENOUGH_ITEMS, all_scores
 
@@ -569,6 +569,8 @@ def test_clusters_of_voters():
         alike = {n: {m for m in annotated if (G[n] == G[m]).all()} for n in annotated}
         others = {n: [m for m in annotated if m not in alike[n]] for n in annotated}
         apart = {n for n in annotated if W[n, others[n]].sum() > W[n, sorted(alike[n])].sum()}
+        if len(annotated) >= MOST * N:
+            apart = set(annotated)
         cluster: dict[int, int] = {}
         for n in annotated:
             stack = [] if n in cluster else [n]

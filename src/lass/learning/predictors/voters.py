@@ -23,8 +23,8 @@ Rows = NDArray[np.intp]
 MEMBERS = 10
 #: different annotations, among the first so many annotated items, that are too many for clusters to matter
 DIFFERENT, LOOKED_AT = 200, 1000
-#: share of annotated items from which on they are as good as a random sample
-NEARLY_ALL = 0.8
+#: share of annotated items from which on they are as good as a random sample, however alike they are
+MOST = 0.7
 
 
 class Voters(NamedTuple):
@@ -41,7 +41,7 @@ def find_voters(W: sp.csr_array, G: sp.csr_array) -> Voters:
     """Clusters of items that are annotated alike, and some members of each. O(edges).
 
     An item that is joined more to others with other annotations is a cluster of its own: there the
-    difference can be learnt. So is every item where nearly all are annotated, and where annotations differ
+    difference can be learnt. So is every item where most are annotated, and where annotations differ
     so much that clusters cannot matter.
 
     Examples
@@ -64,7 +64,7 @@ def find_voters(W: sp.csr_array, G: sp.csr_array) -> Voters:
     a, b = edges.coords
     alike = kind[a] == kind[b]
     apart = np.bincount(a, np.where(alike, -1.0, 1.0) * edges.data, len(items)) > 0
-    if len(items) >= NEARLY_ALL * G.shape[0]:
+    if len(items) >= MOST * G.shape[0]:
         apart[:] = True
     kept = alike & ~apart[a] & ~apart[b]
     joined = sp.csr_array((edges.data[kept], (a[kept], b[kept])), (len(items),) * 2)
