@@ -108,7 +108,7 @@ def test_fit_prints_its_certificate(folder):
     assert data["lam"] == 0.1
     assert (data["items"], data["tags"], data["recomputed"]) == (8, 4, {})
     text = run("fit", folder, "--verbose").stdout
-    assert "certified optimal to within" in text
+    assert "certified optimal" in text
     assert "4 of 8 items have tags" in text
     assert run("fit", folder, "--quiet").output == ""
     with Collection.open(folder) as collection:
@@ -408,7 +408,7 @@ def test_demo_makes_completes_and_shows(tmp_path):
     pq.write_table(pa.table(table), tmp_path / "packages.parquet")
     where = tmp_path / "debian"
     text = run("demo", where, "--data", tmp_path, "--no-studio").stdout
-    assert "certified optimal to within" in text
+    assert "certified optimal" in text
     assert f"lass tag {where} " in text
     with Collection.open(where) as collection:
         assert collection.annotations_of("mutt") == {"use::mail": 1}

@@ -224,6 +224,7 @@ def test_memory_is_proportional_to_what_is_stored(tmp_path, monkeypatch):
     monkeypatch.setattr("lass.learning.predictors.training.ITEMS", 500)
     monkeypatch.setattr("lass.learning.predictors.training.ROUNDS", 1)
     monkeypatch.setattr("lass.learning.predictors.co_occurrence.REGRESSED", 256)
+    monkeypatch.setattr("lass.learning.predictors.linear.MODELLED", 256)
     items, tags = 5000, 20_000
     W, pairs = synthetic(items, tags, np.random.default_rng(0))
     how = Settings(metric="precomputed", lam=0.05)

@@ -1,4 +1,4 @@
-/** Parts of a text, of which those that are a term are to be marked; whole words, in any case. */
+/** Parts of a text, of which those that are a term are to be marked; whole, in any case. */
 export function withMarks(text: string, terms: readonly string[]): { part: string; mark: boolean }[] {
   const escaped = terms.filter(Boolean).map((term) => term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+"));
   if (!escaped.length || !text) return [{ part: text, mark: false }];
