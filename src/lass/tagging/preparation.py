@@ -139,11 +139,16 @@ def reduced_features(collection: CollectionStore, former: FitRecord | None) -> t
     return permuted(rows, inverse(order)), token
 
 
-def has_dense_numbers(collection: CollectionStore) -> bool:
-    """Whether items are described by dense numbers, which trees may be grown on: no texts, no edges alone."""
+def has_dense_numbers(collection: CollectionStore, features: Any = None) -> bool:
+    """Whether items are described by dense numbers, which trees may be grown on: no texts, no edges alone.
+
+    ``features`` are those that are looked at, if the collection has none yet.
+    """
     kind = collection.settings.features.get("kind", "text")
     if collection.settings.metric == "precomputed" or kind in ("text", "embeddings"):
         return False
+    if features is not None and collection.saved_stamp("features") is None:
+        return are_dense(features)
     return are_dense(features_of(collection))
 
 

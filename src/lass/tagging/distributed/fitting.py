@@ -25,6 +25,7 @@ from lass.learning.predictors import Scores, Weights, tag_assignments
 from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.linear import STEPS, Models
 from lass.learning.predictors.training import enough_to_train, train
+from lass.learning.predictors.trees import MAX_ITEMS, tree_shares
 from lass.learning.predictors.voters import find_voters
 from lass.model.atomic import draft_of
 from lass.model.problem import Problem
@@ -36,7 +37,7 @@ from lass.tagging.distributed import features, linear, neighbours
 from lass.tagging.distributed.cluster import Cluster, StageCost, Workers
 from lass.tagging.distributed.local_graph import GRAPH
 from lass.tagging.distributed.propagation import Walks, propagate
-from lass.tagging.distributed.scoring import FeaturesOnWorkers, score_parts, write_summary
+from lass.tagging.distributed.scoring import TREE_SHARES, FeaturesOnWorkers, score_parts, write_summary
 from lass.tagging.distributed.sizes import Shape, cut
 from lass.tagging.distributed.solving import SparseOnWorkers
 from lass.tagging.distributed.workspace import Workspace, bounds_of
@@ -46,6 +47,7 @@ from lass.tagging.preparation import (
     graph_of,
     graph_state,
     groups_of,
+    has_dense_numbers,
     outdated,
     reduced_features,
 )
@@ -263,13 +265,21 @@ class _Fit:
         space, cluster, problem = self.space, self.cluster, model.solution.problem
         G, pause = problem.G, partial(self.report, Progress("scores"))
         codes = np.arange(problem.N, dtype=np.intp) if groups is None else groups
+        small = reduced is not None and problem.N <= MAX_ITEMS
+        dense = small and has_dense_numbers(self.collection, reduced)
         if FewTags.possible(G, find_voters(problem.W, G)):
-            return with_scores(model, features=reduced, groups=groups, pause=pause)
+            return with_scores(model, features=reduced, groups=groups, trees=dense, pause=pause)
         if not (G.data > 0).any() or not enough_to_train(G, codes):
             return model
         typical = float(np.median(problem.W.data)) if problem.W.nnz else 1.0
         if reduced is not None:
             linear.prepare(cluster, space, codes)
+        # trees are for collections that one machine holds with ease: the driver grows them
+        shares = tree_shares(reduced, sp.csr_array(G > 0), codes, pause=pause) if dense else None
+        if shares is not None:
+            for part in space.parts:
+                low, high = space.bounds[part : part + 2]
+                space.write_csr(TREE_SHARES, part, sp.csr_array(shares[low:high]))
 
         def at(run: str, visible: sp.csr_array, walks: Walks, solution: Solution) -> Models | None:
             """Put what tasks must know of a run into the tables; its linear models."""
@@ -282,7 +292,7 @@ class _Fit:
                 )
             counts = np.bincount(sp.csr_array(visible > 0).indices, minlength=visible.shape[1])
             models = None if reduced is None else linear.fit_models(cluster, space, run, counts)
-            write_summary(space, run, visible, walks, models, typical)
+            write_summary(space, run, visible, walks, models, typical, trees=shares is not None)
             return models
 
         rounds = iter(range(1000))
@@ -294,7 +304,8 @@ class _Fit:
             pause()
             carried = self._propagated(run, visible)
             changed = problem.changed(G=visible)
-            solved = self._assigned(changed, model.solution.tol, run, lambda _: bool(pause()) and False)
+            tol = tag_assignments.held_out_tolerance(problem, model.solution.tol)
+            solved = self._assigned(changed, tol, run, lambda _: bool(pause()) and False)
             at(run, visible, carried, solved)
             return FeaturesOnWorkers(cluster, space, run, visible)
 
@@ -304,7 +315,7 @@ class _Fit:
         if weights is None:
             return model
         score_parts(cluster, space, "all", weights)
-        result.predictors = self._predictors(walks, models)
+        result.predictors = replace(self._predictors(walks, models), tree_shares=shares)
         return replace(model, weights=weights, scores=self._scores(weights, G.shape[1]))
 
     def _scores(self, weights: Weights, tags: int) -> Scores:

@@ -25,13 +25,16 @@ from lass.tagging.distributed.local_graph import LocalGraph
 from lass.tagging.distributed.propagation import Walks, visits_of
 from lass.tagging.distributed.workspace import Arrays, Rows, Workspace, as_csr
 
+#: table of what trees say, the same in all runs
+TREE_SHARES = "trees"
 #: names of what the kernel of co-occurrence reads
 CO_OCCURRENCE = ("ridge", "place", "starts", "tags", "lifts", "alone")
 
 
 def write_summary(
-    space: Workspace, run: str, G: sp.csr_array, walks: Walks, models: Models | None, typical_weight: float
-) -> None:
+    space: Workspace, run: str, G: sp.csr_array, walks: Walks, models: Models | None, typical_weight: float,
+    *, trees: bool = False,
+) -> None:  # fmt: skip
     """What all tasks of a run must know of the tags: frequencies, co-occurrence and models. By the driver."""
     T = sp.csr_array((G > 0).astype(np.float32))
     T.sort_indices()
@@ -48,6 +51,8 @@ def write_summary(
         "proposed_indptr": together.proposed.indptr,
     }  # fmt: skip
     arrays |= dict(zip((f"together_{name}" for name in CO_OCCURRENCE), together.arrays, strict=True))
+    if trees:
+        arrays["trees"] = np.ones(1)
     if models is not None:
         arrays |= {"weights": np.stack(models.weights), "place": models.place, "tags": models.tags}
     space.write(f"{run}/summary", 0, **arrays)
@@ -91,6 +96,8 @@ class PartFeatures(PredictorFeatures):
         self.co_occurrence = CoOccurrence.restored(
             tuple(summary[f"together_{name}"] for name in CO_OCCURRENCE), sp.csr_array(proposed, shape=(K, K))
         )
+        if "trees" in summary:
+            self.trees = _embedded(space.csr(TREE_SHARES, rows, K), local)
         self.linear = self.models = None
         if "weights" in summary:
             self.linear = PartPredictor(predictor(space, rows), local)
