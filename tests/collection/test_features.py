@@ -413,3 +413,20 @@ def test_ties_need_two_or_three_columns(tmp_path):
     path.write_text("a\nx\n")
     with pytest.raises(BadInput, match="needs columns a, b"):
         read_edges(path, ["x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x0,x1\nx1,x2\n", {(0, 1), (1, 2)}),
+        ("x0,x1,2.5\nx1,x2,1\n", {(0, 1), (1, 2)}),
+        ("a,b\nx1,x2\n", {(1, 2)}),
+        ("x0,b\nx1,x2\n", {(1, 2)}),
+        ("x0,x1,weight\nx1,x2,1\n", {(1, 2)}),
+    ],
+)
+def test_the_first_line_of_edges_is_an_edge_where_it_names_two_items(tmp_path, text, expected):
+    path = tmp_path / "edges.csv"
+    path.write_text(text)
+    W, _ = read_edges(path, ["x0", "x1", "x2"])
+    assert {(int(a), int(b)) for a, b in zip(*W.nonzero(), strict=True) if a < b} == expected

@@ -152,3 +152,20 @@ def test_agreement_smoothing_and_joining_follow_their_formulas(seed):
     S = loops / np.sqrt(np.outer(loops.sum(axis=1), loops.sum(axis=1)))
     np.testing.assert_allclose(smoothed(X, edges), S @ S @ X, atol=1e-12)
     np.testing.assert_allclose(join_graphs(edges, edges, 0.5, 2.0).toarray(), 2.5 * unit, atol=1e-12)
+
+
+def test_edges_that_say_nothing_of_the_tags_are_left_out():
+    from lass.learning.features_and_edges import choose_graph
+
+    rng = np.random.default_rng(0)
+    subject = np.arange(80) % 4
+    alike = np.equal.outer(subject, subject) & (rng.random((80, 80)) < 0.3)
+    neighbours = sp.csr_array((alike | alike.T) * 1.0 - np.eye(80) * alike.diagonal())
+    noise = rng.random((80, 80)) < 0.08
+    edges = sp.csr_array(np.triu(noise, 1) * 1.0)
+    edges = sp.csr_array(edges + edges.T)
+    G = sp.csr_array(np.eye(4)[subject] * (rng.random(80) < 0.4)[:, None])
+    found = choose_graph(neighbours, edges, G, "text")
+    assert found.graph == "features"
+    assert found.reason.startswith("items are compared by text alone")
+    assert choose_graph(edges, neighbours, G, "text").graph != "features"

@@ -65,10 +65,17 @@ def test_undo_returns_to_the_question(open_page, served):
     page.keyboard.press("u")
     expect(page.locator("[data-question]")).to_have_attribute("data-question", "{} {}".format(*after))
     assert annotation(served, *accepted) == 1, "skipping was undone, and nothing else"
-    with stored(page, "/api/undo"):
+    # somebody without a name works on another page: their last action is not this page's
+    other = served.get("/api/list", filter="untagged")["rows"][-1]
+    served.client.post("/api/annotations", json={"annotations": [{"row": other, "tag": 0, "value": -1}]})
+    with stored(page, "/api/annotations"):
         page.keyboard.press("u")
     expect(page.locator("[data-question]")).to_have_attribute("data-question", "{} {}".format(*accepted))
     assert annotation(served, *accepted) == 0
+    assert annotation(served, other, 0) == -1
+    page.keyboard.press("u")
+    expect(page.get_by_text("Nothing was answered on this page")).to_be_visible()
+    assert annotation(served, other, 0) == -1
 
 
 def test_a_flag_is_kept_and_listed(open_page, served):
@@ -80,7 +87,7 @@ def test_a_flag_is_kept_and_listed(open_page, served):
     page.get_by_role("combobox", name="Which items").select_option("flagged")
     expect(page.locator("[data-question]")).to_have_attribute("data-question", re.compile(rf"^{row} "))
     with stored(page, "/api/flag"):
-        page.keyboard.press("u")
+        page.keyboard.press("f")
     assert served.get("/api/list", filter="flagged")["rows"] == []
 
 
@@ -98,7 +105,7 @@ def test_many_are_accepted_after_a_preview_and_undone_at_once(open_page, served)
         dialog.get_by_role("button", name=re.compile("^Accept [1-9]")).click()
     expect(dialog).to_be_hidden()
     assert served.get("/api/state")["annotations"]["is"] == before + counts[level]
-    with stored(page, "/api/undo"):
+    with stored(page, "/api/annotations"):
         page.keyboard.press("u")
     assert served.get("/api/state")["annotations"]["is"] == before
 

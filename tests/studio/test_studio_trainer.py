@@ -347,3 +347,14 @@ def test_no_request_waits_for_the_items_to_label_next_of_many(folder, monkeypatc
         wait(lambda: session.queue)
         found = item_lists.list_rows(session, session.snapshot, "", "next", None, None)
         assert found.tolist() == [row for row in session.queue if not session.annotations[row]] != []
+
+
+def test_what_was_undone_before_the_start_is_in_the_model(folder):
+    with CollectionStore.open(folder) as collection:
+        collection.annotate_all([("00", "game", 1), ("01", "mail", 1)], new=True)
+        fit(collection)
+        collection.annotate_all([("05", "mail", 1)])
+        collection.undo()
+    with running(folder) as (session, trainer):
+        wait(lambda: trainer.model.phase == "ready")
+        assert trainer.model.revision == session.revision

@@ -204,7 +204,8 @@ def choose_graph(
 
     An item gets as many tags as it has, those that one or two steps from it lead to most often. Features and
     edges together are the usual way; with fewer than :data:`ENOUGH` tagged items, another must be better by
-    :data:`CLEAR` standard errors of the paired difference. At most :data:`MOST` items are hidden.
+    :data:`CLEAR` standard errors of the paired difference, but features alone need only be as good. At most
+    :data:`MOST` items are hidden.
 
     Examples
     --------
@@ -235,8 +236,9 @@ def choose_graph(
         found[name] = shares
     gains = {name: _standard_errors(shares - found[BOTH]) for name, shares in found.items()}
     best = max(gains, key=lambda name: gains[name])
-    best = best if len(tagged) >= ENOUGH or gains[best] > CLEAR else BOTH
     means = {name: float(one.mean()) for name, one in found.items()}
+    if len(tagged) < ENOUGH and gains[best] <= CLEAR:  # edges that bring nothing do not count
+        best = BOTH if means[BOTH] > means[FEATURES] else FEATURES
     count = f"{int(np.diff(T.indptr)[tagged].sum()):,} hidden tags"
     if best == FEATURES:
         points = 100.0 * (means[BOTH] - means[FEATURES])

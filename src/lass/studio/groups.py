@@ -23,7 +23,7 @@ class Groups:
         self._session = session
         self._found: tuple[str, list[FoundGroup]] = "", []
         self._terms: tuple[int, TextTerms | None] | None = None
-        self._lock = threading.Lock()
+        self._lock, self._starting = threading.Lock(), threading.Lock()
         self._reading: threading.Thread | None = None
 
     def messages(self) -> list[ItemGroup]:
@@ -45,21 +45,22 @@ class Groups:
     def shared_terms(self, row: int, tags: list[int]) -> list[tuple[str, ...]]:
         """For each of some tags, terms of an item that set the items with that tag apart.
 
-        Empty while the terms of all texts are being read, which nobody waits for, and in very large
-        collections.
+        Empty where items are not compared by their texts, while the terms of many texts are being read, which
+        nobody waits for, and in very large collections.
         """
         nothing: list[tuple[str, ...]] = [() for _ in tags]
-        items = len(self._session.items)
-        if items > MANY_TEXTS or not tags:
+        items, settings = len(self._session.items), self._session.collection.settings
+        compared = settings.metric != "precomputed" and settings.features.get("kind", "text") == "text"
+        if items > MANY_TEXTS or not tags or not compared:
             return nothing
-        if self._terms is None or self._terms[0] != items:
-            if self._reading is None or not self._reading.is_alive():
-                self._reading = threading.Thread(target=self._text_terms, name="terms", daemon=True)
-                self._reading.start()
-            if items > FEW_TEXTS:
-                return nothing
-            self._reading.join()
-        known = None if self._terms is None else self._terms[1]
+        terms = self._terms
+        if items > FEW_TEXTS and (terms is None or terms[0] != items):
+            with self._starting:
+                if self._reading is None or not self._reading.is_alive():
+                    self._reading = threading.Thread(target=self._text_terms, name="terms", daemon=True)
+                    self._reading.start()
+            return nothing
+        known = self._text_terms()
         if known is None:
             return nothing
         annotations = self._session.annotations

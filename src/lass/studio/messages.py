@@ -354,6 +354,7 @@ class ReviewQueue(Message):
 
     questions: list[ReviewQuestion]
     total: int
+    likely: int | None  #: of these, how many have a score of one half or more; null without scores
     revision: int
     #: of all open suggestions in question, how many have a score of at least so much; empty without scores
     above: dict[int, int]  #: by per cent

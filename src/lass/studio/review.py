@@ -24,6 +24,8 @@ from lass.studio.snapshot import LIKELY, Snapshot
 
 #: questions in one answer, and further ones that are looked at because others were answered meanwhile
 QUESTIONS, SPARE = 200, 800
+#: score from which on it is asked about a suggestion, and questions about one proposed item at most
+LEAST_SCORE, OF_ONE = 0.1, 3
 #: scores from which on all suggestions can be accepted together, in per cent
 LEVELS = (99, 95, 90, 80)
 
@@ -45,15 +47,18 @@ def review_queue(session: Session, snapshot: Snapshot | None, query: ReviewQuery
     revision = session.revision
     if query.order == "doubtful":
         found = _doubted(session, snapshot, query)
-        return ReviewQueue(questions=found[:QUESTIONS], total=len(found), revision=revision, above={})
+        return ReviewQueue(
+            questions=found[:QUESTIONS], total=len(found), likely=None, revision=revision, above={}
+        )
     if snapshot is None:
-        return ReviewQueue(questions=[], total=0, revision=revision, above={})
+        return ReviewQueue(questions=[], total=0, likely=None, revision=revision, above={})
     pairs = open_pairs(session, snapshot, query)
-    total, above = len(pairs.rows), {}
-    known = not snapshot.items_until_percentages
+    known, above, likely = not snapshot.items_until_percentages, {}, None
     if known:
+        pairs = pairs.taken(pairs.scores >= LEAST_SCORE)
         above = {level: int(np.count_nonzero(pairs.scores >= 0.01 * level)) for level in LEVELS}
-        total = int(np.count_nonzero(pairs.scores >= LIKELY)) or total
+        likely = int(np.count_nonzero(pairs.scores >= LIKELY))
+    total = len(pairs.rows)
     order = _order(session, pairs, query)[: QUESTIONS + SPARE]
     asked = [at for at in order.tolist() if _is_open(session, pairs, at)][:QUESTIONS]
     questions = [
@@ -63,7 +68,7 @@ def review_queue(session: Session, snapshot: Snapshot | None, query: ReviewQuery
         )
         for at in asked
     ]  # fmt: skip
-    return ReviewQueue(questions=questions, total=total, revision=revision, above=above)
+    return ReviewQueue(questions=questions, total=total, likely=likely, revision=revision, above=above)
 
 
 def review_above(session: Session, snapshot: Snapshot | None, query: ReviewAbove) -> ReviewAboveResult:
@@ -125,10 +130,11 @@ def _order(session: Session, pairs: Pairs, query: ReviewQuery) -> NDArray[np.int
     place = np.array([proposed.get(row, len(proposed)) for row in pairs.rows.tolist()], np.intp)
     queued = np.flatnonzero(place < len(proposed))
     queued = queued[np.lexsort((pairs.tags[queued], -pairs.scores[queued], place[queued]))]
+    queued = queued[np.arange(len(queued)) - np.searchsorted(place[queued], place[queued]) < OF_ONE]
     uncertain = np.abs(pairs.scores - LIKELY)
     first = _largest(-uncertain, QUESTIONS + SPARE)
     first = first[np.lexsort((pairs.tags[first], pairs.rows[first], uncertain[first]))]
-    return np.concatenate([queued, first[place[first] == len(proposed)]])
+    return np.concatenate([queued, first[~np.isin(first, queued)]])
 
 
 def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:

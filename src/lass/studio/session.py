@@ -220,7 +220,11 @@ class Session:
 
     def catch_up(self) -> None:
         """Read what other programs changed."""
-        if self._collection is None or self._collection.revision() == self.revision:
+        if self._collection is None:
+            return
+        with self._lock:
+            self.flagged = dict.fromkeys(self._collection.flagged_rows())
+        if self._collection.revision() == self.revision:
             return
         with self._lock:
             self._refresh("", "Changed by another program")

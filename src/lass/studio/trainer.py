@@ -287,10 +287,13 @@ class Trainer(threading.Thread):
         if stamp is None or not fits or saved_model(self._collection) is None:
             return False
         live = LiveModel(self._collection)
+        self._set(phase="updating", stage="")  # before anybody sees a model that is not trained
         self._session.live, self._saved, self._map_checked = live, stamp.changes, False
+        # what was annotated and undone since changes nothing, and is in the model
+        revision = live.annotations.number if live.solved else stamp.changes
         self._set(
             phase="updating", lam=live.model.lam, gap=live.model.solution.relative_gap,
-            reason=live.lam_reason, certificate=live.model.certificate, revision=stamp.changes,
+            reason=live.lam_reason, certificate=live.model.certificate, revision=revision,
         )  # fmt: skip
         self._events.send("predictions", PredictionsEvent(revision=live.annotations.number, rows=None))
         return True

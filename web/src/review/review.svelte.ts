@@ -5,12 +5,18 @@ import * as api from "../lib/api";
 import type { Command } from "../lib/keys";
 import type { Filter } from "../lib/query";
 import { studio } from "../lib/studio.svelte";
-import type { ReviewQuery, ReviewQuestion } from "../lib/types";
+import type { AnnotationChange, ReviewQuery, ReviewQuestion } from "../lib/types";
 import { itemDetails } from "../panel/details";
 import { keyOf, rate, remaining } from "./questions";
 
 export type Order = NonNullable<ReviewQuery["order"]>;
-type Answer = "accept" | "reject" | "keep" | "skip" | "flag";
+type Answer = "accept" | "reject" | "keep" | "skip" | "all";
+/** What was decided, and what takes it back. */
+interface Decision {
+  question: ReviewQuestion;
+  answer: Answer;
+  annotations: AnnotationChange[];
+}
 
 /** Questions left at which more are asked for, and items whose details are fetched ahead. */
 const FEW = 15;
@@ -30,7 +36,9 @@ class Review {
   ready = $state(false);
   loading = $state(false);
   /** what was answered in this sitting, the latest last */
-  history = $state.raw<{ question: ReviewQuestion; answer: Answer }[]>([]);
+  history = $state.raw<Decision[]>([]);
+  /** of those that are left, how many have a score of one half or more; null without scores */
+  likely = $state<number | null>(null);
   #times = $state.raw<number[]>([]);
   /** answers that the total already counts */
   #counted = $state(0);
@@ -38,7 +46,7 @@ class Review {
   #request = 0;
 
   current = $derived(this.questions[0]);
-  answered = $derived(this.history.filter(({ answer }) => answer !== "skip" && answer !== "flag").length);
+  answered = $derived(this.history.filter(({ answer }) => answer !== "skip").length);
   left = $derived(Math.max(this.total - (this.answered - this.#counted), this.questions.length));
   rate = $derived(rate(this.#times));
   query = $derived<ReviewQuery>({
@@ -66,6 +74,7 @@ class Review {
       if (request !== this.#request) return;
       this.questions = remaining(this.questions, found.questions, this.#done);
       this.total = found.total;
+      this.likely = found.likely;
       this.#counted = counted;
       this.above = found.above;
       this.error = "";
@@ -100,45 +109,51 @@ class Review {
     this.#next("skip");
   }
 
-  /** Marks the item to come back to, and goes on. */
+  /** Marks the item to come back to, or takes the mark away; the question stays. */
   async flag(): Promise<void> {
-    const question = this.#next("flag");
-    if (question) await studio.flag(question.row, true);
+    const row = this.current?.row;
+    if (row === undefined) return;
+    const flagged = !studio.rows.get(row)?.flagged;
+    await studio.flag(row, flagged);
+    studio.notify(flagged ? "Flagged: the filter “flagged items” brings it back" : "Flag taken away");
   }
 
-  /** Takes the last answer back and returns to that question; without one, the last action anywhere. */
+  /** Takes back the last answer that was given on this page, and nothing else; returns to that question. */
   async undo(): Promise<void> {
     const last = this.history.at(-1);
-    if (!last) return void (await studio.undo());
+    if (!last) return studio.notify("Nothing was answered on this page since it was opened");
+    const { question, answer, annotations } = last;
     this.history = this.history.slice(0, -1);
-    const { question, answer } = last;
-    if (answer === "accept" || answer === "reject") {
+    if (annotations.length) {
       this.#times = this.#times.slice(0, -1);
-      if (!(await studio.undo())) return;
+      if (!(await studio.annotate(annotations))) return;
     }
-    if (answer === "flag") await studio.flag(question.row, false);
+    for (const one of annotations) this.#done.delete(keyOf(one));
     this.#done.delete(keyOf(question));
     this.questions = [question, ...this.questions.filter((other) => keyOf(other) !== keyOf(question))];
+    if (answer === "all") await this.load();
   }
 
   /** Accepts many at once: one action, so one undo. */
   async acceptAll(annotations: { row: number; tag: number; value: -1 | 0 | 1 }[]): Promise<boolean> {
     const done = await studio.annotate(annotations);
     if (!done) return false;
+    const [first] = annotations;
+    if (!first) return true;
+    const question: ReviewQuestion = { row: first.row, tag: first.tag, score: null, strength: 0, stated: false };
+    const back = annotations.map((one) => ({ ...one, value: 0 as const }));
+    this.history = [...this.history, { question: this.current ?? question, answer: "all", annotations: back }];
     for (const one of annotations) this.#done.add(keyOf(one));
     this.questions = remaining(this.questions, [], this.#done);
-    this.history = []; // undo then takes all of them back
     await this.load();
     return true;
   }
 
-  /** Annotations were undone elsewhere: their questions may be asked again. */
-  forget(): void {
-    this.#done.clear();
-  }
-
   #annotate(answer: "accept" | "reject", value: 1 | -1): void {
-    const question = this.#next(answer);
+    const asked = this.current;
+    if (!asked) return;
+    const before = asked.stated ? 1 : 0;
+    const question = this.#next(answer, [{ row: asked.row, tag: asked.tag, value: before }]);
     if (!question) return;
     this.#times = [...this.#times.slice(-50), performance.now()];
     void studio.annotate([{ row: question.row, tag: question.tag, value }]).then((done) => {
@@ -150,11 +165,11 @@ class Review {
     });
   }
 
-  #next(answer: Answer): ReviewQuestion | undefined {
+  #next(answer: Answer, annotations: AnnotationChange[] = []): ReviewQuestion | undefined {
     const question = this.current;
     if (!question) return undefined;
     this.#done.add(keyOf(question));
-    this.history = [...this.history, { question, answer }];
+    this.history = [...this.history, { question, answer, annotations }];
     this.questions = this.questions.slice(1);
     this.#fetchAhead();
     if (this.questions.length < FEW && !this.loading) void this.load();

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,16 @@ def joined_vectors(former: Any, new: Any, name: object = "vectors") -> Any:
     return np.concatenate([former, new.toarray() if sp.issparse(new) else new])
 
 
+def _is_an_edge(columns: Sequence[str], where: Mapping[str, int]) -> bool:
+    """Whether the first line of a table is no header but an edge already."""
+    if not all(name.strip() in where for name in columns[:2]):
+        return False
+    try:
+        return len(columns) == 2 or value_of(columns[2]) >= 0
+    except BadCell:
+        return False
+
+
 def read_edges(
     source: Any, ids: Sequence[str], *, encoding: str | None = None, skip_bad: bool = False
 ) -> tuple[sp.csr_array, list[BadRow]]:
@@ -117,7 +128,8 @@ def read_edges(
 
     The two columns with items come first, the weight third (one without it). An edge holds
     both ways; of several rows with the same pair the largest weight counts, so a file
-    may list both directions. An edge from an item to itself is left out.
+    may list both directions. An edge from an item to itself is left out. A first line with two items is an
+    edge, any other is the header.
 
     Parameters
     ----------
@@ -158,7 +170,8 @@ def read_edges(
         raise bad_rows.error(f"needs columns a, b and, if you like, weight; found {width} columns")
     where = {item: n for n, item in enumerate(ids)}
     edges: dict[tuple[int, int], float] = {}
-    for line, cells in table.rows:
+    first = [(1, list(table.columns))] if _is_an_edge(table.columns, where) else []
+    for line, cells in chain(first, table.rows):
         try:
             ends = [text_of(cell).strip() for cell in cells[:2]]
             weight = value_of(cells[2]) if len(cells) == 3 else 1.0
