@@ -64,7 +64,8 @@ class HoldoutPairs(NamedTuple):
         if centre is None:
             return _minimise(self._loss, self._information, start, completeness)
         items = len(np.unique(self.item))
-        variance = PRIOR_VARIANCE * items / (items + FEW_ITEMS)
+        # of what is constant there, such as tags that occur together, other items teach nothing
+        variance = np.where(centre == 0.0, 1.0, items / (items + FEW_ITEMS)) * PRIOR_VARIANCE
         return _minimise(self._loss, self._information, start, completeness, centre, variance)
 
     def calibrate(self, completeness: float, theta: Array) -> Array:
@@ -126,7 +127,7 @@ class HoldoutPairs(NamedTuple):
 
     def _loss(
         self, theta: Array, completeness: float, centre: Array | float = 0.0,
-        variance: float = PRIOR_VARIANCE,
+        variance: Array | float = PRIOR_VARIANCE,
     ) -> tuple[float, Array]:  # fmt: skip
         """Minus the penalised log-likelihood, and its gradient."""
         odds, h = self._evidence(theta), self.hidden_share
@@ -137,14 +138,14 @@ class HoldoutPairs(NamedTuple):
         value = np.where(self.hidden, log_hidden, np.log(not_stated)) - np.log(not_visible)
         slope = (1.0 - p) / not_visible * np.where(self.hidden, 1.0, -h * completeness * p / not_stated)
         moved, counts = np.append(theta[:-1] - centre, 0.0), self.weight * self.item_weight
-        penalty = moved / variance
+        penalty = np.append(moved[:-1] / variance, 0.0)
         slope *= counts
         gradient = penalty - np.append(self.X.T @ slope, slope.sum())
         return 0.5 * float(penalty @ moved) - float(counts @ value), gradient
 
     def _information(
         self, theta: Array, completeness: float, centre: Array | float = 0.0,
-        variance: float = PRIOR_VARIANCE,
+        variance: Array | float = PRIOR_VARIANCE,
     ) -> Array:  # fmt: skip
         """Fisher's information of the same."""
         p, h = expit(self._evidence(theta)), self.hidden_share

@@ -48,7 +48,7 @@ def update_near(
     >>> W = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     >>> before = lass.solve(W, [[1, 0], [0, 0], [1, 0]], lam=0.5, output="sparse").Z
     >>> after = update_near(lass.Problem(W, [[1, 0], [0, 0], [0, 1]], 0.5), before, np.array([2])).Z
-    >>> after[1].round(3).tolist()
+    >>> after[1].round(2).tolist()
     [0.5, 0.5]
     """
     rows = np.unique(rows).astype(np.intp)

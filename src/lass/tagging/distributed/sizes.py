@@ -63,7 +63,7 @@ def cut(shape: Shape, workers: int, parts: int | None, memory: float | None) -> 
     --------
     >>> from lass.tagging.distributed.sizes import Shape, cut
     >>> cut(Shape(1_000_000, 500, 10, 800.0), 4, None, 1.0)
-    Cut(parts=79, block=850)
+    Cut(parts=79, block=828)
     """
     block, most = BLOCK, max(1, shape.items // 16)
     wanted = workers if parts is None else parts
