@@ -74,7 +74,8 @@ def ours(given: TagSet, case: Case) -> TagModel:
     """What ``lass fit`` makes of the annotations, by its defaults."""
     model = complete(given.W, case.annotations)
     prior = prior_for(given.name)
-    return with_scores(model, features=given.reduced, groups=given.groups, prior=prior)
+    edges_alone = given.features is None
+    return with_scores(model, features=given.reduced, groups=given.groups, prior=prior, of_graph=edges_alone)
 
 
 def our_scores(given: TagSet, case: Case, rows: NDArray[np.intp]) -> NDArray[Any]:

@@ -32,7 +32,6 @@ from benchmarks.common.results import RESULTS, write
 from benchmarks.common.stamp import ROOT, stamp
 from benchmarks.first_tags_sets import SETS, load_set
 from lass.graph import knn_graph
-from lass.graph.embedding import embed_graph
 from lass.learning.predictors.affinities import Affinities
 from lass.learning.predictors.few_tags import Distributions, FewTags, posterior_mode
 from lass.learning.predictors.prior import COEFFICIENTS, FILE, calibration_features
@@ -84,7 +83,7 @@ def _edges(name: str) -> Callable[[Path], Collection]:
             W, Y = (files.load_matrix(file, part).astype(float) for part in "AY")
         rows = _sample(W.shape[0])
         W = sp.csr_array(W[rows][:, rows])
-        return W, embed_graph(W), sp.csr_array(Y[rows])
+        return W, None, sp.csr_array(Y[rows])
 
     return read
 
@@ -102,7 +101,7 @@ def _neighbours(X: Any, Y: sp.csr_array) -> Collection:
 def _first_tags(name: str) -> Callable[[Path], Collection]:
     def read(data: Path) -> Collection:
         given = load_set(name, data)
-        return given.W, given.reduced, given.truth
+        return given.W, None if given.features is None else given.reduced, given.truth
 
     return read
 

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import lass
 from lass.collection import CollectionStore, Item, Settings, arrays
 from lass.learning.coverage import propose
-from lass.tagging import count_tags, fit, load_model, next_items
+from lass.tagging import complete, count_tags, fit, load_model, next_items, with_scores
 from lass.tagging.storage import SavedModel, saved_model
 
 
@@ -224,3 +225,20 @@ def test_given_edges_that_are_damaged_stay_and_must_be_given_again(tmp_path):
             with pytest.raises(ValueError, match=r"graph\.npz is damaged; give it again: lass add --edges"):
                 made.fit()
         assert path.stat().st_size == 100
+
+
+def test_few_tags_of_items_with_edges_alone_are_scored_by_the_graph(tmp_path):
+    rng = np.random.default_rng(0)
+    group = np.arange(60) % 3
+    upper = np.triu((group[:, None] == group) & (rng.random((60, 60)) < 0.3), 1)
+    W = sp.csr_array((upper | upper.T).astype(float))
+    items = [Item(f"{n:02d}") for n in range(60)]
+    known = [("00", "a", 1), ("01", "b", 1), ("02", "c", 1), ("03", "a", 1)]
+    how = Settings(metric="precomputed", lam=0.1)
+    with CollectionStore.create(
+        tmp_path / "edges", items, ["a", "b", "c"], known, settings=how, graph=W
+    ) as made:
+        found = fit(made, draw_map=False).model
+        G = made.annotation_matrix().G
+    plain = with_scores(complete(W, G, lam=0.1))
+    np.testing.assert_allclose(found.scores.values.toarray(), plain.scores.values.toarray(), atol=1e-6)

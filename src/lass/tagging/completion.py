@@ -249,6 +249,7 @@ def with_scores(
     weights: Weights | None = None,
     prior: Prior | None = None,
     trees: bool = False,
+    of_graph: bool = False,
     pause: Callable[[], object] = int,
     device: str | None = None,
 ) -> TagModel:
@@ -274,6 +275,8 @@ def with_scores(
         What other collections teach about scores from few tags; by default that of the package.
     trees : bool
         Whether trees may be grown on the features, which must be dense numbers then.
+    of_graph : bool
+        Whether features are an embedding of the graph itself: the mixture of few tags does without them then.
     pause : callable
         Called now and then; an error it raises ends the work.
     device : str, optional
@@ -286,7 +289,8 @@ def with_scores(
     """
     found = score_tags(
         model.solution, features=features, groups=groups, weights=weights, former=model.predictors,
-        prior=prior, propagation=model.propagation, trees=trees, pause=pause, device=device,
+        prior=prior, propagation=model.propagation, trees=trees, of_graph=of_graph, pause=pause,
+        device=device,
     )  # fmt: skip
     model = replace(model, propagation=None)
     if found is None:

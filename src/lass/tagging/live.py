@@ -209,7 +209,8 @@ class LiveModel:
         return with_scores(
             model, features=features,
             groups=order.groups(self._groups), weights=model.weights,
-            trees=has_dense_numbers(self._collection), pause=pause,
+            trees=has_dense_numbers(self._collection),
+            of_graph=self._collection.settings.metric == "precomputed", pause=pause,
         )  # fmt: skip
 
     def retrain(self, report: ProgressCallback = ignore_progress) -> LiveUpdate:

@@ -256,6 +256,7 @@ def train(
     model = with_scores(
         model, features=None if features is None else permuted(features, order.rows),
         groups=order.groups(groups_of(collection)[1]), trees=has_dense_numbers(collection),
+        of_graph=collection.settings.metric == "precomputed",
         pause=partial(report, Progress("scores")),
         device=device,
     )  # fmt: skip

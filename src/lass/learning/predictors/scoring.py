@@ -283,6 +283,7 @@ def score_tags(
     prior: Prior | None = None,
     propagation: Propagation | None = None,
     trees: bool = False,
+    of_graph: bool = False,
     pause: Callable[[], object] = int,
     device: str | None = None,
 ) -> ScoredTags | None:
@@ -306,6 +307,8 @@ def score_tags(
         Of the annotations of the solution, if it is known.
     trees : bool
         Whether trees may be grown on the features; for dense numbers.
+    of_graph : bool
+        Whether features are an embedding of the graph itself: the mixture of few tags does without them then.
     pause : callable
         Called now and then; an error it raises ends the work.
     device : str, optional
@@ -320,8 +323,9 @@ def score_tags(
     if FewTags.possible(G, voters):
         pause()
         affinities = None if former is None else former.affinities
-        if affinities is None or not affinities.fits(problem.W, features):
-            affinities = Affinities(problem.W, features)
+        compared = None if of_graph else features  # its votes know the graph, and the few tags no more
+        if affinities is None or not affinities.fits(problem.W, compared):
+            affinities = Affinities(problem.W, compared)
         few = FewTags(affinities, G, codes, trees)
     trained, make = None, tools(device)
     enough = enough_to_train(G, codes) and (few is None or voters.clusters >= MIN_GROUPS)

@@ -268,7 +268,10 @@ class _Fit:
         small = reduced is not None and problem.N <= MAX_ITEMS
         dense = small and has_dense_numbers(self.collection, reduced)
         if FewTags.possible(G, find_voters(problem.W, G)):
-            return with_scores(model, features=reduced, groups=groups, trees=dense, pause=pause)
+            of_graph = self.collection.settings.metric == "precomputed"
+            return with_scores(
+                model, features=reduced, groups=groups, trees=dense, of_graph=of_graph, pause=pause
+            )
         if not (G.data > 0).any() or not enough_to_train(G, codes):
             return model
         typical = float(np.median(problem.W.data)) if problem.W.nnz else 1.0
