@@ -13,7 +13,7 @@ from lass.tagging.topics import Grouping, TextTerms, selection_terms, shared_ter
 from lass.tagging.topics import ItemGroup as FoundGroup
 
 #: items whose texts are read while a request waits, and items of which no terms are named
-FEW_TEXTS, MANY_TEXTS = 2000, 200_000
+FEW_TEXTS, MANY_TEXTS = 100_000, 200_000
 
 
 class Groups:
