@@ -60,7 +60,7 @@ def _encoder(library: Any, model: str) -> Any:
         raise ValueError("there is no such folder")
     try:
         return library.SentenceTransformer(model, local_files_only=True)
-    except Exception:
+    except Exception:  # how a model that is not here fails differs by version
         if Path(model).is_dir():
             raise
         return library.SentenceTransformer(model)

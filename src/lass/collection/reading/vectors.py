@@ -127,7 +127,7 @@ def _numpy_archive(path: Path, wanted: str | None, items: int, bad_rows: BadRowL
         raise
     except OSError as error:
         raise _unread(error, bad_rows) from None
-    except Exception as error:
+    except Exception as error:  # damaged bytes may raise anything
         raise _unsound(error, bad_rows) from None
     return GivenVectors(_as_csr(matrix, items, bad_rows))
 
@@ -164,7 +164,7 @@ def _as_csr(matrix: Any, items: int | None, bad_rows: BadRowLog) -> sp.csr_array
         with np.errstate(over="ignore"):
             rows = sp.csr_array(matrix, dtype=np.float32, copy=True)
         rows.sum_duplicates()
-    except Exception as error:
+    except Exception as error:  # damaged bytes may raise anything
         raise bad_rows.error(f"not a sound sparse matrix ({reason_of(error)}); write it again") from None
     return rows
 
@@ -200,7 +200,7 @@ def _matlab(path: Path, wanted: str | None, items: int, bad_rows: BadRowLog) -> 
         raise _unread(error, bad_rows) from None
     except NotImplementedError:
         raise bad_rows.error("a .mat file of version 7.3 (HDF5); save it with -v7, or as .npy") from None
-    except Exception as error:
+    except Exception as error:  # damaged bytes may raise anything
         raise bad_rows.error(f"not a sound .mat file ({reason_of(error)}); write it again") from None
     names = None
     if ids_kind is not None:
@@ -282,7 +282,7 @@ def _arrow_file(path: Path, ending: str, ids: Sequence[str], bad_rows: BadRowLog
         if error.strerror:
             raise bad_rows.error(f"cannot be read ({error.strerror})") from None
         raise bad_rows.error(f"not a sound {what} file ({reason_of(error)}); write it again") from None
-    except Exception as error:
+    except Exception as error:  # damaged bytes may raise anything
         raise bad_rows.error(f"not a sound {what} file ({reason_of(error)}); write it again") from None
 
 
