@@ -23,6 +23,7 @@ from lass.studio.groups import Groups
 from lass.studio.messages import AnnotationsEvent, ErrorMessage, TagsEvent
 from lass.studio.routes import reads, review, transfer, writes
 from lass.studio.session import AppliedChange, NotFound, Session
+from lass.studio.thumbnails import Thumbnails
 from lass.studio.trainer import Trainer
 from lass.studio.uploads import Uploads
 
@@ -58,7 +59,7 @@ def create_app(folder: Path, token: str, hosts: set[str]) -> AccessControl:
         session.close()
 
     app = _routed(lifespan=lifespan)
-    app.state.context = Context(session, trainer, events, uploads, Groups(session))
+    app.state.context = Context(session, trainer, events, uploads, Groups(session), Thumbnails(folder))
     _answer_errors(app)
     app.mount("/", pages)
     return AccessControl(app, token, hosts)

@@ -16,6 +16,7 @@ from lass.studio.item_rows import has_picture, row_of
 from lass.studio.messages import AnnotationCounts, ChangeResult, ItemRow, StudioState
 from lass.studio.session import AppliedChange, Session
 from lass.studio.snapshot import Snapshot
+from lass.studio.thumbnails import Thumbnails
 from lass.studio.trainer import Trainer
 from lass.studio.uploads import Uploads
 
@@ -32,6 +33,7 @@ class Context:
     events: Events
     uploads: Uploads
     groups: Groups
+    thumbnails: Thumbnails
     _map: tuple[float, NDArray[np.float32]] | None = None
 
     @property

@@ -90,7 +90,9 @@ export const item = (row: number, signal?: AbortSignal) => get("/api/items/{row}
 /** The model details if these were the annotations of the item; tags not named keep theirs. */
 export const whatIf = (row: number, annotations: WhatIf["annotations"]) =>
   post("/api/items/{row}/what-if", { annotations }, { index: row });
-export const picture = (row: number) => url("/api/items/{row}/picture", { index: row });
+/** A copy of the picture of an item: small for lists, large to look at. */
+export const thumbnail = (row: number, size: "small" | "large") =>
+  url("/api/items/{row}/thumbnail", { index: row, query: { size } });
 
 /** Stores annotations; rows and tags by number. They are on the disk when this returns. */
 export const annotate = (annotations: AnnotationChange[], who: string) =>

@@ -30,6 +30,7 @@ from lass.studio.pictures import picture_of
 from lass.studio.session import NotFound
 from lass.studio.snapshot import NONE, Snapshot
 from lass.studio.tag_rows import tag_page, tags_of
+from lass.studio.thumbnails import Size
 
 router = APIRouter()
 
@@ -95,6 +96,13 @@ def item(context: RequestContext, row: Index) -> ItemDetails:
 def picture(context: RequestContext, row: Index) -> FileResponse:
     """The picture of an item."""
     return FileResponse(picture_of(context.session, row), headers={"Cache-Control": "max-age=3600"})
+
+
+@router.get("/items/{row}/thumbnail", response_class=Response)
+def thumbnail(context: RequestContext, row: Index, size: Size = "small") -> Response:
+    """A small copy of the picture of an item, as JPEG."""
+    content = context.thumbnails.get(picture_of(context.session, row), size)
+    return Response(content, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=3600"})
 
 
 @router.get("/history")

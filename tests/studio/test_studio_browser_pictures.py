@@ -1,0 +1,99 @@
+"""A collection of pictures: they are seen wherever an item is."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+from browser import FIXTURES, Served, open_item, options_of
+from lass import Collection
+from lass.collection import Annotation, Settings
+from lass.collection.importing import read_tables
+from lass.tagging import fit
+from studio_server import studio, wait_until_ready
+
+chrome, _, open_page, page = FIXTURES
+
+HUES = {"red": (200, 40, 40), "green": (40, 160, 60), "blue": (50, 70, 200)}
+
+
+def draw(folder, count=45):
+    """Noisy pictures of three colours, some with stripes."""
+    random = np.random.default_rng(0)
+    folder.mkdir()
+    for number in range(count):
+        hue = list(HUES.values())[number % 3]
+        pixels = np.clip(random.normal(0, 25, (300, 400, 3)) + hue, 0, 255).astype(np.uint8)
+        pixels[:: 40 if number % 2 else 300] = 255
+        Image.fromarray(pixels).save(folder / f"shot{number:02d}.jpg")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    draw(folder / "shots")
+    read = read_tables(items=folder / "shots")
+    settings = Settings(features={"kind": "images", "folder": str(folder / "shots")})
+    annotations = [
+        Annotation(item.id, name, 1.0)
+        for number, item in enumerate(read.items[:30])
+        for place, name in enumerate([*HUES, "striped"])
+        if number % 3 == place or (name == "striped" and number % 2)
+    ]
+    # those that will be broken are in no question and in no list of candidates
+    annotations += [
+        Annotation(item.id, name, -1.0) for item in read.items[43:] for name in [*HUES, "striped"]
+    ]
+    with Collection.create(
+        folder / "own", read.items, [*HUES, "striped"], annotations, settings=settings
+    ) as made:
+        fit(made)
+    (folder / "shots" / "shot44.jpg").write_bytes(b"no longer a picture")
+    (folder / "outside.jpg").write_bytes((folder / "shots" / "shot01.jpg").read_bytes())
+    (folder / "shots" / "shot43.jpg").unlink()
+    (folder / "shots" / "shot43.jpg").symlink_to(folder / "outside.jpg")
+    with studio(folder / "own") as running, running.client() as client:
+        wait_until_ready(client)
+        yield Served(running, client, folder / "own")
+
+
+def seen(image):
+    """Whether a picture has been fetched and decoded."""
+    expect(image).to_be_visible()
+    expect(image).to_have_js_property("complete", True)
+    assert image.evaluate("image => image.naturalWidth") > 0
+
+
+def test_pictures_are_in_list_panel_and_among_neighbours(page):
+    seen(options_of(page).first.locator("img"))
+    panel = open_item(page, 3)
+    seen(panel.get_by_role("img", name="shot03"))
+    assert panel.get_by_role("img", name="shot03").evaluate("image => image.naturalWidth") == 400
+    panel.get_by_text("Model details").click()
+    seen(panel.get_by_test_id("neighbours").locator("img").first)
+
+
+def test_pictures_are_in_review_tag_page_and_map(page, served):
+    page.get_by_role("link", name="Review").click()
+    seen(page.get_by_test_id("review-item").locator("img"))
+    page.goto(f"{served.studio.base}/#/tags/0")
+    seen(page.locator("li[data-place] img").first)
+    page.get_by_role("link", name="Map").click()
+    seen(page.get_by_test_id("map-card").locator("img"))
+
+
+def test_broken_pictures_and_those_outside_are_marked_as_such(page, served):
+    page.monitor.ignore_errors = True
+    for row in (43, 44):
+        assert served.client.get(f"/api/items/{row}/thumbnail").status_code == 404
+        panel = open_item(page, row)
+        expect(panel.get_by_test_id("broken-picture")).to_be_visible()
+    panel = open_item(page, 42)
+    seen(panel.get_by_role("img", name="shot42"))
+
+
+def test_copies_are_fetched_and_not_the_pictures(page, served):
+    open_item(page, 5)
+    page.wait_for_load_state("networkidle")
+    assert not [asked for asked in page.monitor.requests if asked.endswith("/picture")]
+    assert (served.folder / "thumbnails").is_dir()
