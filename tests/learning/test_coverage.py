@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lass
-from lass.learning.coverage import ON, Proposal, cover, propose
+from lass.learning.coverage import ON, Proposal, _Walks, cover, propose
 
 
 def walks(W):
@@ -19,6 +19,20 @@ def walks(W):
     root = np.sqrt(sp.csr_array(W).toarray())
     P = root / np.maximum(root.sum(axis=1, keepdims=True), 1e-300)
     return ON * P + ON**2 * P @ P
+
+
+def test_columns_and_totals_are_those_of_the_walks_in_full(monkeypatch):
+    monkeypatch.setattr("lass.learning.coverage.PART", 7)
+    W = sp.random_array((30, 30), density=0.15, rng=np.random.default_rng(0), format="csr")
+    W = sp.csr_array(W + W.T)
+    W.setdiag(0.0)
+    W.eliminate_zeros()
+    S, found = walks(W), _Walks(W)
+    np.testing.assert_allclose(found.totals(), S.sum(axis=0), atol=1e-12)
+    some = found.columns(np.array([4, 0, 17]))
+    full = np.zeros((30, 3))
+    full[some.rows, some.place] = some.values
+    np.testing.assert_allclose(full, S[:, [4, 0, 17]], atol=1e-12)
 
 
 def covered_by(S, items):

@@ -68,6 +68,16 @@ def test_the_surest_come_first_and_all_are_counted(opened):
     np.testing.assert_allclose([one.score for one in queue.questions], [pair[2] for pair in pairs][:200])
 
 
+@pytest.mark.parametrize("order", ["surest", "useful"])
+def test_scores_are_looked_through_by_parts_of_any_size(opened, monkeypatch, order):
+    opened.queue = [9, 3]
+    query = ReviewQuery(order=order)
+    whole = review_queue(opened, opened.snapshot, query)
+    for size in (1, 7, 239, 240):
+        monkeypatch.setattr("lass.studio.review.BLOCK", size)
+        assert review_queue(opened, opened.snapshot, query) == whole
+
+
 def test_what_was_decided_since_the_model_is_not_asked_again(opened):
     first = review_queue(opened, opened.snapshot, ReviewQuery()).questions[0]
     opened.annotate([(first.row, first.tag, -1)], "")

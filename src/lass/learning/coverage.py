@@ -27,6 +27,8 @@ from lass.solvers.solution import Solution
 ON = 0.5
 #: items whose additions are computed together, and those that cover already
 BATCH, MANY = 64, 4096
+#: rows of W that are summed together
+PART = 65_536
 #: additions that differ by less than this share are the same
 STEP = 1e-9
 #: items that are judged by what their label would change; of more some, evenly spread
@@ -217,19 +219,31 @@ class _Walks:
     """Columns of S, computed when they are asked for: S has N x (neighbours)^2 entries."""
 
     def __init__(self, W: sp.csr_array) -> None:
-        root = sp.csr_array(W.sqrt())
-        self.P = sp.csr_array(sp.diags_array(1.0 / np.maximum(root.sum(axis=1), 1e-300)) @ root)
-        self.transposed = sp.csr_array(self.P.T)
+        self.W = W
+        self._inverse = 1.0 / np.maximum(self._sums(np.ones(W.shape[0])), 1e-300)
+
+    def _sums(self, values: Array) -> Array:
+        """``sqrt(W) values``; a part of the rows at a time, since W may lie in a file."""
+        parts = (self.W[low : low + PART] for low in range(0, self.W.shape[0], PART))
+        return np.concatenate([np.asarray(part.sqrt() @ values, float) for part in parts])
+
+    def _transposed(self, items: NDArray[np.intp]) -> sp.csr_array:
+        """Some rows of P', by the symmetry of W."""
+        rows = sp.csr_array(self.W[items].sqrt())
+        rows.data *= self._inverse[rows.indices]
+        return rows
 
     def totals(self) -> Array:
         """The sum of each column."""
-        once = ON * self.P.sum(axis=0)
-        return np.asarray(once + ON * (self.P.T @ once), float)
+        once = ON * self._sums(self._inverse)
+        return once + ON * self._sums(self._inverse * once)
 
     def columns(self, items: NDArray[np.intp]) -> _Columns:
         """The columns of some items."""
-        step = ON * self.transposed[items]
-        S = sp.csr_array(step + ON * (step @ self.transposed))
+        step = ON * self._transposed(items)
+        near, place = np.unique(step.indices, return_inverse=True)
+        short = sp.csr_array((step.data, place, step.indptr), shape=(len(items), len(near)))
+        S = sp.csr_array(step + ON * (short @ self._transposed(near)))
         place = np.repeat(np.arange(len(items)), np.diff(S.indptr))
         return _Columns(S.data, S.indices.astype(np.intp), place, len(items))
 

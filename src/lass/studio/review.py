@@ -26,6 +26,8 @@ from lass.studio.snapshot import LIKELY, Snapshot
 QUESTIONS, SPARE = 200, 800
 #: score from which on it is asked about a suggestion, and questions about one proposed item at most
 LEAST_SCORE, OF_ONE = 0.1, 3
+#: items whose scores are looked through together
+BLOCK = 65_536
 #: scores from which on all suggestions can be accepted together, in per cent
 LEVELS = (99, 95, 90, 80)
 
@@ -55,7 +57,6 @@ def review_queue(session: Session, snapshot: Snapshot | None, query: ReviewQuery
     pairs = open_pairs(session, snapshot, query)
     known, above, likely = not snapshot.items_until_percentages, {}, None
     if known:
-        pairs = pairs.taken(pairs.scores >= LEAST_SCORE)
         above = {level: int(np.count_nonzero(pairs.scores >= 0.01 * level)) for level in LEVELS}
         likely = int(np.count_nonzero(pairs.scores >= LIKELY))
     total = len(pairs.rows)
@@ -93,18 +94,31 @@ def review_above(session: Session, snapshot: Snapshot | None, query: ReviewAbove
 
 
 def open_pairs(session: Session, snapshot: Snapshot, query: ReviewQuery) -> Pairs:
-    """Suggestions of the model: not annotated when it was computed, and above the mean of their tags."""
+    """Suggestions of the model: not annotated when it was computed, and above the mean of their tags.
+
+    From :data:`LEAST_SCORE` on, where scores are shown as percentages.
+    """
     scores = snapshot.scores
-    kept = scores.data > np.maximum(snapshot.suggester.least_scores, MIN_SCORE)[scores.indices]
+    least = np.maximum(snapshot.suggester.least_scores, MIN_SCORE)
+    floor = 0.0 if snapshot.items_until_percentages else LEAST_SCORE
     if query.tag is not None:
         session.tag(query.tag)
-        kept &= scores.indices == query.tag
-    rows = np.repeat(np.arange(len(snapshot), dtype=np.intp), np.diff(scores.indptr))
-    if (wanted := _wanted_rows(session, snapshot, query)) is not None:
-        kept &= wanted[rows]
-    pairs = Pairs(rows[kept], scores.indices[kept].astype(np.intp), scores.data[kept])
-    stated = pair_values(snapshot.model.solution.problem.G, pairs.rows, pairs.tags) != 0
-    return pairs.taken(~stated) if stated.any() else pairs
+    wanted = _wanted_rows(session, snapshot, query)
+    found = [Pairs(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0, np.float32))]
+    for low in range(0, len(snapshot), BLOCK):  # of very many items a copy of all would take too much memory
+        starts = scores.indptr[low : low + BLOCK + 1]
+        part = slice(starts[0], starts[-1])
+        kept = (scores.data[part] >= floor) & (scores.data[part] > least[scores.indices[part]])
+        if query.tag is not None:
+            kept &= scores.indices[part] == query.tag
+        if wanted is not None:
+            kept &= np.repeat(wanted[low : low + BLOCK], np.diff(starts))
+        at = np.flatnonzero(kept)
+        rows = low + np.searchsorted(starts, at + starts[0], side="right") - 1
+        tags, values = scores.indices[part][at].astype(np.intp), scores.data[part][at]
+        unstated = pair_values(snapshot.model.solution.problem.G, rows, tags) == 0
+        found.append(Pairs(rows, tags, values).taken(unstated))
+    return Pairs(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _wanted_rows(session: Session, snapshot: Snapshot, query: ReviewQuery) -> NDArray[np.bool_] | None:
@@ -126,8 +140,10 @@ def _order(session: Session, pairs: Pairs, query: ReviewQuery) -> NDArray[np.int
     if query.order == "surest":
         first = _largest(pairs.scores, QUESTIONS + SPARE)
         return first[np.lexsort((pairs.tags[first], pairs.rows[first], -pairs.scores[first]))]
-    proposed = {row: place for place, row in enumerate(session.queue or [])}
-    place = np.array([proposed.get(row, len(proposed)) for row in pairs.rows.tolist()], np.intp)
+    proposed = np.array(session.queue or [], np.intp)
+    places = np.full(max(len(session.items), int(pairs.rows.max(initial=0)) + 1), len(proposed))
+    places[proposed] = np.arange(len(proposed))
+    place = places[pairs.rows]
     queued = np.flatnonzero(place < len(proposed))
     queued = queued[np.lexsort((pairs.tags[queued], -pairs.scores[queued], place[queued]))]
     queued = queued[np.arange(len(queued)) - np.searchsorted(place[queued], place[queued]) < OF_ONE]

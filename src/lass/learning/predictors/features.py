@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.graph.laplacians import csr_of
 from lass.kernels.threads import kernels, over_rows
 from lass.learning.predictors.co_occurrence import CoOccurrence
 from lass.learning.predictors.linear import LinearPredictor, Models
@@ -106,8 +107,12 @@ class PredictorFeatures:
         self.tagged_degree = self.W @ tagged.astype(float)
         sparse = to_sparse(Z)
         #: assignments above the background of each row, and the mean background of the neighbours
-        self.assigned = sparse.to_csr().astype(np.float32)
-        self.assigned.data -= np.repeat(sparse.background, sparse.lengths).astype(np.float32)
+        stored = sparse.to_csr(copy=False)
+        above = stored.data.astype(np.float32)
+        if sparse.background.any():
+            above -= np.repeat(sparse.background.astype(np.float32), sparse.lengths)
+        self.assigned = csr_of(above, stored.indices, stored.indptr, stored.shape)
+        self.assigned.has_sorted_indices = True
         self.assigned_base = (self.W @ sparse.background) / np.maximum(self.sums.degree, np.finfo(float).tiny)
 
     @property
