@@ -26,7 +26,7 @@ from lass.solvers.solution import Solution
 #: share of a walk that goes on at every step
 ON = 0.5
 #: items whose additions are computed together, and those that cover already
-BATCH, MANY = 64, 4096
+BATCH, MANY = 64, 512
 #: rows of W that are summed together
 PART = 65_536
 #: additions that differ by less than this share are the same
