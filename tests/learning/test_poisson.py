@@ -27,6 +27,22 @@ def test_a_solve_starts_from_the_last_and_changes_one_category():
     np.testing.assert_allclose(found.lam, fresh.lam, rtol=1e-5)
 
 
+def test_a_category_that_lost_its_labels_costs_no_step():
+    """As where its only label is hidden: its potential is zero, whatever it was before."""
+    X, truth = make_blobs(500, n_features=3, centers=4, cluster_std=4.0, random_state=0)
+    W = lass.knn_graph(X, 8)
+    codes = np.where(np.arange(500) % 20 == 0, truth, -1)
+    regime = PoissonRegime(W)
+    regime.solve(balanced_labels(codes, 4, W), 1e-8)
+    steps = regime._gradients.iterations
+    fewer = np.where(codes == 2, -1, codes)
+    found = regime.solve(balanced_labels(fewer, 4, W), 1e-8)
+    assert regime._gradients.iterations - steps < 20
+    assert not found.U[:, 2].any()
+    fresh = PoissonRegime(W).solve(balanced_labels(fewer, 4, W), 1e-8)
+    np.testing.assert_allclose(found.U, fresh.U, atol=1e-6 * np.abs(fresh.U).max())
+
+
 def test_it_is_poisson_learning_where_labels_are_balanced():
     """Up to a constant for each category, on a connected graph."""
     X, truth = make_blobs(300, centers=3, cluster_std=4.0, random_state=0)

@@ -78,7 +78,8 @@ class ConjugateGradients:
         goal = self.tol * np.linalg.norm(B, axis=0)
         if start is None:
             return self._descend(np.zeros_like(B), B.copy(), goal)
-        X = np.array(start, dtype=float, order="C")
+        # the answer to zero is zero: no residual but zero itself would be small enough
+        X = np.ascontiguousarray(np.where(goal > 0.0, start, 0.0), dtype=float)
         R = B - self.apply(X, np.empty_like(B))
         todo = np.linalg.norm(R, axis=0) > goal
         if todo.all() or not self.alike:
