@@ -9,7 +9,7 @@ import platform
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 #: errors of a disk or a quota that is full, or of a file that may not become so large
@@ -68,6 +68,47 @@ def atomic_path(path: Path) -> Iterator[Path]:
             draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def restored_on_error(*paths: Path) -> Iterator[None]:
+    """Put files back as they were when an error ends the work, so that they still belong together.
+
+    They are kept as second links, which take no space on a disk that may be full. Where a file system has no
+    links, what was replaced stays replaced.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "notes.txt"
+    ...     _ = path.write_text("one line")
+    ...     try:
+    ...         with restored_on_error(path):
+    ...             with atomic_path(path) as draft:
+    ...                 _ = draft.write_text("another")
+    ...             raise OSError("the disk is full")
+    ...     except OSError:
+    ...         path.read_text()
+    'one line'
+    """
+    kept: dict[Path, Path] = {}
+    try:
+        with suppress(OSError):
+            for path in paths:
+                if path.exists():
+                    link = draft_of(path)
+                    os.link(path, link)
+                    kept[path] = link
+        try:
+            yield
+        except BaseException:
+            for path, link in kept.items():
+                link.replace(path)
+            raise
+    finally:
+        for link in kept.values():
+            link.unlink(missing_ok=True)
 
 
 def remove_leftovers(folder: Path) -> None:

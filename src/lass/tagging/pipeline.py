@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -14,11 +15,13 @@ from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.reading import category_graph
 from lass.graph import Health, health
 from lass.kernels.threads import thread_count
+from lass.model.atomic import restored_on_error
 from lass.model.problem import Problem
 from lass.model.quadratic_program import row_ranges
 from lass.solvers import Callback, Step
 from lass.solvers.plan import Engine
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
+from lass.tagging.comparison import FILE as COMPARISONS
 from lass.tagging.completion import TagModel, check_form, choose_lam, complete, with_scores
 from lass.tagging.distributed.cluster import StageCost, Workers
 from lass.tagging.distributed.fitting import fitted_on_workers
@@ -136,22 +139,23 @@ def fit(
     check_form(G, collection.settings.smoothing or None, engine)
     damaged = collection.discard_damaged()
     timer = StageTimer(report)
-    comparisons = choose_comparisons(collection, annotations, timer.report)
-    recomputed = outdated(collection) | collection.stale() | damaged
-    W = graph_of(collection, timer.report, device)
-    if W.shape[0] != G.shape[0]:
-        raise ValueError(f"items were added to {collection.path} in this moment; run it again")
-    W, edges_reason = balanced_graph(collection, W, G, timer.report)
-    comparisons += (edges_reason,) * bool(edges_reason)
-    model, reason = None, ""
-    if G.nnz:
-        trained = train(collection, annotations, W, timer.report, tol=tol, engine=engine, device=device)
-        model, reason = trained.model, trained.record.lam_reason
-        timer.report(Progress("saving"))
-        save_model(collection, model, annotations, trained.record, trained.predictors)
-    else:
-        collection.discard_assignments()
-        recomputed.pop("assignments", None)
+    with _kept_together(collection):
+        comparisons = choose_comparisons(collection, annotations, timer.report)
+        recomputed = outdated(collection) | collection.stale() | damaged
+        W = graph_of(collection, timer.report, device)
+        if W.shape[0] != G.shape[0]:
+            raise ValueError(f"items were added to {collection.path} in this moment; run it again")
+        W, edges_reason = balanced_graph(collection, W, G, timer.report)
+        comparisons += (edges_reason,) * bool(edges_reason)
+        model, reason = None, ""
+        if G.nnz:
+            trained = train(collection, annotations, W, timer.report, tol=tol, engine=engine, device=device)
+            model, reason = trained.model, trained.record.lam_reason
+            timer.report(Progress("saving"))
+            save_model(collection, model, annotations, trained.record, trained.predictors)
+        else:
+            collection.discard_assignments()
+            recomputed.pop("assignments", None)
     if draw_map:
         map_of(collection, W, timer.report)
     labelled = np.diff(G.indptr) > 0 if G.nnz else None  # without annotations nothing is missing
@@ -159,6 +163,17 @@ def fit(
         model, reason, recomputed, timer.stop(), health(W, labelled), count_tags(annotations),
         comparisons=comparisons,
     )  # fmt: skip
+
+
+def _kept_together(collection: CollectionStore) -> AbstractContextManager[None]:
+    """Puts back the features and the graph that saved assignments were made from, unless all are new.
+
+    Before the first fit there is nothing that they would have to belong to: what is computed stays.
+    """
+    if collection.saved_stamp("assignments") is None:
+        return nullcontext()
+    arrays = collection.path / "arrays"
+    return restored_on_error(arrays / "features.npz", arrays / "graph.npz", arrays / COMPARISONS)
 
 
 def choose_comparisons(
@@ -183,7 +198,8 @@ def _fit_on_workers(
     recomputed = outdated(collection) | collection.stale() | damaged
     with fitted_on_workers(collection, annotations, workers, timer.report, tol) as fitted:
         timer.report(Progress("saving"))
-        fitted.save(collection, annotations)
+        with _kept_together(collection):
+            fitted.save(collection, annotations)
         if fitted.model is None:
             collection.discard_assignments()
             recomputed.pop("assignments", None)
