@@ -29,10 +29,13 @@ def test_columns_and_totals_are_those_of_the_walks_in_full(monkeypatch):
     W.eliminate_zeros()
     S, found = walks(W), _Walks(W)
     np.testing.assert_allclose(found.totals(), S.sum(axis=0), atol=1e-12)
-    some = found.columns(np.array([4, 0, 17]))
-    full = np.zeros((30, 3))
-    full[some.rows, some.place] = some.values
-    np.testing.assert_allclose(full, S[:, [4, 0, 17]], atol=1e-12)
+    items, covered = np.array([4, 0, 17]), np.random.default_rng(1).random(30) * S.max()
+    more = np.maximum(S[:, items] - covered[:, None], 0.0).sum(axis=0)
+    np.testing.assert_allclose(found.additions(items, covered), more, atol=1e-12)
+    after = np.maximum(covered, S[:, items].max(axis=1))
+    found.cover(items, covered)
+    np.testing.assert_allclose(covered, after, atol=1e-12)
+    np.testing.assert_allclose(found.additions(items, covered), 0.0, atol=1e-12)
 
 
 def covered_by(S, items):

@@ -31,8 +31,9 @@ EXCESS = 1e-3
 EXACT, ROUGH = 1e-8, 1e-3
 #: margins closer than this share of the largest are the same
 STEP = 1e-6
-#: columns of right-hand sides that are drawn together, and entries of Z that are read together
-COLUMNS, ENTRIES = 16, 2**21
+#: entries of right-hand sides or of Z that are computed together, columns of the former at least, and rows
+#: whose edges are looked at together
+ENTRIES, LEAST_COLUMNS, ROWS = 2**21, 4, 65_536
 
 
 class Ranking(NamedTuple):
@@ -87,7 +88,7 @@ def rank(
     The coverage of item n is ``sum_m A_mn / A_nn``. All numerators come from one system, ``A 1``.
     The denominators come from Gaussian fields with covariance A: random numbers on the edges,
     weighted so that their sums at the items have the Laplacian as covariance, times A.
-    Conjugate gradients, O(nnz(W) probes) a step, N x probes numbers of memory; each item of a
+    Conjugate gradients, O(nnz(W) probes) a step, some columns at a time; each item of a
     batch costs one system more. In a component without any label the diagonal is raised a little,
     which prefers the middle.
 
@@ -114,7 +115,7 @@ def rank(
     if not len(candidates):
         return Ranking(candidates, np.zeros(0))
     places = np.searchsorted(rows, candidates)
-    uncertainty = _uncertainty(Z, rows, by)[places]
+    uncertainty = _uncertainty(Z, rows, by)[places] if by == "margin" else _uncertainty(Z, candidates, by)
     field = GaussianField(problem, rows, places, probes, seed)
     scores = uncertainty * field.coverage()
     if top is None:
@@ -175,6 +176,12 @@ def _signs(rng: np.random.Generator, rows: int, columns: int) -> Array:
     return 2.0 * rng.integers(0, 2, (rows, columns), dtype=np.int8).astype(float) - 1.0
 
 
+def _within(W: sp.csr_array, rows: NDArray[np.intp]) -> sp.csr_array:
+    """The edges among some rows, a part at a time: W may lie in a file."""
+    parts = [W[rows[low : low + ROWS]][:, rows] for low in range(0, len(rows), ROWS)]
+    return as_sparse(parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr"), "W")
+
+
 class GaussianField:
     """The field with covariance A, the Green's function of the unlabelled items.
 
@@ -185,10 +192,11 @@ class GaussianField:
         self, problem: Problem, rows: NDArray[np.intp], places: NDArray[np.intp], probes: int, seed: int
     ) -> None:
         self.places = places
-        self.W = as_sparse(problem.W[rows][:, rows], "W")
+        self.W = _within(problem.W, rows)
+        degree = np.asarray(self.W.sum(axis=1)).ravel()
+        excess = np.maximum(problem.diagonal[rows] - degree, 0.0)
         operator = GraphOperator(self.W, problem.diagonal[rows])
         count, part = operator.components
-        excess = np.maximum(problem.excess(rows), 0.0)
         excess[excess <= 1e-12 * operator.diagonal] = 0.0
         alone = np.bincount(part, excess, minlength=count)[part] == 0
         excess[alone] = EXCESS * operator.diagonal[alone]
@@ -200,7 +208,15 @@ class GaussianField:
         self.samples: Array | None = None
         self.variances = np.empty(len(places))
         if len(places) > probes:
-            self.samples = self._solve(self._noise(probes, np.random.default_rng(seed)), ROUGH)
+            near = self.W[places]
+            #: samples are kept at the candidates and their neighbours, since nothing else is asked of them
+            self.kept = np.union1d(places, near.indices).astype(np.intp)
+            self.own = np.searchsorted(self.kept, places)
+            self.near = sp.csr_array(
+                (near.data, np.searchsorted(self.kept, near.indices), near.indptr),
+                shape=(len(places), len(self.kept)),
+            )
+            self.samples = self._sampled(probes, np.random.default_rng(seed))
         else:
             unit = np.zeros((len(rows), len(places)))
             unit[places, np.arange(len(places))] = 1.0
@@ -209,17 +225,29 @@ class GaussianField:
     def _solve(self, B: Array, tol: float) -> Array:
         return ConjugateGradients(self.operator.apply, self.diagonal, tol=tol).solve(B)
 
-    def _noise(self, probes: int, rng: np.random.Generator) -> Array:
+    def _sampled(self, probes: int, rng: np.random.Generator) -> Array:
+        """Columns of the field at the rows that are kept, so many together that the memory stays small."""
+        samples = np.empty((len(self.kept), probes))
+        columns = int(np.clip(ENTRIES // len(self.diagonal), LEAST_COLUMNS, probes))
+        for first in range(0, probes, columns):
+            some = slice(first, min(first + columns, probes))
+            samples[:, some] = self._solve(self._noise(some.stop - first, rng), ROUGH)[self.kept]
+        return samples
+
+    def _noise(self, columns: int, rng: np.random.Generator) -> Array:
         """Random columns whose covariance is the Laplacian: a sign on every edge, and on every excess."""
-        upper = sp.triu(self.W, k=1, format="coo")
-        (left, right), edges = upper.coords, np.arange(upper.nnz)
-        root = np.sqrt(upper.data)
-        shape = (self.W.shape[0], upper.nnz)
-        incidence = sp.csr_array((root, (left, edges)), shape) - sp.csr_array((root, (right, edges)), shape)
-        B = np.sqrt(self.excess)[:, None] * _signs(rng, shape[0], probes)
-        for first in range(0, probes, COLUMNS):
-            some = slice(first, min(first + COLUMNS, probes))
-            B[:, some] += incidence @ _signs(rng, upper.nnz, some.stop - first)
+        B = np.sqrt(self.excess)[:, None] * _signs(rng, len(self.excess), columns)
+        for low in range(0, len(B), ROWS):
+            edges = self.W[low : low + ROWS]
+            left = np.repeat(np.arange(low, low + edges.shape[0]), np.diff(edges.indptr))
+            right = edges.indices
+            once = left < right
+            ends, root = np.stack([left[once], right[once]], axis=1), np.sqrt(edges.data[once])
+            incidence = sp.csc_array(
+                (np.stack([root, -root], axis=1).ravel(), ends.ravel(), 2 * np.arange(len(root) + 1)),
+                shape=(len(B), len(root)),
+            )
+            B += incidence @ _signs(rng, len(root), columns)
         return B
 
     def coverage(self) -> Array:
@@ -227,9 +255,8 @@ class GaussianField:
         variances = self.variances
         if self.samples is not None:
             # given its neighbours an item varies by 1 / a; only the rest needs samples
-            applied = self.operator.apply(self.samples, np.empty_like(self.samples))
             own = 1.0 / self.diagonal[self.places]
-            means = self.samples[self.places] - own[:, None] * applied[self.places]
+            means = own[:, None] * (self.near @ self.samples)
             variances = own + np.einsum("np,np->n", means, means) / means.shape[1]
         return np.maximum(self.sums[self.places] / variances, 1.0)
 
@@ -244,7 +271,8 @@ class GaussianField:
         share = column / column[place]
         self.sums -= share * self.sums[place]
         if self.samples is not None:
-            self.samples -= np.outer(share, self.samples[place])
+            at = int(np.searchsorted(self.kept, place))
+            self.samples -= np.outer(share[self.kept], self.samples[at])
         else:
             self.variances -= share[self.places] * column[self.places]
             self.variances[self.places == place] = np.inf

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from lass.graph.laplacians import as_weights
+from lass.kernels.threads import kernels, over_rows
 from lass.learning.active import Ranking, rank
 from lass.model.quadratic_program import Array
 from lass.solvers.solution import Solution
@@ -26,7 +27,7 @@ from lass.solvers.solution import Solution
 #: share of a walk that goes on at every step
 ON = 0.5
 #: items whose additions are computed together, and those that cover already
-BATCH, MANY = 64, 512
+BATCH, MANY = 64, 4096
 #: rows of W that are summed together
 PART = 65_536
 #: additions that differ by less than this share are the same
@@ -91,6 +92,13 @@ def cover(
     >>> cover(W, labelled=[0], top=1).items
     array([4])
     """
+    return _covering(*_checked(W, labelled, top, order), pause)
+
+
+def _checked(
+    W: ArrayLike | sp.sparray, labelled: ArrayLike, top: int, order: ArrayLike | None
+) -> tuple[sp.csr_array, NDArray[np.intp], int, NDArray[np.intp]]:
+    """What :func:`cover` and :func:`propose` were given: weights, labelled items, how many, and an order."""
     weights = as_weights(W)
     N = weights.shape[0]
     if not (isinstance(top, Integral) and top >= 1):
@@ -99,22 +107,29 @@ def cover(
     numbers = np.arange(N) if order is None else np.asarray(order)
     if numbers.shape != (N,):
         raise ValueError(f"order must hold {N} numbers, one an item; found shape {numbers.shape}")
-    walks = _Walks(weights)
+    return weights, known, int(top), numbers
+
+
+def _covering(
+    W: sp.csr_array, known: NDArray[np.intp], top: int, numbers: NDArray[np.intp], pause: Callable[[], object]
+) -> Cover:
+    """:func:`cover` of what was checked."""
+    walks, N = _Walks(W), W.shape[0]
     covered = np.zeros(N)
     for low in range(0, len(known), MANY):
         pause()
-        walks.columns(known[low : low + MANY]).raise_to(covered)
+        walks.cover(known[low : low + MANY], covered)
     #: at most what each item adds: additions only shrink as more is covered
     bounds = walks.totals()
     bounds[known] = -np.inf
     items, added = [], []
-    for _ in range(min(int(top), N - len(known))):
+    for _ in range(min(top, N - len(known))):
         pause()
         item = _largest(walks, bounds, covered, numbers)
         items.append(item)
         added.append(float(bounds[item]))
         bounds[item] = -np.inf
-        walks.columns(np.array([item])).raise_to(covered)
+        walks.cover(np.array([item]), covered)
     return Cover(np.array(items, np.intp), np.array(added))
 
 
@@ -143,15 +158,15 @@ def propose(
     >>> [(one.row, one.similar, one.labelled) for one in propose(W, labelled=[1], top=2)]
     [(0, 2, 1), (2, 1, 0)]
     """
-    weights = as_weights(W)
+    weights, numbers, top, places = _checked(W, labelled, top, order)
     known = np.zeros(weights.shape[0], bool)
-    known[_item_numbers(labelled, len(known))] = True
-    share = LABELLED / (LABELLED + np.count_nonzero(known))
-    found = cover(weights, np.flatnonzero(known), top, order, pause)
+    known[numbers] = True
+    share = LABELLED / (LABELLED + len(numbers))
+    found = _covering(weights, numbers, top, places, pause)
     changing = None
     if solution is not None and 0 < solution.problem.lam < np.inf and not _places(share, top).all():
         pause()
-        among = _evenly(np.flatnonzero(~known), order)
+        among = _evenly(np.flatnonzero(~known), places)
         changing = rank(solution, by="change", top=top, among=among)
     taken = _in_turns(found, changing, share, top)
     near = weights[np.array([row for row, *_ in taken], np.intp)]
@@ -162,11 +177,11 @@ def propose(
     ]
 
 
-def _evenly(items: NDArray[np.intp], order: ArrayLike | None) -> NDArray[np.intp]:
+def _evenly(items: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.intp]:
     """Of very many items some, evenly spread over their order: judging each takes long."""
     if len(items) <= JUDGED:
         return items
-    items = items if order is None else items[np.argsort(np.asarray(order)[items])]
+    items = items[np.argsort(order[items])]
     return np.sort(items[np.linspace(0, len(items) - 1, SOME).astype(np.intp)])
 
 
@@ -197,55 +212,37 @@ def _item_numbers(labelled: ArrayLike, N: int) -> NDArray[np.intp]:
     return np.unique(numbers.astype(np.intp))
 
 
-class _Columns(NamedTuple):
-    """Some columns of S: for each stored entry its value, its row and its place among the columns."""
-
-    values: Array
-    rows: NDArray[np.intp]
-    place: NDArray[np.intp]
-    size: int
-
-    def raise_to(self, covered: Array) -> None:
-        """What these items cover is covered from now on."""
-        np.maximum.at(covered, self.rows, self.values)
-
-    def additions(self, covered: Array) -> Array:
-        """What each would add."""
-        more = np.maximum(self.values - covered[self.rows], 0.0)
-        return np.asarray(np.bincount(self.place, more, minlength=self.size), float)
-
-
 class _Walks:
     """Columns of S, computed when they are asked for: S has N x (neighbours)^2 entries."""
 
     def __init__(self, W: sp.csr_array) -> None:
         self.W = W
         self._inverse = 1.0 / np.maximum(self._sums(np.ones(W.shape[0])), 1e-300)
+        self._csr = W.indptr.astype(np.int64), W.indices.astype(np.int32, copy=False), W.data
 
     def _sums(self, values: Array) -> Array:
         """``sqrt(W) values``; a part of the rows at a time, since W may lie in a file."""
         parts = (self.W[low : low + PART] for low in range(0, self.W.shape[0], PART))
         return np.concatenate([np.asarray(part.sqrt() @ values, float) for part in parts])
 
-    def _transposed(self, items: NDArray[np.intp]) -> sp.csr_array:
-        """Some rows of P', by the symmetry of W."""
-        rows = sp.csr_array(self.W[items].sqrt())
-        rows.data *= self._inverse[rows.indices]
-        return rows
-
     def totals(self) -> Array:
         """The sum of each column."""
         once = ON * self._sums(self._inverse)
         return once + ON * self._sums(self._inverse * once)
 
-    def columns(self, items: NDArray[np.intp]) -> _Columns:
-        """The columns of some items."""
-        step = ON * self._transposed(items)
-        near, place = np.unique(step.indices, return_inverse=True)
-        short = sp.csr_array((step.data, place, step.indptr), shape=(len(items), len(near)))
-        S = sp.csr_array(step + ON * (short @ self._transposed(near)))
-        place = np.repeat(np.arange(len(items)), np.diff(S.indptr))
-        return _Columns(S.data, S.indices.astype(np.intp), place, len(items))
+    def additions(self, items: NDArray[np.intp], covered: Array) -> Array:
+        """What the columns of some items add to what is covered, each by itself."""
+        out = np.empty(len(items))
+        work = int(len(items) * (self.W.nnz / max(self.W.shape[0], 1)) ** 2)
+        kernel = kernels("walks").additions
+        items = items.astype(np.int64, copy=False)
+        over_rows(kernel, len(items), work, items, *self._csr, self._inverse, ON, False, covered, out)
+        return out
+
+    def cover(self, items: NDArray[np.intp], covered: Array) -> None:
+        """What these items cover is covered from now on."""
+        items, out = items.astype(np.int64, copy=False), np.empty(len(items))
+        kernels("walks").additions(0, len(items), items, *self._csr, self._inverse, ON, True, covered, out)
 
 
 def _largest(walks: _Walks, bounds: Array, covered: Array, order: NDArray[np.intp]) -> int:
@@ -260,5 +257,5 @@ def _largest(walks: _Walks, bounds: Array, covered: Array, order: NDArray[np.int
             return int(found[order[found].argmin()])
         if len(stale) > BATCH:
             stale = stale[np.argpartition(-bounds[stale], BATCH)[:BATCH]]
-        bounds[stale] = walks.columns(stale).additions(covered)
+        bounds[stale] = walks.additions(stale, covered)
         fresh[stale] = True
