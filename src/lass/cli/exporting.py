@@ -7,37 +7,47 @@ from pathlib import Path
 import click
 
 from lass.cli.output import PATH, Output, command, count, opened, table_option
-from lass.collection.writing import check_ending, write_delimited
+from lass.collection.writing import check_ending, nested, write_delimited
 from lass.model.atomic import atomic_path
 
 
 @command("lass export packages/ --out tags.csv")
 @click.option(
-    "--what", type=click.Choice(["annotations", "assignments"]), default="annotations", show_default=True,
-    help="The annotations, or the shares of the tags that were fitted.",
+    "--what", type=click.Choice(["annotations", "table", "suggestions", "assignments"]),
+    default="annotations", show_default=True,
+    help="The annotations, one row each; the table that the items came from, with a column of their tags; "
+    "suggestions; or the shares of the tags that were fitted.",
 )  # fmt: skip
 @click.option(
     "--min-share", type=click.FloatRange(0, 1), default=0.01, show_default=True,
     help="Of assignments: leave smaller shares out.",
 )  # fmt: skip
+@click.option(
+    "--top", type=click.IntRange(1), default=5, show_default=True, help="Of suggestions: how many an item."
+)
+@click.option("--raw", is_flag=True, help="Write texts as they are, also those that a spreadsheet executes.")
 @table_option
-def export(output: Output, folder: Path, what: str, min_share: float, out: Path | None) -> None:
+def export(
+    output: Output, folder: Path, what: str, min_share: float, top: int, raw: bool, out: Path | None
+) -> None:
     """Write the tags of FOLDER as a table; CSV onto stdout where --out names no file.
 
-    Annotations are written as lass init --tags reads them.
+    Annotations are written as lass init --tags reads them, and the table as lass init --items --tag-column
+    does. In CSV and TSV a text that a spreadsheet would execute (one that begins with = + - or @) gets an
+    apostrophe in front, which is taken away again where lass reads it.
     """
     if out is not None:
         check_ending(out)
     with opened(folder) as collection:
         if out is not None:
-            rows = collection.export(out, what=what, min_share=min_share)
+            rows = collection.export(out, what=what, min_share=min_share, top=top, raw=raw)
             output.result(f"{out}: {count(rows, 'row')}", out=str(out), rows=rows)
             return
-        columns, table = collection.export_rows(what, min_share)
+        columns, table = collection.export_rows(what, min_share, top=top, joined=not output.as_json)
         if output.as_json:
-            output.json(list(table))
+            output.json([nested(row) for row in table])
         else:
-            write_delimited(None, columns, table)
+            write_delimited(columns, table, raw=raw)
 
 
 @command("lass report packages/ --out report.html")

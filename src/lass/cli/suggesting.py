@@ -101,7 +101,7 @@ def _write(output: Output, found: Any, columns: tuple[str, ...], out: Path | Non
     elif output.as_json:
         output.json([{**nested(row), "items_until_percentages": more} for row in suggestion_rows(found)])
     else:
-        write_delimited(None, columns, suggestion_rows(found))
+        write_delimited(columns, suggestion_rows(found))
 
 
 def print_suggestions(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lass.collection.reading import BadInput, BadRow, Items, read_items, read_tags
-from lass.collection.records import Annotation, Item
+from lass.collection.records import PARTS, Annotation, Item
 from lass.collection.settings import Settings
 
 if TYPE_CHECKING:
@@ -163,7 +163,9 @@ def settings_of(
     if id is not None:
         features["id"] = id
     usual = {"numeric": "euclidean", "edges": "precomputed"}.get(kind, "cosine")
-    return Settings(name=name, features=features, n_neighbors=n_neighbors, metric=metric or usual)
+    return Settings(
+        name=name, features=features, n_neighbors=n_neighbors, metric=metric or usual, table=found.table
+    )
 
 
 def default_model(kind: str) -> str:
@@ -201,8 +203,9 @@ def _names(columns: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 def _items(found: Items) -> list[Item]:
-    names = list(found.columns)
-    rows = zip(*found.columns.values(), strict=True) if names else ((),) * len(found)
+    columns = found.columns | ({PARTS: found.lengths} if found.lengths else {})
+    names = list(columns)
+    rows = zip(*columns.values(), strict=True) if names else ((),) * len(found)
     return [
         Item(
             name, title, text, {key: value for key, value in zip(names, row, strict=True) if _is_known(value)}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from sqlite3 import Connection, DatabaseError, IntegrityError
 from typing import TYPE_CHECKING, Any
 
-from lass.collection.records import Item, check_sign, check_text, did_you_mean
+from lass.collection.records import Item, check_new_text, check_sign, check_text, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -196,14 +196,14 @@ def _values(item: Any) -> tuple[str, str, str, str]:
     """The columns of an item, checked."""
     if not isinstance(item, Item):
         raise ValueError(f"items must be Item(id, title, text, extra); found {item!r}")
-    name = check_text(item.id, "the id of an item")
+    name = check_new_text(item.id, "the id of an item")
     try:
         extra = json.dumps(dict(item.extra), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"extra of item {name!r} must be a mapping that JSON can hold ({error})") from None
     return (
         name,
-        check_text(item.title, f"the title of item {name!r}", empty=True),
-        check_text(item.text, f"the text of item {name!r}", empty=True),
-        check_text(extra, f"extra of item {name!r}", empty=True),
+        check_new_text(item.title, f"the title of item {name!r}", empty=True),
+        check_new_text(item.text, f"the text of item {name!r}", empty=True),
+        check_new_text(extra, f"extra of item {name!r}", empty=True),
     )

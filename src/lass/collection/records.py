@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+#: the key in ``extra`` of the lengths of the texts that an item's text was joined from
+PARTS = "lass:parts"
+
 
 @dataclass(frozen=True)
 class Item:
@@ -135,6 +138,13 @@ def check_text(value: Any, name: str, *, empty: bool = False) -> str:
     except UnicodeEncodeError as error:
         raise ValueError(f"{name} holds a character that no file can hold ({error})") from None
     return value
+
+
+def check_new_text(value: Any, name: str, *, empty: bool = False) -> str:
+    """:func:`check_text` of what is stored from now on: without NUL, at which other programs stop."""
+    if "\0" in check_text(value, name, empty=empty):
+        raise ValueError(f"{name} holds a NUL, which no table can hold; found {value[:60]!r}")
+    return str(value)
 
 
 def check_sign(value: Any, item: Any, tag: Any) -> int:

@@ -41,6 +41,9 @@ class Settings:
         As in :class:`lass.LASS`.
     smoothing : float
         Weight of the edges between tags under the same parent (``facet::tag``, ``a/b/c``); 0 for none.
+    table : dict
+        The columns of the table that the items came from, in their order, and those of the id, the title, the
+        texts and the tags.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Settings:
     metric: str = "cosine"
     lam: float | str = "auto"
     smoothing: float = 0.0
+    table: Mapping[str, Plain] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if (
@@ -84,19 +88,22 @@ class Settings:
         for name in ("name", "created", "metric"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name} must be text; found {getattr(self, name)!r}")
-        if not isinstance(self.features, Mapping):
-            raise ValueError(f"features must be a table of settings; found {self.features!r}")
-        for key, value in self.features.items():
-            if not isinstance(key, str) or not _is_plain(value):
-                raise ValueError(
-                    "features must be text, finite numbers, truth values or lists of text; "
-                    f"found {value!r} for {key!r}"
-                )
+        for name in ("features", "table"):
+            table = getattr(self, name)
+            if not isinstance(table, Mapping):
+                raise ValueError(f"{name} must be a table of settings; found {table!r}")
+            for key, value in table.items():
+                if not isinstance(key, str) or not _is_plain(value):
+                    raise ValueError(
+                        f"{name} must be text, finite numbers, truth values or lists of text; "
+                        f"found {value!r} for {key!r}"
+                    )
 
     def to_toml(self) -> str:
         """The text of the settings file."""
         tables = {title: {key: getattr(self, key) for key in keys} for title, keys in _TABLES.items()}
         plain = {"name": self.name, "created": self.created, "features": self.features}
+        plain |= {"table": self.table} if self.table else {}
         return tomli_w.dumps({"format": FORMAT, **plain, **tables})
 
     def write(self, path: Path) -> None:
@@ -124,7 +131,7 @@ _TABLES = {"graph": ("n_neighbors", "metric"), "model": ("lam", "smoothing")}
 
 def _flat(tables: dict[str, Any]) -> dict[str, Any]:
     """The tables of a file as arguments of Settings; what is not known is most likely misspelt."""
-    known = {"name", "created", "features", *_TABLES}
+    known = {"name", "created", "features", "table", *_TABLES}
     result: dict[str, Any] = {}
     for title, table in tables.items():
         if title not in known:

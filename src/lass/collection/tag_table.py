@@ -13,7 +13,7 @@ from sqlite3 import Connection, DatabaseError
 from typing import Any
 
 from lass.collection.change_log import Action, TagState
-from lass.collection.records import check_text, did_you_mean
+from lass.collection.records import check_new_text, check_text, did_you_mean
 
 #: how the names of retired tags end
 _RETIRED = re.compile(r" \(retired \d+\)$")
@@ -121,7 +121,7 @@ def insert_all(connection: Connection, new: Iterable[str]) -> None:
 
 
 def _new_name(name: Any) -> str:
-    name = check_text(name, "a tag")
+    name = check_new_text(name, "a tag")
     if _RETIRED.search(name):
         raise ValueError(f"a tag must not end in '(retired NUMBER)', as retired ones do; found {name!r}")
     return name

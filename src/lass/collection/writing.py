@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from lass.collection.reading.cells import text_of
+from lass.collection.reading.errors import shown
+from lass.collection.spreadsheet import harmless
 from lass.model.atomic import atomic_path
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
@@ -30,8 +33,10 @@ def check_ending(path: Path, name: str = "--out") -> None:
         raise ValueError(f"{name}: Parquet needs the package pyarrow: {install_hint('files')}")
 
 
-def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows in the format that the ending of the file names."""
+def write_rows(
+    path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, raw: bool = False
+) -> None:
+    """Write rows in the format that the ending of the file names; ``raw`` as in :func:`cells`."""
     check_ending(path)
     kind = path.suffix.lower()
     with atomic_path(path) as draft:
@@ -40,33 +45,77 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, A
             return
         with draft.open("x", encoding="utf-8", newline="") as file:
             if kind == ".jsonl":
-                file.writelines(json.dumps(nested(row), ensure_ascii=False) + "\n" for row in rows)
+                file.writelines(json_lines(rows))
             elif kind == ".json":
-                json.dump([nested(row) for row in rows], file, ensure_ascii=False, indent=1)
+                file.writelines(json_array(rows))
             else:
-                write_delimited(file, columns, rows, "\t" if kind == ".tsv" else ",")
+                file.writelines(delimited(columns, rows, "\t" if kind == ".tsv" else ",", raw=raw))
 
 
-def write_delimited(
-    file: IO[str] | None, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], delimiter: str = ","
-) -> None:
-    """CSV or TSV, onto stdout where there is no file."""
-    writer = csv.writer(file or sys.stdout, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(map(cells(columns), rows))
+def write_delimited(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, raw: bool = False) -> None:
+    """CSV onto stdout."""
+    sys.stdout.writelines(delimited(columns, rows, raw=raw))
+
+
+def delimited(
+    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], delimiter: str = ",", *, raw: bool = False
+) -> Iterator[str]:
+    """CSV or TSV, a header and one text a row."""
+    line: list[str] = []
+    # with this end of lines a lone carriage return in a cell is quoted, by every version of Python
+    writer = csv.writer(_Last(line), delimiter=delimiter, lineterminator="\r\n")
+    form = cells(columns, raw)
+    head = list(columns) if raw else list(map(harmless, columns))
+    for row in chain([head], map(form, rows)):
+        writer.writerow(row)
+        if "\0" in line[0]:
+            where = shown(next(cell for cell in row if "\0" in str(cell)))
+            raise ValueError(f"{where} holds a NUL, which no table of text can; rename it, or write .jsonl")
+        yield line[0][:-2] + "\n"
+
+
+class _Last:
+    """A file that keeps what was written last."""
+
+    def __init__(self, kept: list[str]) -> None:
+        self._kept = kept
+
+    def write(self, text: str) -> None:
+        self._kept[:] = [text]
+
+
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """JSON Lines, one text a row."""
+    for row in rows:
+        yield json.dumps(nested(row), ensure_ascii=False) + "\n"
+
+
+def json_array(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """One JSON array, in as many texts as there are rows."""
+    before = "[\n"
+    for row in rows:
+        yield before + json.dumps(nested(row), ensure_ascii=False)
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
 
 
 def nested(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row with objects for the named tuples in its lists, as in JSON."""
     return {
-        name: [part._asdict() for part in value] if isinstance(value, list) else value
+        name: [part if isinstance(part, str) else part._asdict() for part in value]
+        if isinstance(value, list)
+        else value
         for name, value in row.items()
     }
 
 
-def cells(columns: Sequence[str]) -> Callable[[Mapping[str, Any]], list[Any]]:
-    """From a row to the cells of a table: parts of a score, and neighbours with shares, as name=number."""
-    known = FORMATS.get
+def cells(columns: Sequence[str], raw: bool = False) -> Callable[[Mapping[str, Any]], list[Any]]:
+    """From a row to the cells of a table: parts of a score, and neighbours with shares, as name=number.
+
+    Texts that a spreadsheet would execute are made harmless, see :mod:`lass.collection.spreadsheet`, unless
+    ``raw``.
+    """
+    known = (FORMATS if raw else _HARMLESS).get
 
     def formatted(row: Mapping[str, Any]) -> list[Any]:
         values = [row[name] for name in columns]
@@ -91,12 +140,22 @@ FORMATS: dict[type, Callable[[Any], str]] = {
     dict: lambda parts: _named_parts(tuple(parts)) % tuple(parts.values()),
     list: _with_shares,
 }
+_HARMLESS = FORMATS | {str: harmless, list: lambda parts: harmless(_with_shares(parts))}
 
 
 def _write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     plain = [{name: _pairs(value) for name, value in nested(row).items()} for row in rows]
-    parquet.write_table(arrow.table({name: [row[name] for row in plain] for name in columns}), path)
+    made = {name: _arrow_array(arrow, [row[name] for row in plain]) for name in columns}
+    parquet.write_table(arrow.table(made), path)
+
+
+def _arrow_array(arrow: Any, values: list[Any]) -> Any:
+    """A column of one type; texts where values are of several."""
+    try:
+        return arrow.array(values)
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError):
+        return arrow.array([None if value is None else text_of(value) for value in values])
 
 
 def _pairs(value: Any) -> Any:

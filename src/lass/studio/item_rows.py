@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 
 from lass.collection import Change
+from lass.collection.records import PARTS
 from lass.studio.groups import Groups
 from lass.studio.messages import (
     AnnotationScore,
@@ -82,7 +83,8 @@ def item_details(session: Session, snapshot: Snapshot | None, groups: Groups, ro
     plain = row_of(session, snapshot, row)
     return ItemDetails(
         **{name: getattr(plain, name) for name in ItemRow.model_fields},
-        text=item.text, extra=dict(item.extra), explained=explained,
+        text=item.text, explained=explained,
+        extra={name: value for name, value in item.extra.items() if name != PARTS},
         annotation_scores=annotation_scores, model_details=details,
         history=logged_changes(session, session.collection.history(item.id, limit=CHANGES)),
     )  # fmt: skip

@@ -313,35 +313,55 @@ class Collection(CollectionStore):
         result.save(self.path / FILE)
         return result
 
-    def export(self, path: str | Path, *, what: str = "annotations", min_share: float = 0.01) -> int:
-        """Write annotations, as :func:`lass.create` reads them, or assignments; the number of rows.
+    def export(
+        self, path: str | Path, *, what: str = "annotations", min_share: float = 0.01, top: int = 5,
+        raw: bool = False,
+    ) -> int:  # fmt: skip
+        """Write annotations, as :func:`lass.create` reads them, or others; the number of rows.
+
+        What is written can be read again, and gives the same items and annotations. In .csv and .tsv a text
+        that a spreadsheet would execute (one that begins with = + - or @) gets an apostrophe in front.
 
         Parameters
         ----------
         path : str or Path
             Ends in .csv, .tsv, .jsonl, .json or .parquet.
-        what : {"annotations", "assignments"}
+        what : {"annotations", "table", "suggestions", "assignments"}
+            The annotations, one row each; the table that the items came from, with a column of their tags;
+            suggestions; or the shares of the tags that were fitted.
         min_share : float
             Of assignments: leave smaller shares out.
+        top : int
+            Suggestions an item.
+        raw : bool
+            Write texts as they are, with no apostrophe: for programs, not for spreadsheets.
         """
-        _expect(path=(path, str | Path), min_share=(min_share, Real))
+        _expect(path=(path, str | Path), min_share=(min_share, Real), top=(top, int), raw=(raw, bool))
         check_ending(Path(path), "path")
-        columns, rows = self.export_rows(what, min_share)
+        joined = Path(path).suffix.lower() in (".csv", ".tsv")
+        columns, rows = self.export_rows(what, min_share, top=top, joined=joined)
         found = list(rows)
-        write_rows(Path(path), columns, found)
+        write_rows(Path(path), columns, found, raw=raw)
         return len(found)
 
     def export_rows(
-        self, what: str = "annotations", min_share: float = 0.01
+        self, what: str = "annotations", min_share: float = 0.01, *, top: int = 5, joined: bool = True
     ) -> tuple[tuple[str, ...], Iterable[dict[str, Any]]]:
-        """The columns and rows that :meth:`export` writes."""
+        """The columns and rows that :meth:`export` writes; tags of the table are ``joined``, or lists."""
         from lass.tagging import export_rows as tables
 
         if what == "annotations":
             return tables.ANNOTATION_COLUMNS, tables.annotation_rows(self)
         if what == "assignments":
             return tables.ASSIGNMENT_COLUMNS, tables.assignment_rows(self, min_share)
-        raise ValueError(f"what must be annotations or assignments; found {what!r}")
+        if what == "table":
+            from lass.tagging.own_table import OwnTable
+
+            table = OwnTable(self, joined=joined)
+            return table.columns, table
+        if what == "suggestions":
+            return tables.SUGGESTION_COLUMNS, tables.suggestion_rows(self.suggest(top=top))
+        raise ValueError(f"what must be annotations, table, suggestions or assignments; found {what!r}")
 
 
 def _expect(**given: tuple[Any, Any]) -> None:

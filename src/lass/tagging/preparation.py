@@ -22,7 +22,7 @@ from lass.collection.features import (
 )
 from lass.collection.features.words import side_by_side
 from lass.collection.reading import BadRow
-from lass.collection.records import did_you_mean
+from lass.collection.records import PARTS, did_you_mean
 from lass.graph import KNNGraph
 from lass.graph.embedding import node_features
 from lass.graph.joining import join_graphs
@@ -265,7 +265,7 @@ def groups_of(collection: CollectionStore, name: str | None = None) -> tuple[str
     By default the field is the first of "group" and "source" that an item has.
     """
     items = collection.get_items()
-    fields = {field for item in items for field in item.extra}
+    fields = {field for item in items for field in item.extra if field != PARTS}
     if name is None:
         name = next((field for field in DEFAULT_GROUPS if field in fields), "")
     elif name and name not in fields:

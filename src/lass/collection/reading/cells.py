@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from lass.collection.reading.errors import shown
@@ -94,33 +96,69 @@ def _finite(value: Any) -> float | None:
 
 
 def signed_tag(text: str) -> tuple[str, float | None]:
-    """The name of a tag, and -1 where it is written with a minus in front.
+    """The name of a tag, and its sign where one is written in front.
 
     Examples
     --------
     >>> from lass.collection.reading.cells import signed_tag
-    >>> signed_tag("-game::strategy"), signed_tag("role::program")
-    (('game::strategy', -1.0), ('role::program', None))
+    >>> signed_tag("-game::strategy"), signed_tag("role::program"), signed_tag("+-5")
+    (('game::strategy', -1.0), ('role::program', None), ('-5', 1.0))
     """
     name = text.strip()
-    negative = name.startswith("-")
-    name = name[1:].strip() if negative else name
+    sign = {"-": -1.0, "+": 1.0}.get(name[:1])
+    name = name if sign is None else name[1:].strip()
     if not name:
         raise BadCell(f"a tag without a name; found {shown(text)}")
-    return name, -1.0 if negative else None
+    return name, sign
+
+
+def with_sign(name: str, value: float) -> str:
+    """A tag as :func:`signed_tag` reads it.
+
+    Examples
+    --------
+    >>> from lass.collection.reading.cells import with_sign
+    >>> with_sign("mail", 1), with_sign("game", -1), with_sign("-5", 1)
+    ('mail', '-game', '+-5')
+    """
+    return f"-{name}" if value < 0 else f"+{name}" if name[:1] in ("+", "-") else name
+
+
+def joined_tags(tags: Sequence[str], simple: bool) -> str:
+    """Some tags as one cell, as :func:`tags_of` reads it; a JSON list where one is not ``simple``."""
+    return ";".join(tags) if simple else json.dumps(tags, ensure_ascii=False) if tags else ""
+
+
+def is_simple(tag: str) -> bool:
+    """Whether a tag can stand in a cell beside others, with something between them."""
+    return not tag.startswith("[") and not any(sign in tag for sign in SEPARATORS)
+
+
+def _listed(cell: Any) -> list[Any] | None:
+    """The tags of a cell that is a list, or a text that holds one as JSON."""
+    if isinstance(cell, list):
+        return cell
+    if isinstance(cell, str) and cell[:1] == "[" and cell.rstrip()[-1:] == "]":
+        with suppress(ValueError, RecursionError):
+            found = json.loads(cell)
+            if isinstance(found, list) and all(isinstance(part, str) for part in found):
+                return found
+    return None
 
 
 def separator_of(cells: list[Any]) -> str | None:
     """What separates tags in most of the cells: ; or | or a comma; None where nothing does."""
-    counts = {sign: sum(isinstance(cell, str) and sign in cell for cell in cells) for sign in SEPARATORS}
+    texts = [cell for cell in cells if isinstance(cell, str) and _listed(cell) is None]
+    counts = {sign: sum(sign in cell for cell in texts) for sign in SEPARATORS}
     best = max(SEPARATORS, key=counts.__getitem__)
     return best if counts[best] else None
 
 
 def tags_of(cell: Any, separator: str | None) -> list[tuple[str, float]]:
     """The tags in one cell, a list or a text with separators; -tag is a tag that the item does not have."""
-    if isinstance(cell, list):
-        parts = [text_of(part) for part in cell]
+    listed = _listed(cell)
+    if listed is not None:
+        parts = [text_of(part) for part in listed]
     else:
         text = text_of(cell)
         parts = text.split(separator) if separator else [text]

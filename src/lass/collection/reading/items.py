@@ -82,7 +82,7 @@ def read_items(
     if isinstance(source, str | Path) and Path(source).is_dir():
         return read_folder(Path(source), bad_rows, encoding)
     table = any_table(source, bad_rows, ("id", "text"), encoding)
-    id = id or table.find(*ID) or table.columns[0]
+    id = id or table.find_id(*ID)
     title = title or table.find(*TITLE) or id
     if text is None:
         text = [name for name in map(table.find, TEXT) if name is not None and name not in (id, tags_column)]
@@ -95,7 +95,9 @@ def read_items(
     used = {id_at, tags_at, *text_at, title_at} - set(numeric_at)
     extra_at = {i: name for i, name in enumerate(table.columns) if i not in used}
     columns: dict[str, list[Any]] = {name: [] for name in extra_at.values()}
-    items = Items(columns=columns, text_columns=text, numeric=numeric)
+    given = {"columns": table.columns, "id": id, "title": title, "text": list(text)}
+    given |= {} if tags_column is None else {"tags": tags_column}
+    items = Items(columns=columns, text_columns=text, numeric=numeric, table=given)
     lines: dict[str, int] = {}
     tags: list[tuple[int, str, Any]] = []
     for line, cells in table.rows:
@@ -121,6 +123,8 @@ def read_items(
         items.ids.append(item)
         items.titles.append(name)
         items.texts.append(parts[0] if len(parts) == 1 else "\n".join(part for part in parts if part))
+        if len(parts) > 1:
+            items.lengths.append(list(map(len, parts)) if any(parts[1:]) else None)
         for column, value in zip(columns.values(), extra, strict=True):
             column.append(value)
         if tags_at is not None:

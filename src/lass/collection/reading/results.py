@@ -28,6 +28,10 @@ class Items:
     kind: Literal["table", "texts", "images"] = "table"
     text_columns: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
+    #: of the table as it was: its columns, and those of the id, the title, the texts and the tags
+    table: dict[str, Any] = field(default_factory=dict)
+    #: lengths of the parts of each text, where it comes from several columns; None where all is in the first
+    lengths: list[list[int] | None] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -6,20 +6,25 @@ import csv
 import json
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from lass.collection.reading.errors import BadInput, BadRowLog, missing_column, reason_of, shown
 from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, is_packed, kind_of, text_lines
+from lass.collection.spreadsheet import original
 
 #: most different keys in the objects of a JSON Lines file
 MOST_KEYS = 10_000
+#: most characters of a JSON array, which is read as a whole
+MOST_JSON = 300_000_000
 #: most lines that are read again after a quotation that never ends
 MOST_REREAD = 1_000_000
 #: rows of a Parquet file that are read at a time
 BATCH = 4096
+#: of which so many are looked at to see whether bytes are text
+PROBED = 64
 
 Rows = Iterator[tuple[int, list[Any]]]
 
@@ -31,9 +36,15 @@ class Table:
     columns: list[str]
     rows: Rows
     bad_rows: BadRowLog
+    #: columns of which nothing is read, with what they hold
+    unread: dict[str, str] = field(default_factory=dict)
+    #: whether one of them is the first of the file
+    first_unread: bool = False
 
     def position(self, name: str) -> int:
         """Where a column is."""
+        if name in self.unread:
+            raise self._unreadable(name)
         if name not in self.columns:
             raise self.bad_rows.error(missing_column(name, self.columns))
         return self.columns.index(name)
@@ -42,6 +53,19 @@ class Table:
         """The first column that is called one of these, in small or capital letters."""
         lowered = [column.lower() for column in self.columns]
         return next((self.columns[lowered.index(name)] for name in names if name in lowered), None)
+
+    def find_id(self, *names: str) -> str:
+        """The column that names an item: one that is called so, else the first, and no other."""
+        found = self.find(*names)
+        if found is None:
+            for name in self.unread:
+                if self.first_unread or name.lower() in names:
+                    raise self._unreadable(name)
+        return found or self.columns[0]
+
+    def _unreadable(self, name: str) -> BadInput:
+        holds = f"column {shown(name)} holds {self.unread[name]}, which cannot be read as text or numbers"
+        return self.bad_rows.error(f"{holds}; convert it, or choose another column")
 
 
 def any_table(source: Any, bad_rows: BadRowLog, columns: Sequence[str], encoding: str | None = None) -> Table:
@@ -119,7 +143,7 @@ def _listed(
 
 
 def open_table(path: str | Path, bad_rows: BadRowLog, encoding: str | None = None) -> Table:
-    """A table by the ending of its name: .csv, .tsv, .jsonl or .ndjson (with .gz behind it too), .parquet."""
+    """A table by the ending of its name: .csv, .tsv, .json, .jsonl, .ndjson (also with .gz), .parquet."""
     path = Path(path)
     kind = kind_of(path)
     if path.is_dir():
@@ -134,10 +158,14 @@ def open_table(path: str | Path, bad_rows: BadRowLog, encoding: str | None = Non
         table = _open_delimited(path, bad_rows, encoding)
     elif kind in (".jsonl", ".ndjson"):
         table = _open_json_lines(path, bad_rows, encoding)
+    elif kind == ".json":
+        table = _open_json(path, bad_rows, encoding)
     elif kind in (".parquet", ".pq") and not is_packed(path):
         table = _open_parquet(path, bad_rows)
     else:
-        raise bad_rows.error(f"a file that ends in {shown(kind)}; save it as .csv, .tsv, .jsonl or .parquet")
+        raise bad_rows.error(
+            f"a file that ends in {shown(kind)}; save it as .csv, .tsv, .json, .jsonl or .parquet"
+        )
     for name in table.columns:
         if message := fault(name):
             raise bad_rows.error(f"the name of a column cannot be used: {message}")
@@ -160,7 +188,7 @@ def _open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Ta
         raise bad_rows.error(f"the header cannot be read: {bad.message}", bad.line)
     if not names:
         raise bad_rows.error("has no header; the first line must name the columns")
-    names = [name.strip() or f"column {i}" for i, name in enumerate(names, 1)]
+    names = [original(name).strip() or f"column {i}" for i, name in enumerate(names, 1)]
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise bad_rows.error(f"two columns are called {shown(twice)}; rename one", line)
@@ -168,7 +196,7 @@ def _open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Ta
     def rows() -> Rows:
         for line, cells in records:
             if len(cells) == len(names):
-                yield line, cells
+                yield line, [cell if cell[:1] != "'" else original(cell) for cell in cells]
             else:
                 bad_rows.add(
                     line, f"{len(cells)} cells where the header has {len(names)}; a cell that holds "
@@ -249,12 +277,49 @@ def _objects(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Iterator[
             bad_rows.add(line, f'not a JSON object but {shown(record)}; write {{"id": ...}} on each line')
 
 
+def _open_json(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Table:
+    """One JSON array of objects; or JSON Lines, as some programs call them so."""
+    first = next(
+        (text.strip() for _, text in text_lines(path, BadRowLog(path), encoding) if text.strip()), ""
+    )
+    if not first.startswith("["):
+        return _open_json_lines(path, bad_rows, encoding)
+    parts, size = [], 0
+    for _, text in text_lines(path, BadRowLog(path), encoding):
+        parts.append(text)
+        size += len(text)
+        if size > MOST_JSON:
+            raise bad_rows.error(f"more than {MOST_JSON:,} characters in one array; save it as .jsonl")
+    try:
+        found = json.loads("".join(parts), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise bad_rows.error(f"not JSON ({str(error)[:120]}); repair it, or write it again", line) from None
+    names: dict[str, None] = {}
+    for record in found:
+        names.update(dict.fromkeys(record) if isinstance(record, dict) else ())
+        if len(names) > MOST_KEYS:
+            raise bad_rows.error(f"more than {MOST_KEYS:,} keys; write tags as a list under one key")
+
+    def rows() -> Rows:
+        for number, record in enumerate(found, 1):
+            if isinstance(record, dict):
+                yield number, [*map(record.get, names)]
+            else:
+                bad_rows.add(number, f"not a JSON object but {shown(record)}; an array of objects is needed")
+
+    if not names:
+        deque(rows(), maxlen=0)
+        raise bad_rows.nothing_left("objects")
+    return Table(list(names), rows(), bad_rows)
+
+
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number; write null")
 
 
 def _open_parquet(path: Path, bad_rows: BadRowLog) -> Table:
-    """Columns of texts, numbers, truth values, dates and lists of them; others are left out."""
+    """Columns of texts (or bytes that are text), numbers, truth values, dates and lists of them."""
     try:
         reader = import_module("pyarrow.parquet")
     except ImportError:
@@ -268,7 +333,11 @@ def _open_parquet(path: Path, bad_rows: BadRowLog) -> Table:
 
     try:
         file = reader.ParquetFile(path)
-        names = [field.name for field in file.schema_arrow if _is_plain(field.type)]
+        unread = {
+            field.name: shown(str(field.type)) for field in file.schema_arrow if not _is_plain(field.type)
+        }
+        unread |= _binary_columns(file)
+        names = [field.name for field in file.schema_arrow if field.name not in unread]
     except Exception as error:  # a decoder of damaged bytes may raise anything
         raise damaged(error) from None
     if len(set(names)) < len(names) or not names:
@@ -280,11 +349,43 @@ def _open_parquet(path: Path, bad_rows: BadRowLog) -> Table:
             for batch in file.iter_batches(batch_size=BATCH, columns=names, use_threads=False):
                 for cells in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
                     number += 1
-                    yield number, list(cells)
+                    # surrogates for bytes that are not text: who needs the cell says where
+                    yield (
+                        number,
+                        [
+                            cell.decode(errors="surrogateescape") if isinstance(cell, bytes) else cell
+                            for cell in cells
+                        ],
+                    )
         except Exception as error:
             raise damaged(error, number + 1) from None
 
-    return Table(names, rows(), bad_rows)
+    return Table(names, rows(), bad_rows, unread, file.schema_arrow.names[0] in unread)
+
+
+def _binary_columns(file: Any) -> dict[str, str]:
+    """The columns of bytes whose first ones are no text, as those of pictures, with their type."""
+    names = [field.name for field in file.schema_arrow if _is_binary(field.type)]
+    if not names:
+        return {}
+    for batch in file.iter_batches(batch_size=PROBED, columns=names, use_threads=False):
+        return {name: "binary data" for name in names if not _is_text(batch.column(name).to_pylist())}
+    return {}
+
+
+def _is_text(values: list[bytes | None]) -> bool:
+    try:
+        return all(fault(value.decode()) is None for value in values if value is not None)
+    except UnicodeDecodeError:
+        return False
+
+
+def _is_binary(kind: Any) -> bool:
+    types = import_module("pyarrow").types
+    if types.is_dictionary(kind):
+        return _is_binary(kind.value_type)
+    names = "binary large_binary binary_view fixed_size_binary"
+    return any(getattr(types, f"is_{name}")(kind) for name in names.split())
 
 
 def _is_plain(kind: Any) -> bool:
@@ -293,5 +394,5 @@ def _is_plain(kind: Any) -> bool:
         return _is_plain(kind.value_type)
     if types.is_list(kind) or types.is_large_list(kind):
         return not types.is_list(kind.value_type) and _is_plain(kind.value_type)
-    plain = "string large_string integer floating boolean date timestamp decimal null"
-    return any(getattr(types, f"is_{name}")(kind) for name in plain.split())
+    plain = "string large_string string_view integer floating boolean date timestamp decimal null"
+    return _is_binary(kind) or any(getattr(types, f"is_{name}")(kind) for name in plain.split())

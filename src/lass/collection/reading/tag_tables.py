@@ -51,8 +51,11 @@ def read_tags(
     - ``"wide"``: one item a row, one column a tag; cells are +1, -1, any other
       number, x or true for +1; 0, false and empty are no annotation.
 
-    In the first two ``-tag`` states that the item does not have the tag. In a long table an
-    empty value is +1, and false is -1. Names such as ``facet::tag`` or ``a/b/c`` stay as they are.
+    In the first two ``-tag`` states that the item does not have the tag, and ``+tag`` is the same as
+    ``tag``; a name that begins with a sign itself is written with another in front, ``+-5``. In a long table
+    a sign counts only where no value is given: beside one the name stands as it is. An empty value is +1,
+    and false is -1. Names such as ``facet::tag`` or ``a/b/c`` stay as they are, and a cell may hold
+    a list as JSON, ``["a", "-b"]``.
 
     Parameters
     ----------
@@ -90,7 +93,7 @@ def read_tags(
     bad_rows = BadRowLog.of(source, "tags", skip_bad)
     table = any_table(source, bad_rows, ("item", "tag", "value"), encoding)
     collector = AnnotationCollector(bad_rows, ids)
-    item = item or table.find(*ITEM) or table.columns[0]
+    item = item or table.find_id(*ITEM)
     at = table.position(item)
     if collector.ids is not None and item in collector.ids and item.lower() not in ITEM:
         raise bad_rows.error(
@@ -173,14 +176,13 @@ def _long(
     value_at = None if value is None else table.position(value)
 
     def pairs(cells: list[Any]) -> list[tuple[str, float]]:
-        name, sign = signed_tag(text_of(cells[tag_at]))
-        given = None if value_at is None else cells[value_at]
-        number = value_of(given, empty=1.0 if sign is None else sign)
-        if sign is not None and number > 0:
-            raise BadCell(
-                f"{shown('-' + name)} is negative and {number:g} positive; drop the minus or the value"
-            )
-        return [(name, number)]
+        text, given = text_of(cells[tag_at]), None if value_at is None else cells[value_at]
+        if given is None or (isinstance(given, str) and not given.strip()) or given != given:
+            name, sign = signed_tag(text)
+            return [(name, 1.0 if sign is None else sign)]
+        if not (name := text.strip()):
+            raise BadCell(f"a tag without a name; found {shown(text)}")
+        return [(name, value_of(given))]
 
     return rows, pairs
 

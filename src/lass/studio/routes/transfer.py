@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, File, UploadFile
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from lass.collection.writing import cells, nested
+from lass.collection.writing import delimited, json_array, json_lines
 from lass.report import write_report
 from lass.studio.context import Context, RequestContext
 from lass.studio.messages import FilePreview, ImportRequest, ImportResult, ReloadEvent
-from lass.tagging.export_rows import (
-    ANNOTATION_COLUMNS,
-    ASSIGNMENT_COLUMNS,
-    SUGGESTION_COLUMNS,
-    annotation_rows,
-    assignment_rows,
-    suggestion_rows,
-)
+from lass.tagging.export_rows import SUGGESTION_COLUMNS, suggestion_rows
 
 router = APIRouter()
 
@@ -31,23 +22,33 @@ CHUNK = 1000
 #: the smallest share that is exported, and suggestions an item
 MIN_SHARE, TOP = 0.01, 5
 
-What = Literal["annotations", "assignments", "suggestions"]
-COLUMNS: dict[What, tuple[str, ...]] = {
-    "annotations": ANNOTATION_COLUMNS, "assignments": ASSIGNMENT_COLUMNS,
-    "suggestions": SUGGESTION_COLUMNS,
+What = Literal["table", "annotations", "suggestions", "assignments"]
+Format = Literal["csv", "excel", "tsv", "json", "jsonl"]
+#: ending and media type of each format
+ENDINGS: dict[Format, tuple[str, str]] = {
+    "csv": ("csv", "text/csv"), "excel": ("csv", "text/csv"), "tsv": ("tsv", "text/tab-separated-values"),
+    "json": ("json", "application/json"), "jsonl": ("jsonl", "application/jsonl"),
 }  # fmt: skip
 
 
 @router.get("/export", response_class=StreamingResponse)
 def export(
-    context: RequestContext, what: What = "annotations", format: Literal["csv", "jsonl"] = "csv"
+    context: RequestContext, what: What = "annotations", format: Format = "csv", raw: bool = False
 ) -> StreamingResponse:
-    """Annotations (as ``lass init --tags`` reads them), assignments or suggestions as a table."""
-    rows = _rows(context, what)
-    lines = _json_lines(rows) if format == "jsonl" else _delimited(COLUMNS[what], rows)
-    kind = "application/jsonl" if format == "jsonl" else "text/csv"
-    headers = {"Content-Disposition": f'attachment; filename="{what}.{format}"', "Cache-Control": "no-store"}
-    return StreamingResponse(lines, media_type=f"{kind}; charset=utf-8", headers=headers)
+    """One's own table with tags, annotations (as ``lass init`` reads both), suggestions or assignments.
+
+    With ``excel``, a byte-order mark says that it is UTF-8. Cells that a spreadsheet would execute are made
+    harmless, unless ``raw``.
+    """
+    columns, rows = _rows(context, what, joined=format not in ("json", "jsonl"))
+    if format in ("json", "jsonl"):
+        lines = json_array(rows) if format == "json" else json_lines(rows)
+    else:
+        lines = delimited(columns, rows, "\t" if format == "tsv" else ",", raw=raw)
+    ending, kind = ENDINGS[format]
+    headers = {"Content-Disposition": f'attachment; filename="{what}.{ending}"', "Cache-Control": "no-store"}
+    pieces = _chunks(lines, "\ufeff" if format == "excel" else "")
+    return StreamingResponse(pieces, media_type=f"{kind}; charset=utf-8", headers=headers)
 
 
 @router.get("/report", response_class=HTMLResponse)
@@ -77,29 +78,15 @@ def import_(context: RequestContext, asked: ImportRequest) -> ImportResult:
     return result
 
 
-def _rows(context: Context, what: What) -> Iterator[dict[str, Any]]:
+def _rows(context: Context, what: What, *, joined: bool) -> tuple[tuple[str, ...], Iterable[dict[str, Any]]]:
     collection = context.session.collection
-    if what == "annotations":
-        return annotation_rows(collection)
-    if what == "assignments":
-        return assignment_rows(collection, MIN_SHARE)
-    suggest = collection.suggest if context.snapshot is None else context.snapshot.suggester.suggestions
-    return suggestion_rows(suggest(top=TOP))
+    if what == "suggestions" and context.snapshot is not None:
+        return SUGGESTION_COLUMNS, suggestion_rows(context.snapshot.suggester.suggestions(top=TOP))
+    return collection.export_rows(what, MIN_SHARE, top=TOP, joined=joined)
 
 
-def _delimited(columns: tuple[str, ...], rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    for count, row in enumerate(map(cells(columns), rows), 1):
-        writer.writerow(row)
-        if count % CHUNK == 0:
-            yield buffer.getvalue()
-            buffer.seek(0)
-            buffer.truncate()
-    yield buffer.getvalue()
-
-
-def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    for row in rows:
-        yield json.dumps(nested(row), ensure_ascii=False) + "\n"
+def _chunks(lines: Iterator[str], mark: str) -> Iterator[str]:
+    """Many rows at a time: each piece that is sent costs a turn of the server."""
+    while part := "".join(islice(lines, CHUNK)):
+        yield mark + part
+        mark = ""
