@@ -125,7 +125,7 @@ def test_tag_undo_log(folder):
     run("tag", folder, "tin", "-quiet::verbose", "--new")
     with Collection.open(folder) as collection:
         assert collection.annotations_of("tin") == {"use::mail": 1, "game::board": -1, "quiet::verbose": -1}
-    run("tag", folder, "tin", "--withdraw", "use::mail")
+    run("tag", folder, "tin", "--withdraw", "use::mail", "--who", "ann")
     run("undo", folder)
     log = json.loads(run("log", folder, "--item", "tin", "--json").stdout)
     assert [change["value"] for change in log] == [1, 0, -1, -1, 1]

@@ -159,9 +159,12 @@ def test_an_older_database_that_was_brought_back_is_read_anew(many, tmp_path):
 
 def replayed(collection):
     """How many annotations and tagged items there were after each action, from the log line by line."""
-    values, found, at = {}, {}, {}
+    people, values, found, at = {}, {}, {}, {}
     for change in reversed(collection.history(limit=10_000)):
-        values[change.item, change.tag] = change.value
+        pair = change.item, change.tag
+        people.setdefault(pair, {})[change.person] = change.value
+        named = [value for name, value in people[pair].items() if name and value]
+        values[pair] = np.sign(sum(named)) if named else people[pair].get("", 0)
         tagged = {item for (item, _), value in values.items() if value > 0}
         found[change.batch, change.at] = sum(map(bool, values.values())), len(tagged)
         at[change.batch, change.at] = change.number
@@ -180,7 +183,8 @@ def test_progress_is_that_of_the_log(many):
         else:
             rows = rng.choice(40, size=3, replace=False)
             collection.annotate_all(
-                [(f"i{row}", TAGS[rng.integers(3)], int(rng.integers(-1, 2))) for row in rows], who="ann"
+                [(f"i{row}", TAGS[rng.integers(3)], int(rng.integers(-1, 2))) for row in rows],
+                who=("ann", "bob", "cy", "")[rng.integers(4)],
             )
     collection.add_items([Item("new")], [("new", "x", 1), ("i0", "x", 0), ("i1", "y", -1)])
     assert [tuple(moment) for moment in collection.moments(1000)] == replayed(collection)
@@ -193,7 +197,7 @@ def test_progress_is_that_of_the_log(many):
         ("DELETE FROM annotations WHERE item = (SELECT min(item) FROM annotations)", None),
         ("UPDATE annotations SET value = -value WHERE (item, category) IN (SELECT item, category FROM "
          "annotations LIMIT 1)", (2, 2)),
-        ("INSERT INTO annotations SELECT row, 0, 1 FROM items WHERE NOT EXISTS "
+        ("INSERT INTO annotations SELECT row, 0, 0, 1 FROM items WHERE NOT EXISTS "
          "(SELECT 1 FROM annotations WHERE item = row AND category = 0) LIMIT 3", (3, 3)),
         ("DELETE FROM changes WHERE number = (SELECT max(number) FROM changes)", (2, 2)),
     ],

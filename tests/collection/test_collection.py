@@ -255,16 +255,18 @@ def test_a_failed_migration_changes_nothing(songs, monkeypatch):
     path = songs.path / "tags.sqlite"
     songs.close()
     with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute(f"PRAGMA user_version = {databases.FORMAT - 1}")
     connection.close()
     monkeypatch.setitem(
-        databases.MIGRATIONS, 3, lambda connection: connection.execute("DROP TABLE annotations")
+        databases.MIGRATIONS,
+        databases.FORMAT - 1,
+        lambda connection: connection.execute("DROP TABLE annotations"),
     )
     with pytest.raises(ValueError, match=r"missing: annotations"):
         CollectionStore.open(songs.path)
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM annotations").fetchone() == (2,)
-        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (databases.FORMAT - 1,)
     connection.close()
 
 
@@ -422,9 +424,9 @@ def test_foreign_databases(songs, tmp_path):
         CollectionStore.open(songs.path)
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TRIGGER sly")
-        connection.execute("PRAGMA user_version = 5")
+        connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(ValueError, match=r"tags\.sqlite has format 5, made by a newer version"):
+    with pytest.raises(ValueError, match=r"tags\.sqlite has format 99, made by a newer version"):
         CollectionStore.open(songs.path)
     path.unlink()
     with pytest.raises(ValueError, match=r"it has no tags\.sqlite"):

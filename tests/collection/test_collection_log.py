@@ -31,7 +31,7 @@ class Model:
         for action in reversed(self.actions):
             if action["stands"] and who in (None, action["who"]):
                 action["stands"] = False
-                self.undos.append({"of": action, "who": who or "", "open": True, "time": self.time})
+                self.undos.append({"of": action, "open": True, "time": self.time})
                 return len(action["values"])
         return 0
 
@@ -39,17 +39,21 @@ class Model:
         self.time += 1
         new = max((a["time"] for a in self.actions if who in (None, a["who"])), default=0)
         for undo in reversed(self.undos):
-            if undo["open"] and who in (None, undo["who"]) and undo["time"] > new:
+            if undo["open"] and who in (None, undo["of"]["who"]) and undo["time"] > new:
                 undo["open"], undo["of"]["stands"] = False, True
                 return len(undo["of"]["values"])
         return 0
 
     def state(self):
+        """The sign of the sum over people, where it is not 0."""
         result = {}
         for action in self.actions:
             if action["stands"]:
-                result |= action["values"]
-        return {pair: value for pair, value in result.items() if value}
+                result |= {(pair, action["who"]): value for pair, value in action["values"].items()}
+        sums = {}
+        for (pair, _), value in result.items():
+            sums[pair] = sums.get(pair, 0) + value
+        return {pair: 1 if total > 0 else -1 for pair, total in sums.items() if total}
 
 
 batches = st.dictionaries(
@@ -119,6 +123,7 @@ def letters(tmp_path):
 def test_undo_of_one_person_leaves_later_annotations_of_others(letters):
     letters.annotate("a", {"x": 1}, who="ann")
     letters.annotate("a", {"x": -1}, who="bob")
+    assert letters.annotations_of("a") == {}
     letters.undo("ann")
     assert letters.annotations_of("a") == {"x": -1}
     letters.undo("bob")

@@ -27,12 +27,19 @@ class Model:
     def used(self):
         return {name: column for column, (name, used) in enumerate(self.names) if used}
 
-    def annotations(self):
+    def by_person(self):
         result = {}
         for action in self.actions:
             if action["stands"]:
                 result |= action["values"]
-        return {pair: value for pair, value in result.items() if value}
+        return {key: value for key, value in result.items() if value}
+
+    def annotations(self):
+        """The sign of the sum over people, where it is not 0."""
+        sums = {}
+        for (item, column, _), value in self.by_person().items():
+            sums[item, column] = sums.get((item, column), 0) + value
+        return {pair: 1 if total > 0 else -1 for pair, total in sums.items() if total}
 
     def do(self, who, values, names):
         self.time += 1
@@ -58,7 +65,7 @@ class Model:
         for (item, tag), value in values.items():
             if tag not in known:
                 known[tag] = self.made(tag, names) if new else self.column(tag)
-            placed[item, known[tag]] = value
+            placed[item, known[tag], who] = value
         self.do(who, placed, names)
 
     def add_tag(self, name, who):
@@ -75,26 +82,28 @@ class Model:
         self.do(who, {}, {column: (name, True)})
 
     def merge_tags(self, tag, into, who):
-        source, target, stated = self.column(tag), self.column(into), self.annotations()
+        source, target, stated = self.column(tag), self.column(into), self.by_person()
         if source == target:
             raise ValueError(tag)
-        moved = {(item, column): value for (item, column), value in stated.items() if column == source}
+        moved = {key: value for key, value in stated.items() if key[1] == source}
         changed = dict.fromkeys(moved, 0)
         changed |= {
-            (item, target): value for (item, _), value in moved.items() if (item, target) not in stated
+            (item, target, person): value
+            for (item, _, person), value in moved.items()
+            if (item, target, person) not in stated
         }
         self.do(who, changed, {source: (tag, False)})
 
     def reverse(self, action, stands):
         before, action["stands"] = list(self.names), stands
-        stated = self.annotations()
+        stated = self.by_person()
         for column, (own, _) in action["names"].items():
             states = [a["names"][column] for a in self.actions if a["stands"] and column in a["names"]]
             first = (TAGS[column], True) if column < len(TAGS) else (own, False)
             name, used = states[-1] if states else first
-            self.names[column] = name, used or any(k == column for _, k in stated)
+            self.names[column] = name, used or any(k == column for _, k, _ in stated)
         names = [name for name, used in self.names if used]
-        if len(set(names)) < len(names) or any(not self.names[column][1] for _, column in stated):
+        if len(set(names)) < len(names) or any(not self.names[column][1] for _, column, _ in stated):
             action["stands"], self.names = not stands, before
             raise ValueError("in the way")
 
@@ -103,14 +112,14 @@ class Model:
         for action in reversed(self.actions):
             if action["stands"] and who in (None, action["who"]):
                 self.reverse(action, False)
-                self.undos.append({"of": action, "who": who or "", "open": True, "time": self.time})
+                self.undos.append({"of": action, "open": True, "time": self.time})
                 return
 
     def redo(self, who):
         self.time += 1
         new = max((a["time"] for a in self.actions if who in (None, a["who"])), default=0)
         for undo in reversed(self.undos):
-            if undo["open"] and who in (None, undo["who"]) and undo["time"] > new:
+            if undo["open"] and who in (None, undo["of"]["who"]) and undo["time"] > new:
                 self.reverse(undo["of"], True)
                 undo["open"] = False
                 return
@@ -305,8 +314,8 @@ def test_what_stands_in_the_way_of_an_undo_is_reported(letters):
 def test_tag_changes_list_all_that_happened(letters):
     letters.add_tag("z", who="ann")
     letters.rename_tag("z", "w", who="bob")
-    letters.undo()
-    letters.undo()
+    letters.undo(by="cy")
+    letters.undo("ann")
     log = letters.tag_changes()
     assert [str(line) for line in log] == [
         "tag z retired",
@@ -314,7 +323,7 @@ def test_tag_changes_list_all_that_happened(letters):
         "tag z renamed to w",
         "tag z added",
     ]
-    assert [line.who for line in log] == ["", "", "bob", "ann"]
+    assert [line.who for line in log] == ["ann", "cy", "bob", "ann"]
     assert [line.undone for line in log] == [False, False, True, True]
     assert [line.undoes for line in log] == [1, 2, None, None]
     assert {line.column for line in log} == {2}
@@ -437,7 +446,7 @@ def test_two_programs_that_bring_one_file_up_to_date(letters, tmp_path):
             "UPDATE namings SET undoes = 4 WHERE number = 3",
             "1 names of tags differ from the changes that stand",
         ),
-        ("INSERT INTO annotations VALUES (0, 2, 1)", "1 annotations are of retired tags"),
+        ("INSERT INTO annotations VALUES (0, 2, 0, 1)", "1 annotations are of retired tags"),
         (
             "UPDATE namings SET number = 1 WHERE number = 2",
             "1 numbers belong to a change of an annotation and to one of a tag",

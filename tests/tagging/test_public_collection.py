@@ -154,7 +154,7 @@ def test_tag_undo_and_what_is_there(programs):
     numbers = programs.tag("pine", "use::mail", "-game::board", who="ann")
     assert programs.annotations_of("pine") == {"use::mail": 1, "game::board": -1}
     assert [change.number for change in programs.history("pine")] == numbers[::-1]
-    assert Annotation("pine", "game::board", -1) in programs.annotations
+    assert Annotation("pine", "game::board", -1, "ann") in programs.annotations
     assert programs.undo()
     assert programs.annotations_of("pine") == {}
     programs.tag("pine", "use::postcards", new=True)
@@ -323,7 +323,7 @@ def test_mistakes_name_the_argument_and_make_nothing(tmp_path, action, message):
         (lambda c: c.export("tags.doc"), "path must end in .csv"),
         (
             lambda c: c.export("tags.csv", what="words"),
-            "what must be annotations or assignments; found 'words'",
+            "what must be annotations, people, table, .* or assignments; found 'words'",
         ),
         (lambda c: c.fit(neighbours=3), "settings: .*neighbours"),
     ],

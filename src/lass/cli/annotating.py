@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import getpass
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from lass.cli.output import Output, command, opened
 from lass.collection import Change, TagChange
+from lass.collection.people_table import user_name
+
+if TYPE_CHECKING:
+    from lass.tagging import Collection
 
 
 # a tag with a minus in front looks like an option: a short option would take its first letter
@@ -43,28 +48,34 @@ def tag(
         annotations.append((item, text[1:], 1 if text[0] == "+" else -1))
     if not annotations:
         raise ValueError(f"there is no tag for item {item!r}; add +TAG, -TAG or --withdraw TAG")
+    who = user_name() if who is None else who
     with opened(folder) as collection:
-        numbers = collection.annotate_all(annotations, who=user_name() if who is None else who, new=new)
+        _check_withdrawn(collection, item, withdraw, who)
+        numbers = collection.annotate_all(annotations, who=who, new=new)
         state = collection.annotations_of(item)
     signs = " ".join(f"{'+' if value > 0 else '-'}{name}" for name, value in state.items())
     output.result(f"{item}: {signs or 'no annotations'}", item=item, changes=numbers, annotations=state)
 
 
-def user_name() -> str:
-    """The name of the user; empty if there is none."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a user without a name, as containers have
-        return ""
+def _check_withdrawn(collection: Collection, item: str, tags: Iterable[str], who: str) -> None:
+    """Only one's own annotations can be withdrawn, and those without a name."""
+    names = collection.names()
+    for row in collection.rows_of([item]).values():
+        for column, people in collection.annotations_by_person([row])[row].items():
+            if names[column] in tags and not {who, ""} & people.keys():
+                raise ValueError(
+                    f"item {item!r} has no annotation of tag {names[column]!r} by {who or 'you'}, but by "
+                    f"{' and '.join(people)}: state the opposite, or name with --who whose to withdraw"
+                )
 
 
 @command("lass undo packages/")
 @click.option("--who", help="The last action of this person; by default of anybody.")
 @click.option("--redo", is_flag=True, help="Bring back what the last undo took.")
 def undo(output: Output, folder: Path, who: str | None, redo: bool) -> None:
-    """Take back the last change of annotations or tags in FOLDER."""
+    """Take back the last change of annotations or tags in FOLDER; the log has it under your name."""
     with opened(folder) as collection:
-        numbers = collection.redo(who) if redo else collection.undo(who)
+        numbers = (collection.redo if redo else collection.undo)(who, by=user_name())
         limit = max(len(numbers), 1)
         changes = [change for change in collection.history(limit=limit) if change.number in numbers]
         tags = [str(change) for change in collection.tag_changes(limit) if change.number in numbers]
@@ -98,6 +109,7 @@ def _line(change: Change | TagChange) -> str:
         what = str(change)
     else:
         sign = {1: "+", -1: "-", 0: "0"}[change.value]
-        what = f"{sign} {change.item}  {change.tag}"
+        whose = "" if change.person in ("", change.who) else f"  (of {change.person})"
+        what = f"{sign} {change.item}  {change.tag}{whose}"
     note = f"  (undoes {change.undoes})" if change.undoes else "  (undone)" if change.undone else ""
     return f"{change.number:>6}  {change.at[:19]}  {change.who or '-':<10}  {what}{note}"

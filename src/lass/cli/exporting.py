@@ -13,10 +13,10 @@ from lass.model.atomic import atomic_path
 
 @command("lass export packages/ --out tags.csv")
 @click.option(
-    "--what", type=click.Choice(["annotations", "table", "suggestions", "assignments"]),
+    "--what", type=click.Choice(["annotations", "people", "table", "suggestions", "assignments"]),
     default="annotations", show_default=True,
-    help="The annotations, one row each; the table that the items came from, with a column of their tags; "
-    "suggestions; or the shares of the tags that were fitted.",
+    help="The annotations that count, one row each; those of each person, with who and when; the table that "
+    "the items came from, with a column of their tags; suggestions; or the shares of fitted tags.",
 )  # fmt: skip
 @click.option(
     "--min-share", type=click.FloatRange(0, 1), default=0.01, show_default=True,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lass.cli.annotating import user_name
 from lass.cli.output import Output, caption, command, count, opened
+from lass.collection.people_table import user_name
 
 if TYPE_CHECKING:
     from lass.tagging import Collection, ItemGroup

@@ -1,4 +1,8 @@
-"""All annotations as the parts of a CSR matrix: read from the table, brought up to date, kept in a file."""
+"""All annotations as the parts of a CSR matrix: read from the table, brought up to date, kept in a file.
+
+Of several people's annotations of an item and a tag, the matrix has what follows from them
+(:func:`~lass.collection.people_table.combined`).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from pathlib import Path
 from sqlite3 import Connection, DatabaseError
 from typing import TYPE_CHECKING, NamedTuple
 
-from lass.collection import change_log, item_table
+from lass.collection import change_log, item_table, people_table
 from lass.collection.array_files import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -24,7 +28,8 @@ MAX_CHANGED = 10_000
 
 # one number each, since every Python object counts here; an unknown value becomes None
 _PACKED = (
-    "SELECT (item << 32) + (category << 1) + CASE value WHEN 1 THEN 1 WHEN -1 THEN 0 END FROM annotations"
+    "SELECT (item << 32) + (category << 2) + ((person > 0) << 1)"
+    " + CASE value WHEN 1 THEN 1 WHEN -1 THEN 0 END FROM annotations"
 )
 _WRONG = "annotations of items or tags that are not there, or neither +1 nor -1"
 
@@ -38,6 +43,8 @@ class Entries(NamedTuple):
     #: +1 or -1
     values: NDArray[np.int8]
     number: int
+    #: pairs on which people differ, ascending, also where most of them agree: row * 2**32 + column
+    disputed: NDArray[np.int64]
 
 
 def read(connection: Connection) -> Entries:
@@ -76,7 +83,9 @@ def updated(connection: Connection, known: Entries) -> tuple[Entries, NDArray[np
     ):  # fmt: skip
         target[~new] = old[kept]
         target[new] = current
-    return Entries(np.r_[0, np.cumsum(lengths)], indices, values, number), rows
+    kept = ~changed[known.disputed >> 32]
+    disputed = np.sort(np.concatenate([known.disputed[kept], found.disputed]))
+    return Entries(np.r_[0, np.cumsum(lengths)], indices, values, number, disputed), rows
 
 
 def tags_of_items(entries: Entries) -> NDArray[np.int64]:
@@ -89,14 +98,34 @@ def tags_of_items(entries: Entries) -> NDArray[np.int64]:
 
 def of_rows(connection: Connection, rows: Iterable[int]) -> dict[int, dict[int, int]]:
     """The annotations of some rows: {row: {column: +1 or -1}}."""
-    result: dict[int, dict[int, int]] = {row: {} for row in rows}
-    try:
-        for packed in _of_rows(connection, sorted(result)):
-            row, rest = divmod(packed, 2**32)
-            result[row][rest >> 1] = 1 if rest & 1 else -1
-    except (TypeError, KeyError):
-        raise DatabaseError(_WRONG) from None
+    return {
+        row: {column: value for column, people in tags.items() if (value := people_table.combined(people))}
+        for row, tags in by_person(connection, rows).items()
+    }
+
+
+def by_person(connection: Connection, rows: Iterable[int]) -> dict[int, dict[int, dict[int, int]]]:
+    """The annotations of each person, of some rows: {row: {column: {person: +1 or -1}}}."""
+    query = "SELECT category, person, value FROM annotations WHERE item = ? ORDER BY category, person"
+    result: dict[int, dict[int, dict[int, int]]] = {}
+    for row in sorted(rows):
+        tags = result[row] = {}
+        for category, person, value in connection.execute(query, (row,)):
+            if value not in (1, -1):
+                raise DatabaseError(_WRONG)
+            tags.setdefault(category, {})[person] = int(value)
     return result
+
+
+def each(connection: Connection) -> Iterator[tuple[int, int, str, int, str]]:
+    """Row, column, who, value and when of every person's annotation, by row and column."""
+    return connection.execute(
+        "SELECT a.item, a.category, p.name, CAST(a.value AS INTEGER),"
+        " (SELECT at FROM changes AS c WHERE c.item = a.item AND c.category = a.category"
+        "  AND c.person = a.person ORDER BY number DESC LIMIT 1)"
+        " FROM annotations AS a JOIN people AS p ON a.person = p.number"
+        " ORDER BY a.item, a.category, a.person"
+    )
 
 
 def keep(connection: Connection, path: Path, entries: Entries) -> None:
@@ -118,15 +147,17 @@ def kept(connection: Connection, path: Path) -> Entries | None:
     try:
         data, _ = read_arrays(path, verify=True)
         number = int(data["number"])
-        entries = Entries(data["indptr"], data["indices"], data["values"], number)
+        entries = Entries(data["indptr"], data["indices"], data["values"], number, data["disputed"])
         items, tags = _sizes(connection)
-        indptr, indices, values, _ = entries
+        indptr, indices, values, _, disputed = entries
         sound = (
             [part.dtype.str[1:] for part in (indptr, indices, values)] == ["i8", "i4", "i1"]
             and indptr.ndim == indices.ndim == 1 <= len(indptr) <= items + 1
             and (indptr[0], indptr[-1]) == (0, len(indices)) and not (np.diff(indptr) < 0).any()
             and values.shape == indices.shape and bool((np.abs(values) == 1).all())
             and indices.min(initial=0) >= 0 and indices.max(initial=0) < max(tags, 1)
+            and disputed.dtype.str[1:] == "i8" and disputed.ndim == 1
+            and disputed.min(initial=0) >= 0 and disputed.max(initial=0) >> 32 < len(indptr) - 1
         )  # fmt: skip
         return entries if sound and str(data["mark"]) == _mark(connection, number) else None
     except DatabaseError:
@@ -148,7 +179,7 @@ def _sizes(connection: Connection) -> tuple[int, int]:
 
 
 def _of_rows(connection: Connection, rows: Iterable[int]) -> Iterator[int]:
-    query = f"{_PACKED} WHERE item = ? ORDER BY category"
+    query = f"{_PACKED} WHERE item = ? ORDER BY category, person"
     for row in rows:
         for (packed,) in connection.execute(query, (row,)):
             yield packed
@@ -161,10 +192,22 @@ def _unpacked(found: Iterable[int], items: int, tags: int, number: int) -> Entri
         packed = np.fromiter(found, np.int64)
     except (TypeError, OverflowError):
         raise DatabaseError(_WRONG) from None
-    rows, columns = packed >> 32, (packed & (2**32 - 1)) >> 1
-    if len(packed) and (rows.min() < 0 or rows.max() >= items or columns.max() >= tags):
+    # those of one item and tag follow each other
+    pairs, named, signs = packed >> 2, packed & 2 > 0, ((packed & 1) * 2 - 1).astype(np.int8)
+    starts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    disputed = np.zeros(0, np.int64)
+    if len(starts) < len(pairs):
+        by_name = np.add.reduceat(named.astype(np.int64), starts) > 0
+        lengths = np.diff(np.append(starts, len(pairs)))
+        counted = signs * (named == np.repeat(by_name, lengths))
+        sums, sizes = (np.add.reduceat(part.astype(np.int64), starts) for part in (counted, np.abs(counted)))
+        pairs, signs = pairs[starts], np.sign(sums).astype(np.int8)
+        disputed = pairs[np.abs(sums) < sizes]
+        pairs, signs = pairs[signs != 0], signs[signs != 0]
+        disputed = (disputed >> 30 << 32) + (disputed & (2**30 - 1))
+    rows, columns = pairs >> 30, pairs & (2**30 - 1)
+    if len(packed) and (packed.min() < 0 or packed.max() >> 32 >= items or columns.max(initial=0) >= tags):
         raise DatabaseError(_WRONG)
-    values = ((packed & 1) * 2 - 1).astype(np.int8)
     indptr = np.zeros(items + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=items), out=indptr[1:])
-    return Entries(indptr, columns.astype(np.int32), values, number)
+    return Entries(indptr, columns.astype(np.int32), signs, number, disputed)

@@ -2,8 +2,9 @@
 
 A change of an annotation is *new* (``undoes`` is empty), an *undo* (it names a new one) or a *redo* (it names
 an undo). A new change stands unless it was undone and not redone; the annotation of an item and a tag
-is the last new change that stands. Each change carries the value that was valid from then on, so
-that the last change of an item and a tag has the same value.
+by a person is the last new change that stands. Each change carries the value that was valid from then
+on, so that the last change of an item, a tag and a person has the same value. ``person`` is whose annotation
+it is, ``who`` is who made the change: they differ where a tag is merged, or somebody else's action undone.
 
 Changes of tags are logged in the same way, in the table ``namings``: what a tag is called, and whether it
 is in use, is in its last change that stands. A tag without one that stands is out of use. Only a tag
@@ -19,6 +20,9 @@ from datetime import UTC, datetime
 from sqlite3 import Connection, DatabaseError
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lass.collection import people_table
+from lass.collection.database import NOBODY
+from lass.collection.people_table import combined
 from lass.collection.records import Change, Moment, Since, TagChange, check_text
 
 if TYPE_CHECKING:
@@ -50,57 +54,77 @@ class Action:
         self._who = check_text(who, "who", empty=True)
         self._batch = 1 + last(connection, "batch") if batch is None else batch
         self._at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._person: int | None = None
 
-    def annotate(self, values: Mapping[tuple[int, int], int]) -> list[int]:
-        """Append annotations {(item, category): value}; their numbers."""
-        return self.change((item, category, value, None) for (item, category), value in values.items())
+    @property
+    def person(self) -> int:
+        """Whose annotations it makes; what comes with items is nobody's."""
+        if self._person is None:
+            imported = self._batch == IMPORT
+            self._person = NOBODY if imported else people_table.find_or_add(self._connection, self._who)
+        return self._person
 
-    def change(self, entries: Iterable[tuple[int, int, int, int | None]]) -> list[int]:
-        """Write (item, category, value, undoes), each pair at most once, to the log and the state."""
+    def annotate(self, values: Mapping[tuple[int, int, int], int]) -> list[int]:
+        """Append annotations {(item, category, person): value}; their numbers.
+
+        A person who withdraws an annotation withdraws that of nobody, too.
+        """
+        query = "SELECT 1 FROM annotations WHERE item = ? AND category = ? AND person = ?"
+        entries: list[tuple[int, int, int, int, int | None]] = []
+        for (item, category, person), value in values.items():
+            entries.append((item, category, person, value, None))
+            nobodys = item, category, NOBODY
+            if not value and nobodys not in values and self._connection.execute(query, nobodys).fetchone():
+                entries.append((*nobodys, 0, None))
+        return self.change(entries)
+
+    def change(self, entries: Iterable[tuple[int, int, int, int, int | None]]) -> list[int]:
+        """Write (item, category, person, value, undoes), each at most once, to the log and the state."""
         entries = list(entries)
         first = last(self._connection) + 1
         self._connection.executemany(
-            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 (number, self._batch, self._at, self._who, *entry)
                 for number, entry in enumerate(entries, first)
             ),
         )
-        self._set_state(entry[:3] for entry in entries)
+        self._set_state(entry[:4] for entry in entries)
         return list(range(first, first + len(entries)))
 
-    def _set_state(self, entries: Iterable[tuple[int, int, int]]) -> None:
+    def _set_state(self, entries: Iterable[tuple[int, int, int, int]]) -> None:
         entries = list(entries)
         self._connection.executemany(
-            "DELETE FROM annotations WHERE item = ? AND category = ?",
-            ((item, category) for item, category, value in entries if not value),
+            "DELETE FROM annotations WHERE item = ? AND category = ? AND person = ?",
+            ((item, category, person) for item, category, person, value in entries if not value),
         )
         self._connection.executemany(
-            "INSERT INTO annotations VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-            (entry for entry in entries if entry[2]),
+            "INSERT INTO annotations VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            (entry for entry in entries if entry[3]),
         )
 
     def annotate_many(
-        self, items: NDArray[np.int64], categories: NDArray[np.int64], values: NDArray[np.int8]
-    ) -> None:
-        """Append very many annotations, no pair of which comes twice."""
+        self, items: NDArray[np.int64], categories: NDArray[np.int64], people: NDArray[np.int64],
+        values: NDArray[np.int8],
+    ) -> None:  # fmt: skip
+        """Append very many annotations, none of which comes twice."""
         import numpy as np
 
-        first = last(self._connection) + 1
+        first, parts = last(self._connection) + 1, (items, categories, people, values)
         for low in range(0, len(items), CHUNK):
             chunk = slice(low, low + CHUNK)
-            entries = zip(*(part[chunk].tolist() for part in (items, categories, values)), strict=True)
+            entries = zip(*(part[chunk].tolist() for part in parts), strict=True)
             self._connection.executemany(
-                "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
+                "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
                 (
                     (number, self._batch, self._at, self._who, *entry)
                     for number, entry in enumerate(entries, first + low)
                 ),
             )
-        order = np.lexsort((categories, items))  # of the table, to which it is then appended
+        order = np.lexsort((people, categories, items))  # of the table, to which it is then appended
         for low in range(0, len(items), CHUNK):
             rows = order[low : low + CHUNK]
-            self._set_state(zip(*(part[rows].tolist() for part in (items, categories, values)), strict=True))
+            self._set_state(zip(*(part[rows].tolist() for part in parts), strict=True))
 
     def change_tag(self, category: int, state: TagState, undoes: int | None = None) -> int:
         """Write the state of a tag from then on to the log and the tables; the number of that change."""
@@ -129,40 +153,48 @@ def last(connection: Connection, column: str = "number", logs: Iterable[str] = L
     return max(int(connection.execute(query).fetchone()[0]) for query in queries)
 
 
-def undo(connection: Connection, who: str | None) -> list[int]:
+def undo(connection: Connection, who: str | None, by: str) -> list[int]:
     """Reverse the last action that stands (of one person, if named); empty if there is none."""
+    whose, given = _by(who)
     found = [
         connection.execute(
-            f"SELECT c.batch FROM {log} AS c WHERE c.undoes IS NULL AND c.batch > ? AND {_stands(log)}"
-            " AND c.who = coalesce(?, c.who) ORDER BY c.batch DESC LIMIT 1",
-            (IMPORT, who),
+            f"SELECT c.batch FROM {log} AS c WHERE c.undoes IS NULL AND c.batch > {IMPORT} AND {_stands(log)}"
+            f" AND {whose.format('c')} ORDER BY c.batch DESC LIMIT 1",
+            given,
         ).fetchone()
         for log in LOGS
     ]
     batch = max((row[0] for row in found if row), default=None)
-    return [] if batch is None else _reversed(connection, batch, who, without=batch)
+    return [] if batch is None else _reversed(connection, batch, by, without=batch)
 
 
-def redo(connection: Connection, who: str | None) -> list[int]:
-    """Reverse the last undo, unless there was a new action since; empty if there is none."""
+def redo(connection: Connection, who: str | None, by: str) -> list[int]:
+    """Reverse the last undo (of an action of one person, if named), unless there was a new one since."""
+    whose, given = _by(who)
     new = max(
         connection.execute(
-            f"SELECT coalesce(max(batch), 0) FROM {log} WHERE undoes IS NULL AND who = coalesce(?, who)",
-            (who,),
+            f"SELECT coalesce(max(c.batch), 0) FROM {log} AS c"
+            f" WHERE c.undoes IS NULL AND c.batch > {IMPORT} AND {whose.format('c')}",
+            given,
         ).fetchone()[0]
         for log in LOGS
     )
     found = [
         connection.execute(
             f"SELECT u.batch, w.batch FROM {log} AS u JOIN {log} AS w ON u.undoes = w.number"
-            f" WHERE w.undoes IS NULL AND {_open(log)} AND u.who = coalesce(?, u.who) AND u.batch > ?"
+            f" WHERE w.undoes IS NULL AND {_open(log)} AND {whose.format('w')} AND u.batch > ?"
             " ORDER BY u.batch DESC LIMIT 1",
-            (who, new),
+            (*given, new),
         ).fetchone()
         for log in LOGS
     ]
     undone = max(filter(None, found), default=None)
-    return [] if undone is None else _reversed(connection, undone[0], who, restored=undone[1])
+    return [] if undone is None else _reversed(connection, undone[0], by, restored=undone[1])
+
+
+def _by(who: str | None) -> tuple[str, tuple[str, ...]]:
+    """The condition that a person made a change, for the name of its table."""
+    return ("1", ()) if who is None else ("{}.who = ?", (who,))
 
 
 def _stands(log: str) -> str:
@@ -175,7 +207,7 @@ def _open(log: str) -> str:
 
 
 def _reversed(
-    connection: Connection, batch: int, who: str | None, *, without: int = -1, restored: int = -1
+    connection: Connection, batch: int, by: str, *, without: int = -1, restored: int = -1
 ) -> list[int]:
     """Reverse all changes of one action, as one; an action is undone, or an undone one is restored."""
 
@@ -189,10 +221,11 @@ def _reversed(
             (without, restored, batch),
         ).fetchall()
 
-    action = Action(connection, who or "")
+    action = Action(connection, by)
+    same = " AND c.item = n.item AND c.person = n.person"
     values = [
-        (item, category, int(value or 0), number)
-        for number, category, item, value in standing("changes", "n.item, s.value", " AND c.item = n.item")
+        (item, category, person, int(value or 0), number)
+        for number, category, item, person, value in standing("changes", "n.item, n.person, s.value", same)
     ]
     numbers = action.change(values)
     for number, category, name, *state in standing("namings", "n.name, s.name, s.used, s.merged", ""):
@@ -203,7 +236,7 @@ def _reversed(
         if used:
             _check_free(connection, category, called)
         numbers.append(action.change_tag(category, TagState(called, bool(used), merged), number))
-    for category in {category for _, category, value, _ in values if value}:
+    for category in {category for _, category, _, value, _ in values if value}:
         for (name,) in connection.execute("SELECT name FROM retired WHERE category = ?", (category,)):
             raise ValueError(
                 f"annotations would come back on tag {name!r}, which is retired; add it again first"
@@ -225,13 +258,13 @@ def changes(connection: Connection, row: int | None, limit: int) -> list[Change]
     where, values = ("", ()) if row is None else ("WHERE c.item = ?", (row,))
     found = connection.execute(
         "SELECT c.number, c.batch, c.at, c.who, i.id, coalesce(r.name, k.name), CAST(c.value AS INTEGER),"
-        f" c.undoes, NOT ({_stands('changes')})"
+        f" c.undoes, NOT ({_stands('changes')}), p.name"
         ' FROM changes AS c JOIN items AS i ON c.item = i.row JOIN categories AS k ON c.category = k."column"'
-        " LEFT JOIN retired AS r ON c.category = r.category"
+        " JOIN people AS p ON c.person = p.number LEFT JOIN retired AS r ON c.category = r.category"
         f" {where} ORDER BY c.number DESC LIMIT ?",
         (*values, limit),
     )
-    return [Change(*(*rest, bool(undone))) for *rest, undone in found]
+    return [Change(*(*rest, bool(undone), person)) for *rest, undone, person in found]
 
 
 def recent_rows(connection: Connection, limit: int) -> list[int]:
@@ -275,9 +308,9 @@ def moments(connection: Connection, limit: int, tags: NDArray[np.int64], annotat
         return []
     begin, at = first  # only what came after the first action, which may be large, need be read
     log = connection.execute(
-        "SELECT number, item, category, value FROM changes WHERE number > ? ORDER BY number", (begin,)
+        "SELECT number, item, category, person, value FROM changes WHERE number > ? ORDER BY number", (begin,)
     )
-    kind = np.dtype([("number", "i8"), ("item", "i8"), ("category", "i8"), ("value", "i1")])
+    kind = np.dtype([("number", "i8"), ("item", "i8"), ("category", "i8"), ("person", "i8"), ("value", "i1")])
     try:
         changes = np.fromiter(log, kind)
     except (TypeError, OverflowError) as error:
@@ -323,18 +356,19 @@ def _effects(
 
     if not len(changes):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    order = np.lexsort((changes["number"], changes["category"], changes["item"]))
-    item, category, value = (changes[name][order] for name in ("item", "category", "value"))
-    again = np.r_[False, (item[1:] == item[:-1]) & (category[1:] == category[:-1])]
-    before = np.r_[np.int8(0), value[:-1]] * again  # the value of the same item and tag until then
-    query = "SELECT value FROM changes WHERE item = ? AND category = ? AND number <= ?"
-    query += " ORDER BY number DESC LIMIT 1"
-    for place in np.flatnonzero(~again).tolist():
-        pair = int(item[place]), int(category[place]), begin
-        before[place] = (connection.execute(query, pair).fetchone() or (0,))[0]
     added, gained = (np.empty(len(changes), np.int64) for _ in range(2))
-    added[order] = (value != 0).astype(np.int8) - (before != 0)
-    gained[order] = (value > 0).astype(np.int8) - (before > 0)
+    query = "SELECT person, CAST(value AS INTEGER) FROM changes"
+    query += " WHERE item = ? AND category = ? AND number <= ? ORDER BY number"
+    stated: dict[tuple[int, int], dict[int, int]] = {}
+    for place, (_, item, category, person, value) in enumerate(changes.tolist()):
+        people = stated.get((item, category))
+        if people is None:
+            earlier = connection.execute(query, (item, category, begin))
+            people = stated[item, category] = dict(earlier.fetchall())
+        before = combined(people)
+        people[person] = value
+        now = combined(people)
+        added[place], gained[place] = (now != 0) - (before != 0), (now > 0) - (before > 0)
     # how many tags its item has after each change
     order = np.argsort(changes["item"], kind="stable")
     item, later = changes["item"][order], np.cumsum(gained[order][::-1])[::-1] - gained[order]

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
-FORMAT = 4
+FORMAT = 5
 #: "LASS" in ASCII, by which our files differ from other SQLite files
 APPLICATION = 0x4C415353
 #: seconds to wait while another process writes
@@ -32,6 +32,10 @@ CREATE TABLE categories (
     "column" INTEGER PRIMARY KEY CHECK ("column" >= 0),
     name TEXT NOT NULL UNIQUE
 ) STRICT;
+CREATE TABLE people (
+    number INTEGER PRIMARY KEY CHECK (number >= 0),
+    name TEXT NOT NULL UNIQUE
+) STRICT;
 CREATE TABLE changes (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     batch INTEGER NOT NULL,
@@ -39,17 +43,20 @@ CREATE TABLE changes (
     who TEXT NOT NULL,
     item INTEGER NOT NULL REFERENCES items,
     category INTEGER NOT NULL REFERENCES categories,
+    person INTEGER NOT NULL REFERENCES people,
     value REAL NOT NULL CHECK (value IN (-1, 0, 1)),
     undoes INTEGER REFERENCES changes
 ) STRICT;
 CREATE INDEX changes_of_annotation ON changes (item, category);
 CREATE INDEX changes_of_batch ON changes (batch);
+CREATE INDEX changes_by_person ON changes (who, batch) WHERE batch > 0;
 CREATE INDEX changes_undone ON changes (undoes) WHERE undoes IS NOT NULL;
 CREATE TABLE annotations (
     item INTEGER NOT NULL REFERENCES items,
     category INTEGER NOT NULL REFERENCES categories,
+    person INTEGER NOT NULL REFERENCES people,
     value REAL NOT NULL CHECK (value IN (-1, 1)),
-    PRIMARY KEY (item, category)
+    PRIMARY KEY (item, category, person)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE namings (
     number INTEGER PRIMARY KEY,
@@ -76,6 +83,13 @@ CREATE TABLE flags (
 ) STRICT;
 """
 _STATEMENTS = [statement.strip() for statement in SCHEMA.split(";") if statement.strip()]
+#: whose annotations came with the items, or without a name
+NOBODY = 0
+
+
+def add_nobody(connection: sqlite3.Connection) -> None:
+    """Begin the table of people."""
+    connection.execute("INSERT INTO people VALUES (?, '')", (NOBODY,))
 
 
 def log_first_names(connection: sqlite3.Connection) -> None:
@@ -97,21 +111,60 @@ def _log_of_tags(connection: sqlite3.Connection) -> None:
 def _words_to_annotations(connection: sqlite3.Connection) -> None:
     """Format 2 had the annotations in a table called words."""
     connection.execute("DROP INDEX changes_of_word")
-    for statement in _STATEMENTS:
-        if "changes_of_annotation" in statement or "TABLE annotations" in statement:
-            connection.execute(statement)
-    connection.execute("INSERT INTO annotations SELECT item, category, value FROM words")
-    connection.execute("DROP TABLE words")
+    connection.execute(_statement("changes_of_annotation"))
+    connection.execute("ALTER TABLE words RENAME TO annotations")
 
 
 def _flags(connection: sqlite3.Connection) -> None:
     """Format 3 had no flags of items."""
-    connection.execute(next(one for one in _STATEMENTS if "TABLE flags" in one))
+    connection.execute(_statement("TABLE flags"))
+
+
+def _annotations_of_people(connection: sqlite3.Connection) -> None:
+    """Format 4 had one annotation of an item and a tag: that of whoever came last.
+
+    It belongs to a person where no other has ever annotated the same, and else to nobody, as what came
+    with the items does: so whoever comes next replaces it, as before.
+    """
+    connection.execute(_statement("TABLE people"))
+    add_nobody(connection)
+    new = "FROM changes AS c WHERE undoes IS NULL AND batch > 0 AND who <> ''"
+    names = connection.execute(f"SELECT who {new} GROUP BY who ORDER BY min(number)").fetchall()
+    connection.executemany("INSERT INTO people VALUES (?, ?)", enumerate((name for (name,) in names), 1))
+    stands = """NOT EXISTS (SELECT 1 FROM changes AS u WHERE u.undoes = c.number
+                AND NOT EXISTS (SELECT 1 FROM changes AS r WHERE r.undoes = u.number))"""
+    connection.execute(
+        f"""CREATE TEMP TABLE owners AS SELECT item, category, p.number AS person FROM
+            (SELECT item, category, max(who) AS who {new} GROUP BY item, category
+             HAVING min(who) = max(who) AND max({stands})) JOIN people AS p ON p.name = who"""
+    )
+    connection.execute("CREATE UNIQUE INDEX temp.owners_of ON owners (item, category)")
+    for index in ("changes_of_annotation", "changes_of_batch", "changes_undone"):
+        connection.execute(f"DROP INDEX {index}")
+    for table, columns in (
+        ("changes", "number, batch, at, who, t.item, t.category, coalesce(person, 0), value, undoes"),
+        ("annotations", "t.item, t.category, coalesce(person, 0), value"),
+    ):
+        connection.execute(f"ALTER TABLE {table} RENAME TO former_{table}")
+        connection.execute(_statement(f"TABLE {table} "))
+        connection.execute(
+            f"INSERT INTO {table} SELECT {columns} FROM former_{table} AS t LEFT JOIN owners AS o"
+            " ON t.item = o.item AND t.category = o.category ORDER BY 1, 2"
+        )
+        connection.execute(f"DROP TABLE former_{table}")
+    for statement in _STATEMENTS:
+        if statement.startswith("CREATE INDEX changes_"):
+            connection.execute(statement)
+    connection.execute("DROP TABLE owners")
+
+
+def _statement(part: str) -> str:
+    return next(one for one in _STATEMENTS if part in one)
 
 
 #: format -> what turns a file of that format into one of the next; runs inside a transaction
 MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {
-    1: _log_of_tags, 2: _words_to_annotations, 3: _flags,
+    1: _log_of_tags, 2: _words_to_annotations, 3: _flags, 4: _annotations_of_people,
 }  # fmt: skip
 
 #: errors of the file itself, as opposed to the disk or the rights
@@ -159,6 +212,7 @@ class Database:
                     marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};"
                     tables = "; ".join(one for one in _STATEMENTS if not one.startswith("CREATE INDEX"))
                     self._connection.executescript(f"BEGIN; {tables}; {marks} COMMIT;")
+                    add_nobody(self._connection)
             if not new:
                 self._migrate()
         except BaseException:
@@ -252,12 +306,15 @@ class Database:
             with self.reading() as connection:
                 self._check_schema(connection)
             return
+        # where tables are made anew, rows that refer to them would be looked for one by one
+        self._connection.execute("PRAGMA foreign_keys = OFF")
         with self._transaction("BEGIN IMMEDIATE") as connection:
             # asked again: another process may have been faster
             for migrate in migrations(self._pragma("user_version"), self.path, FORMAT, MIGRATIONS):
                 migrate(connection)
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             self._check_schema(connection)
+        self._connection.execute("PRAGMA foreign_keys = ON")
 
     def _check_schema(self, connection: sqlite3.Connection) -> None:
         model = sqlite3.connect(":memory:")

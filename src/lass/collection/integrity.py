@@ -48,9 +48,10 @@ def _annotations(connection: Connection) -> list[str]:
         undoing.add(number)
         if number not in reversed_:
             reversed_.add(undoes)
-    log = _entries(connection, "SELECT item, category, value, number FROM changes ORDER BY number DESC")
+    columns = "item, category, person, value"
+    log = _entries(connection, f"SELECT {columns}, number FROM changes ORDER BY number DESC")
     stands = ~np.isin(log["number"], list(reversed_ | undoing))
-    state = _entries(connection, "SELECT item, category, value, 0 FROM annotations")
+    state = _entries(connection, f"SELECT {columns}, 0 FROM annotations")
     found = []
     for name, part in (("changes that stand", log[stands]), ("last values", log)):
         if differing := _differing(part, state):
@@ -62,7 +63,8 @@ def _entries(connection: Connection, query: str) -> NDArray[Any]:
     import numpy as np
 
     try:
-        kind = np.dtype([("item", "i8"), ("category", "i8"), ("value", "f8"), ("number", "i8")])
+        names = ("item", "category", "person", "value", "number")
+        kind = np.dtype([(name, "f8" if name == "value" else "i8") for name in names])
         return np.fromiter(connection.execute(query), kind)
     except (TypeError, OverflowError) as error:
         raise DatabaseError(f"an annotation is none: {error}") from None
@@ -72,12 +74,12 @@ def _differing(log: NDArray[Any], state: NDArray[Any]) -> int:
     """How many annotations are only in the log, the latest first, or only in the state, or differ."""
     import numpy as np
 
-    order = np.lexsort((-log["number"], log["category"], log["item"]))
-    pairs = log[["item", "category"]][order]
-    expected = log[order][np.r_[True, pairs[1:] != pairs[:-1]][: len(log)]]
-    parts = [part[part["value"] != 0][["item", "category", "value"]] for part in (expected, state)]
+    order = np.lexsort((-log["number"], log["person"], log["category"], log["item"]))
+    keys = log[["item", "category", "person"]][order]
+    expected = log[order][np.r_[True, keys[1:] != keys[:-1]][: len(log)]]
+    parts = [part[part["value"] != 0][["item", "category", "person", "value"]] for part in (expected, state)]
     both = np.concatenate(parts)
-    both = both[np.lexsort((both["value"], both["category"], both["item"]))]
+    both = both[np.lexsort((both["value"], both["person"], both["category"], both["item"]))]
     twice = both[1:] == both[:-1]
     return len(both) - 2 * int(np.count_nonzero(twice))
 

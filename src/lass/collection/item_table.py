@@ -132,50 +132,60 @@ def add(connection: Connection, new: Iterable[Item]) -> int:
 
 
 def locate(
-    connection: Connection, annotations: Iterable[Any], find_tag: Callable[[Any], int]
-) -> dict[tuple[int, int], int]:
-    """Annotations (id, tag, value) as {(row, column): value}; one that comes twice must be the same.
+    connection: Connection, annotations: Iterable[Any], find_tag: Callable[[Any], int],
+    find_person: Callable[[str], int],
+) -> dict[tuple[int, int, int], int]:  # fmt: skip
+    """Annotations (id, tag, value) as {(row, column, person): value}; one that comes twice must be the same.
 
-    ``find_tag`` gives the column of a tag, which it may make.
+    ``find_tag`` gives the column of a tag, which it may make, and ``find_person`` the number of the
+    person who may come fourth in an annotation; without one, the name is empty.
     """
-    result: dict[tuple[int, int], int] = {}
-    for row, column, value in _located(connection, annotations, find_tag):
-        if result.setdefault((row, column), value) != value:
+    result: dict[tuple[int, int, int], int] = {}
+    for *key, value in _located(connection, annotations, find_tag, find_person):
+        row, column, person = key
+        if result.setdefault((row, column, person), value) != value:
             raise _contradiction(connection, row, column)
     return result
 
 
 def locate_many(
-    connection: Connection, annotations: Iterable[Any], find_tag: Callable[[Any], int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:
-    """The same as three arrays of rows, columns and values, in the order in which they come."""
+    connection: Connection, annotations: Iterable[Any], find_tag: Callable[[Any], int],
+    find_person: Callable[[str], int],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:  # fmt: skip
+    """The same as four arrays of rows, columns, people and values, in the order in which they come."""
     import numpy as np
 
-    pairs, signs = array("q"), array("b")
+    pairs, numbers, signs = array("q"), array("q"), array("b")
     known: dict[Any, int] = {name: row for row, name in enumerate(ids(connection))}
-    for row, column, value in _located(connection, annotations, find_tag, known):
+    for row, column, person, value in _located(connection, annotations, find_tag, find_person, known):
         pairs.append(row << 32 | column)
+        numbers.append(person)
         signs.append(value)
-    packed, values = np.frombuffer(pairs, np.int64), np.frombuffer(signs, np.int8)
-    _, first, place = np.unique(packed, return_index=True, return_inverse=True)
+    packed, people = np.frombuffer(pairs, np.int64), np.frombuffer(numbers, np.int64)
+    values = np.frombuffer(signs, np.int8)
+    keys = packed
+    if people.min(initial=0) != people.max(initial=0):
+        keys = np.unique(packed, return_inverse=True)[1] * (people.max() + 1) + people
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     if (wrong := np.flatnonzero(values != values[first][place])).size:
         row, column = divmod(int(packed[wrong[0]]), 2**32)
         raise _contradiction(connection, row, column)
     first.sort()
-    return packed[first] >> 32, packed[first] & (2**32 - 1), values[first]
+    return packed[first] >> 32, packed[first] & (2**32 - 1), people[first], values[first]
 
 
 def _located(
     connection: Connection, annotations: Iterable[Any], find_tag: Callable[[Any], int],
-    rows: dict[Any, int] | None = None,
-) -> Iterator[tuple[int, int, int]]:  # fmt: skip
-    """Each annotation as (row, column, value); ``rows`` are those known already by id."""
+    find_person: Callable[[str], int], rows: dict[Any, int] | None = None,
+) -> Iterator[tuple[int, int, int, int]]:  # fmt: skip
+    """Each annotation as (row, column, person, value); ``rows`` are those known already by id."""
     rows = {} if rows is None else rows
     columns: dict[Any, int] = {}
+    people: dict[Any, int] = {}
     for annotation in annotations:
         try:
-            item, tag, value = annotation
-            known = item in rows, tag in columns
+            item, tag, value, who = annotation if len(annotation) == 4 else (*annotation, "")
+            known = item in rows, tag in columns, who in people
         except (TypeError, ValueError):
             raise ValueError(f"annotations must be (id, tag, value); found {annotation!r}") from None
         value = check_sign(value, item, tag)
@@ -183,7 +193,9 @@ def _located(
             rows[item] = find(connection, item)
         if not known[1]:
             columns[tag] = find_tag(tag)
-        yield rows[item], columns[tag], value
+        if not known[2]:
+            people[who] = find_person(check_text(who, "who", empty=True))
+        yield rows[item], columns[tag], people[who], value
 
 
 def _contradiction(connection: Connection, row: int, column: int) -> ValueError:

@@ -32,11 +32,15 @@ class Item:
 
 
 class Annotation(NamedTuple):
-    """What a person stated of an item and a tag: it has the tag (+1), has it not (-1), or between."""
+    """What a person stated of an item and a tag: it has the tag (+1), has it not (-1), or between.
+
+    ``who`` is empty where it came with the items, or without a name.
+    """
 
     item: str
     tag: str
     value: float
+    who: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class Change:
         The change it reverses.
     undone : bool
         Whether it has been reversed since.
+    person : str
+        Whose annotation it is, which ``who`` changed; empty for what came with the items.
     """
 
     number: int
@@ -68,6 +74,7 @@ class Change:
     value: int
     undoes: int | None
     undone: bool
+    person: str = ""
 
 
 @dataclass(frozen=True)

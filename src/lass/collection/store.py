@@ -13,9 +13,17 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from lass.collection import annotation_table, arrays, change_log, integrity, item_table, tag_table
-from lass.collection.database import Database, log_first_names
-from lass.collection.records import Change, Item, Moment, Since, TagChange
+from lass.collection import (
+    annotation_table,
+    arrays,
+    change_log,
+    integrity,
+    item_table,
+    people_table,
+    tag_table,
+)
+from lass.collection.database import NOBODY, Database, log_first_names
+from lass.collection.records import Annotation, Change, Item, Moment, Since, TagChange
 from lass.collection.search import SearchIndex
 from lass.collection.settings import Settings
 from lass.model.atomic import remove_leftovers
@@ -26,6 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SETTINGS, DATABASE = "collection.toml", "tags.sqlite"
+#: item, tag and value of an annotation, perhaps with who made it
+Given = tuple[str, str, float] | tuple[str, str, float, str]
 #: answers of the search that are kept
 SEARCHES = 8
 #: annotations from which on they are imported as arrays
@@ -100,7 +110,7 @@ class CollectionStore:
     @classmethod
     def create(
         cls, path: str | Path, items: Iterable[Item], tags: Iterable[str] = (),
-        annotations: Iterable[tuple[str, str, float]] = (), *, settings: Settings | None = None,
+        annotations: Iterable[Given] = (), *, settings: Settings | None = None,
         features: Any = None, graph: Any = None, edges: Any = None,
     ) -> Self:  # fmt: skip
         """Make a new folder, whole or not at all: as a hidden one next to it, which is renamed at the end.
@@ -112,8 +122,9 @@ class CollectionStore:
         items : iterable of Item
         tags : iterable of str
             All tags; by default those of the annotations, in the order in which they come.
-        annotations : iterable of (id, tag, value)
-            Those known from the start; they cannot be undone.
+        annotations : iterable of (id, tag, value) or (id, tag, value, who)
+            Those known from the start; they cannot be undone. Without a name they count where no person
+            has annotated the same.
         settings : Settings, optional
         features, graph : matrices, optional
             Given ones, which cannot be made from the items.
@@ -228,7 +239,7 @@ class CollectionStore:
         return self._database.read(item_table.pages, first, size)
 
     def add_items(
-        self, items: Iterable[Item], annotations: Iterable[tuple[str, str, float]] = (), *, who: str = "",
+        self, items: Iterable[Item], annotations: Iterable[Given] = (), *, who: str = "",
         new: bool = False,
     ) -> int:  # fmt: skip
         """Append items, with annotations of them or others; how many items there are then."""
@@ -262,13 +273,18 @@ class CollectionStore:
     def merge_tags(self, tag: str, into: str, *, who: str = "") -> list[int]:
         """Move the annotations of a tag to another, and retire it; the numbers of the changes.
 
-        Where an item has an annotation of the other tag already, that one stays.
+        Where the same person has annotated an item with the other tag already, that one stays.
         """
         with self._database.writing() as connection:
             return tag_table.merge(connection, tag, into, change_log.Action(connection, who))
 
     def annotation_matrix(self) -> AnnotationMatrix:
-        """All annotations as a signed matrix; all parts are of the same moment."""
+        """All annotations as a signed matrix; all parts are of the same moment.
+
+        Of several people's annotations of an item and a tag, it holds the sign of their sum, nothing where
+        they balance. What has no name, as what came with the items, counts where no person has annotated
+        the same.
+        """
         import numpy as np
         import scipy.sparse as sp
 
@@ -291,9 +307,35 @@ class CollectionStore:
             return self._known_entries(connection)
 
     def annotations_of_rows(self, rows: Iterable[int]) -> dict[int, dict[int, int]]:
-        """The annotations of some rows: {row: {column: +1 or -1}}."""
+        """The annotations of some rows, those of all people together: {row: {column: +1 or -1}}."""
         with self._database.reading() as connection:
             return annotation_table.of_rows(connection, _checked_rows(connection, rows))
+
+    def annotations_by_person(self, rows: Iterable[int]) -> dict[int, dict[int, dict[str, int]]]:
+        """What each person stated of some rows: {row: {column: {name: +1 or -1}}}.
+
+        The name is empty for what came with the items, or without a name.
+        """
+        with self._database.reading() as connection:
+            names = people_table.names(connection)
+            found = annotation_table.by_person(connection, _checked_rows(connection, rows))
+        return {
+            row: {column: {names[who]: value for who, value in one.items()} for column, one in tags.items()}
+            for row, tags in found.items()
+        }
+
+    def each_annotation(self) -> list[tuple[Annotation, str]]:
+        """Every person's annotation, in the order of the items, and when it was made."""
+        with self._database.reading() as connection:
+            ids, names = self._known_ids(connection), tag_table.names(connection)
+            return [
+                (Annotation(ids[row], names[column], value, who), at)
+                for row, column, who, value, at in annotation_table.each(connection)
+            ]
+
+    def people(self) -> list[str]:
+        """Who has annotated, by name, in the order in which they began."""
+        return [name for name in self._database.read(people_table.names).values() if name]
 
     def _known_ids(self, connection: Connection) -> list[str]:
         """The ids of all items: only those that are new since the last time are read."""
@@ -319,7 +361,7 @@ class CollectionStore:
         return entries
 
     def annotations_of(self, item: str) -> dict[str, int]:
-        """The annotations of one item, by tag."""
+        """The annotations of one item, those of all people together, by tag."""
         with self._database.reading() as connection:
             return tag_table.annotations_of(connection, item_table.find(connection, item))
 
@@ -328,6 +370,9 @@ class CollectionStore:
     ) -> list[int]:
         """State of an item that it has some tags (+1) and does not have others (-1); 0 withdraws.
 
+        Every person has annotations of their own: those of others stay. Withdrawing what came with the
+        items, or without a name, is up to everybody.
+
         Returns the numbers of the changes, which are on the disk by then. Tags that are not
         there yet are made if ``new``, and retired ones brought back; an undo retires them again.
         """
@@ -335,9 +380,7 @@ class CollectionStore:
             raise ValueError(f"values must be a mapping from tags to +1 or -1; found {values!r}")
         return self.annotate_all(((item, tag, value) for tag, value in values.items()), who=who, new=new)
 
-    def annotate_all(
-        self, annotations: Iterable[tuple[str, str, float]], *, who: str = "", new: bool = False
-    ) -> list[int]:
+    def annotate_all(self, annotations: Iterable[Given], *, who: str = "", new: bool = False) -> list[int]:
         """Make several annotations (id, tag, value) of any items as one action, which is undone as one."""
         annotations = list(annotations)
         with self._database.writing() as connection:
@@ -348,20 +391,24 @@ class CollectionStore:
         """Take back the annotation of an item and a tag."""
         return self.annotate(item, {tag: 0}, who=who)
 
-    def undo(self, who: str | None = None) -> list[int]:
+    def undo(self, who: str | None = None, *, by: str | None = None) -> list[int]:
         """Reverse the last action that was not reversed yet; the numbers of the changes, if any.
 
         With ``who``, the last action of that person: later annotations of others stay, and so does a
         tag that others used. Where somebody else took the name of a tag that would come back, or
         retired one that annotations would come back on, it is a ``ValueError`` and nothing changes.
+        The log has it under ``by``: that person, by default, or the user of this machine.
         """
         with self._database.writing() as connection:
-            return change_log.undo(connection, who)
+            return change_log.undo(connection, who, _reverser(who, by))
 
-    def redo(self, who: str | None = None) -> list[int]:
-        """Reverse the last undo, unless there was a new action since; the numbers of the changes, if any."""
+    def redo(self, who: str | None = None, *, by: str | None = None) -> list[int]:
+        """Reverse the last undo, of an action of ``who`` if named, unless there was a new action since.
+
+        Returns the numbers of the changes, if any.
+        """
         with self._database.writing() as connection:
-            return change_log.redo(connection, who)
+            return change_log.redo(connection, who, _reverser(who, by))
 
     def flag(self, item: str, flagged: bool = True, *, who: str = "") -> None:
         """Mark an item to come back to, or take the mark away; it is no annotation and changes no model."""
@@ -605,15 +652,31 @@ class CollectionStore:
 
 def _located(
     connection: Connection, annotations: Iterable[Any], action: change_log.Action, new: bool
-) -> dict[tuple[int, int], int]:
-    """Annotations by row and column; if ``new``, tags that are not in use are made within the action."""
-    return item_table.locate(connection, annotations, _tag_finder(connection, action, new))
+) -> dict[tuple[int, int, int], int]:
+    """Annotations by row, column and person; if ``new``, unused tags are made within the action."""
+    find_tag, find_person = _tag_finder(connection, action, new), _person_finder(connection, action)
+    return item_table.locate(connection, annotations, find_tag, find_person)
 
 
 def _tag_finder(connection: Connection, action: change_log.Action | None, new: bool) -> Callable[[Any], int]:
     make = partial(tag_table.find_or_add, connection, action=action)
     instead = "add --new on the command line, new=True in Python"
     return make if new else partial(tag_table.find, connection, instead=instead)
+
+
+def _person_finder(connection: Connection, action: change_log.Action | None) -> Callable[[str], int]:
+    """The number of a person; without a name, that of who acts, or nobody's where items come."""
+
+    def find(name: str) -> int:
+        if name:
+            return people_table.find_or_add(connection, name)
+        return NOBODY if action is None else action.person
+
+    return find
+
+
+def _reverser(who: str | None, by: str | None) -> str:
+    return by if by is not None else who if who is not None else people_table.user_name()
 
 
 def _import(
@@ -624,12 +687,12 @@ def _import(
     What its tags are called is then logged before them, as that is no change.
     """
     annotations = annotations if isinstance(annotations, Sized) else list(annotations)
-    find = _tag_finder(connection, action, new)
+    find = _tag_finder(connection, action, new), _person_finder(connection, action)
     located: Any
     if many := len(annotations) > MANY:
-        located = item_table.locate_many(connection, annotations, find)
+        located = item_table.locate_many(connection, annotations, *find)
     else:
-        located = item_table.locate(connection, annotations, find)
+        located = item_table.locate(connection, annotations, *find)
     if action is None:
         log_first_names(connection)
         action = change_log.Action(connection, "", change_log.IMPORT)
@@ -643,7 +706,7 @@ def _equal(entries: annotation_table.Entries, connection: Connection) -> bool:
     import numpy as np
 
     others = annotation_table.read(connection)
-    return all(np.array_equal(entries[part], others[part]) for part in range(3))
+    return all(np.array_equal(entries[part], others[part]) for part in (0, 1, 2, 4))
 
 
 def _checked_rows(connection: Connection, rows: Iterable[int]) -> list[int]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from sqlite3 import Connection, DatabaseError
 from typing import Any
 
+from lass.collection import annotation_table
 from lass.collection.change_log import Action, TagState
 from lass.collection.records import check_new_text, check_text, did_you_mean
 
@@ -34,12 +35,9 @@ def retired(connection: Connection) -> set[int]:
 
 def annotations_of(connection: Connection, row: int) -> dict[str, int]:
     """The annotations of one item, by tag."""
-    found = connection.execute(
-        'SELECT name, value FROM annotations JOIN categories ON category = "column"'
-        " WHERE item = ? ORDER BY category",
-        (row,),
-    )
-    return {name: int(value) for name, value in found}
+    found = annotation_table.of_rows(connection, [row])[row]
+    query = 'SELECT name FROM categories WHERE "column" = ?'
+    return {connection.execute(query, (column,)).fetchone()[0]: value for column, value in found.items()}
 
 
 def find(connection: Connection, name: Any, instead: str = "") -> int:
@@ -91,16 +89,22 @@ def rename(connection: Connection, tag: Any, name: Any, action: Action) -> list[
 
 
 def merge(connection: Connection, tag: Any, into: Any, action: Action) -> list[int]:
-    """Move the annotations of a tag to another, where that has none, and retire it; the changes' numbers."""
+    """Move the annotations of a tag to another, and retire it; the changes' numbers.
+
+    Where the same person has annotated the item with the other tag, that stays.
+    """
     source, target = find(connection, tag), find(connection, into)
     if source == target:
         raise ValueError(f"a tag cannot be merged into itself; found {tag!r} twice")
-    query = "SELECT item, value FROM annotations WHERE category = ?"
+    query = "SELECT item, person, CAST(value AS INTEGER) FROM annotations WHERE category = ?"
     moved = connection.execute(query, (source,)).fetchall()
-    there = {item for item, _ in connection.execute(query, (target,))}
-    values = {(item, source): 0 for item, _ in moved}
-    values |= {(item, target): int(value) for item, value in moved if item not in there}
-    return [*action.annotate(values), action.change_tag(source, TagState(tag, used=False, merged=target))]
+    there = {(item, person) for item, person, _ in connection.execute(query, (target,))}
+    changes: list[tuple[int, int, int, int, int | None]]
+    changes = [(item, source, person, 0, None) for item, person, _ in moved]
+    changes += [
+        (item, target, person, value, None) for item, person, value in moved if (item, person) not in there
+    ]
+    return [*action.change(changes), action.change_tag(source, TagState(tag, used=False, merged=target))]
 
 
 def insert(connection: Connection, name: Any) -> int:

@@ -22,8 +22,8 @@ class Annotations:
 
     def __init__(self, entries: Entries | None = None, tags: int = 0) -> None:
         if entries is None:
-            nothing = np.zeros(0, np.int32), np.zeros(0, np.int8)
-            entries = Entries(np.zeros(1, np.int64), *nothing, 0)
+            nothing = np.zeros(0, np.int32), np.zeros(0, np.int8), 0, np.zeros(0, np.int64)
+            entries = Entries(np.zeros(1, np.int64), *nothing)
         self._entries, self._tags = entries, tags
         self._changed: dict[int, dict[int, int]] = {}
         items = len(entries.indptr) - 1
@@ -42,7 +42,7 @@ class Annotations:
     def __getitem__(self, row: int) -> dict[int, int]:
         if row in self._changed:
             return self._changed[row]
-        indptr, indices, values, _ = self._entries
+        indptr, indices, values, *_ = self._entries
         if not 0 <= row < len(self):
             raise IndexError(f"there is no row {row}")
         at = slice(indptr[row], indptr[row + 1])
@@ -81,7 +81,7 @@ class Annotations:
 
     def tag_counts(self, rows: Rows) -> NDArray[np.intp]:
         """(tags,) how many of some items have each tag."""
-        indptr, indices, values, _ = self._entries
+        indptr, indices, values, *_ = self._entries
         same = rows[~self._is_changed[rows]]
         lengths = np.diff(indptr)[same]
         at = np.repeat(indptr[same] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
@@ -111,5 +111,5 @@ class Annotations:
 
     @cached_property
     def _by_tag(self) -> sp.csc_array:
-        indptr, indices, values, _ = self._entries
+        indptr, indices, values, *_ = self._entries
         return sp.csr_array((values, indices, indptr), shape=(len(indptr) - 1, self._tags)).tocsc()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lass.collection import Annotation, CollectionStore, Item
+from lass.collection.people_table import user_name
 from lass.collection.records import check_text
 from lass.collection.writing import check_ending, nested, write_rows
 
@@ -77,10 +78,10 @@ class Collection(CollectionStore):
     >>> result = programs.fit()
     >>> [(row.item, row.tag) for row in programs.suggest(top=1, untagged=True)]
     [('1', 'mail'), ('2', 'mail'), ('4', 'game'), ('5', 'game')]
-    >>> programs.tag("1", "mail", "-game")
+    >>> programs.tag("1", "mail", "-game", who="ann")
     [3, 4]
-    >>> programs.annotations[-1]
-    Annotation(item='3', tag='game', value=1)
+    >>> programs.annotations[-2:]
+    [Annotation(item='1', tag='mail', value=1, who='ann'), Annotation(item='3', tag='game', value=1, who='')]
     >>> programs.close(); folder.cleanup()
     """
 
@@ -99,13 +100,17 @@ class Collection(CollectionStore):
 
     @property
     def annotations(self) -> list[Annotation]:
-        """All annotations (item, tag, value), in the order of the items."""
-        from lass.tagging.export_rows import annotation_rows
+        """Everybody's annotations (item, tag, value, who), in the order of the items.
 
-        return [Annotation(**row) for row in annotation_rows(self)]
+        ``who`` is empty where it came with the items, or without a name. :meth:`annotation_matrix` has what
+        follows where people differ: the sign of their sum.
+        """
+        return [annotation for annotation, _ in self.each_annotation()]
 
-    def tag(self, item: str, *tags: str, who: str = "", new: bool = False) -> list[int]:
+    def tag(self, item: str, *tags: str, who: str | None = None, new: bool = False) -> list[int]:
         """State which tags an item has, and with a minus in front which it does not have.
+
+        What others stated stays: the sign of the sum counts.
 
         Parameters
         ----------
@@ -113,8 +118,8 @@ class Collection(CollectionStore):
             Its id.
         *tags : str
             ``"field::biology"``, or ``"-game::arcade"``.
-        who : str
-            Who states it, for the log.
+        who : str, optional
+            Who states it; by default the user of this machine.
         new : bool
             Make tags that are not there yet.
 
@@ -129,7 +134,7 @@ class Collection(CollectionStore):
             if not isinstance(name, str) or not name.removeprefix("-"):
                 raise ValueError(f'tags must be texts such as "mail" or "-game"; found {name!r}')
         signed = [(item, name.removeprefix("-"), -1 if name.startswith("-") else 1) for name in tags]
-        return self.annotate_all(signed, who=who, new=new)
+        return self.annotate_all(signed, who=user_name() if who is None else who, new=new)
 
     def fit(
         self, *, report: ProgressCallback | None = None, engine: Engine | Workers | None = None,
@@ -326,9 +331,10 @@ class Collection(CollectionStore):
         ----------
         path : str or Path
             Ends in .csv, .tsv, .jsonl, .json or .parquet.
-        what : {"annotations", "table", "suggestions", "assignments"}
-            The annotations, one row each; the table that the items came from, with a column of their tags;
-            suggestions; or the shares of the tags that were fitted.
+        what : {"annotations", "people", "table", "suggestions", "assignments"}
+            The annotations that count, one row each; those of each person, with who and when; the table that
+            the items came from, with a column of their tags; suggestions; or the shares of the tags that were
+            fitted.
         min_share : float
             Of assignments: leave smaller shares out.
         top : int
@@ -352,6 +358,8 @@ class Collection(CollectionStore):
 
         if what == "annotations":
             return tables.ANNOTATION_COLUMNS, tables.annotation_rows(self)
+        if what == "people":
+            return tables.PERSON_COLUMNS, tables.person_rows(self)
         if what == "assignments":
             return tables.ASSIGNMENT_COLUMNS, tables.assignment_rows(self, min_share)
         if what == "table":
@@ -361,7 +369,9 @@ class Collection(CollectionStore):
             return table.columns, table
         if what == "suggestions":
             return tables.SUGGESTION_COLUMNS, tables.suggestion_rows(self.suggest(top=top))
-        raise ValueError(f"what must be annotations, table, suggestions or assignments; found {what!r}")
+        raise ValueError(
+            f"what must be annotations, people, table, suggestions or assignments; found {what!r}"
+        )
 
 
 def _expect(**given: tuple[Any, Any]) -> None:

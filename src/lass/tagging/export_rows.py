@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from lass.tagging import DoubtfulTag, Suggestion
 
 ANNOTATION_COLUMNS = ("item", "tag", "value")
+PERSON_COLUMNS = (*ANNOTATION_COLUMNS, "who", "at")
 ASSIGNMENT_COLUMNS = ("item", "tag", "share")
 SUGGESTION_COLUMNS = ("item", "tag", "score", "rank", "because", "neighbours", "strength")
 DOUBTFUL_TAG_COLUMNS = ("item", "tag", "score", "mean_score", "rank")
@@ -23,6 +24,12 @@ def annotation_rows(collection: CollectionStore) -> Iterator[dict[str, Any]]:
     rows, columns = entries.coords
     for row, column, value in zip(rows.tolist(), columns.tolist(), entries.data.tolist(), strict=True):
         yield {"item": annotations.ids[row], "tag": annotations.names[column], "value": int(value)}
+
+
+def person_rows(collection: CollectionStore) -> Iterator[dict[str, Any]]:
+    """Everybody's annotations with who and when; those without a name may have come with the items."""
+    for annotation, at in collection.each_annotation():
+        yield {**annotation._asdict(), "at": at}
 
 
 def assignment_rows(collection: CollectionStore, least: float) -> Iterator[dict[str, Any]]:

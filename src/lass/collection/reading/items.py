@@ -76,7 +76,7 @@ def read_items(
     >>> items.ids, items.texts
     (['mutt', 'nethack'], ['reads mail', 'a game'])
     >>> items.annotations[1]
-    Annotation(item='mutt', tag='game', value=-1.0)
+    Annotation(item='mutt', tag='game', value=-1.0, who='')
     """
     bad_rows = BadRowLog.of(source, "items", skip_bad)
     if isinstance(source, str | Path) and Path(source).is_dir():

@@ -83,8 +83,8 @@ def read_tags(
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "tags.csv"
     ...     _ = path.write_text("item,tag,value\nmutt,mail,1\nmutt,game,-1\n")
-    ...     read_tags(path).annotations
-    [Annotation(item='mutt', tag='mail', value=1.0), Annotation(item='mutt', tag='game', value=-1.0)]
+    ...     [annotation[:3] for annotation in read_tags(path).annotations]
+    [('mutt', 'mail', 1.0), ('mutt', 'game', -1.0)]
     """
     if layout not in ("auto", "long", "column", "wide"):
         raise ValueError(f"layout must be auto, long, column or wide; found {layout!r}")
