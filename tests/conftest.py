@@ -56,3 +56,16 @@ def packages(tmp_path_factory):
 def own_packages(packages, tmp_path):
     """A copy of the packages that a test may change."""
     return shutil.copytree(packages, tmp_path / "packages")
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A collection of 60 short texts, four of them tagged; not fitted."""
+    from lass import Collection
+    from lass.collection import Settings
+    from short_texts import topics
+
+    known = [("000", "mail", 1), ("003", "mail", 1), ("001", "game", 1), ("004", "game", 1)]
+    settings = Settings(features={"kind": "text"}, n_neighbors=6)
+    Collection.create(tmp_path / "texts", topics(60), annotations=known, settings=settings).close()
+    return tmp_path / "texts"

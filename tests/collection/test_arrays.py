@@ -92,8 +92,13 @@ def test_a_full_check_finds_what_opening_does_not_look_at(store):
     path.write_bytes(damaged)
     assert store.features.shape == (60, 100)
     assert [f"{path} is not a saved array" in problem for problem in store.check()] == [True]
-    assert store.discard_damaged() == {"features": "damaged"}
+    stage = store.staged()
+    with pytest.warns(UserWarning, match=r"features\.npz is damaged; it is made again"):
+        assert stage.discard_damaged() == {"features": "features.npz was damaged"}
+    assert path.exists()
+    stage.publish()
     assert store.check() == []
+    assert not path.exists()
 
 
 def test_a_file_that_was_cut_or_points_elsewhere_is_refused(store):

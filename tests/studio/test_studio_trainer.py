@@ -13,10 +13,9 @@ import scipy.sparse as sp
 from lass.collection import CollectionStore, Item, Settings
 from lass.studio import item_lists
 from lass.studio import trainer as trainer_module
-from lass.studio.events import Events
 from lass.studio.session import Session
-from lass.studio.trainer import Trainer
 from lass.tagging import fit, load_model, scores
+from studio_thread import running, wait
 
 WORDS = ("mail inbox imap smtp letter spam", "game chess dice player board", "editor cursor buffer indent")
 
@@ -31,29 +30,6 @@ def folder(tmp_path):
     settings = Settings(features={"kind": "text"}, n_neighbors=6)
     CollectionStore.create(tmp_path / "texts", items, settings=settings).close()
     return tmp_path / "texts"
-
-
-@contextmanager
-def running(folder):
-    """A session, and its trainer until the end."""
-    holder = []
-    session = Session(folder, lambda *_: holder[0].notify() if holder else None)
-    trainer = Trainer(session, Events())
-    holder.append(trainer)
-    trainer.start()
-    try:
-        yield session, trainer
-    finally:
-        trainer.stop()
-        trainer.join(60)
-        session.close()
-
-
-def wait(condition, seconds=90.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it took too long"
-        time.sleep(0.02)
 
 
 def is_retrained(session, trainer):

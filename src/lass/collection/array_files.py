@@ -30,20 +30,25 @@ _ENDING = ".npy"
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
     """Put arrays into a file, whole or not at all; :func:`numpy.load` reads it too."""
+    with atomic_path(path) as draft:
+        write_draft(draft, arrays)
+
+
+def write_draft(draft: Path, arrays: Mapping[str, Any]) -> None:
+    """Put arrays into a new file, all of which is on the disk then."""
     import numpy as np
 
-    with (
-        atomic_path(path) as draft,
-        draft.open("xb") as file,
-        ZipFile(file, "w", ZIP_STORED, allowZip64=True) as archive,
-    ):
-        for name, value in {"format": FORMAT, **arrays}.items():
-            member = ZipInfo(f"{name}{_ENDING}")
-            begin = file.tell() + _HEADER + len(member.filename.encode()) + _LONG_SIZES + 4
-            missing = -begin % ALIGNMENT
-            member.extra = struct.pack("<HH", _FILLER, missing) + bytes(missing)
-            with archive.open(member, "w", force_zip64=True) as part:
-                np.lib.format.write_array(part, np.asanyarray(value), allow_pickle=False)
+    with draft.open("xb") as file:
+        with ZipFile(file, "w", ZIP_STORED, allowZip64=True) as archive:
+            for name, value in {"format": FORMAT, **arrays}.items():
+                member = ZipInfo(f"{name}{_ENDING}")
+                begin = file.tell() + _HEADER + len(member.filename.encode()) + _LONG_SIZES + 4
+                missing = -begin % ALIGNMENT
+                member.extra = struct.pack("<HH", _FILLER, missing) + bytes(missing)
+                with archive.open(member, "w", force_zip64=True) as part:
+                    np.lib.format.write_array(part, np.asanyarray(value), allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_arrays(path: Path, *, verify: bool = False) -> tuple[dict[str, NDArray[Any]], set[str]]:

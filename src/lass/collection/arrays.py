@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lass.collection.array_files import read_arrays, write_arrays
+from lass.collection.array_files import read_arrays, write_draft
 from lass.collection.settings import Settings
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Stamp:
     """What an array was made from: so many items and categories, the log up to change ``changes``, the
     ``settings`` that matter for it, and the array with the token ``source``, if any.
 
-    No two arrays ever saved have the same ``token``.
+    Arrays have the same ``token`` only if they are the same, and those that they were made from are.
     """
 
     items: int
@@ -37,7 +37,7 @@ class Stamp:
     changes: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
     source: str = ""
-    token: str = field(default_factory=lambda: os.urandom(16).hex())
+    token: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,10 @@ class SavedArray:
     extras: dict[str, Extra]
 
 
-def save(path: Path, matrix: Any, stamp: Stamp, extras: Mapping[str, Any]) -> None:
-    """Write an array, dense, CSR or sparse assignments, whole or not at all."""
+def packed(matrix: Any, extras: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """An array, dense, CSR or sparse assignments, and others as the arrays of a file."""
     import numpy as np
-    import scipy.sparse as sp
 
-    from lass.graph.laplacians import csr_of
     from lass.model.files import pack_matrix
     from lass.solvers.assignments import is_sparse
 
@@ -62,19 +60,44 @@ def save(path: Path, matrix: Any, stamp: Stamp, extras: Mapping[str, Any]) -> No
     if is_sparse(matrix):
         arrays["background"], matrix = matrix.background, matrix.to_csr()
     for name, value in (("matrix", matrix), *((f"extra_{name}", value) for name, value in extras.items())):
-        if sp.issparse(value):  # in 32 bits, so that what is mapped from the file is used as it lies there
-            value = sp.csr_array(value)
-            value = csr_of(value.data, value.indices, value.indptr, value.shape)
-        pack_matrix(arrays, name, value)
+        pack_matrix(arrays, name, in_32_bits(value))
     for name, value in arrays.items():
         if value.dtype.kind not in "biufU":
             raise ValueError(f"{name} must hold numbers or text; found {value.dtype}")
     if not _is_finite(matrix) or not _is_finite(arrays.get("background", 0.0)):
         raise ValueError("an array of a collection must be finite; found NaN or infinity")
-    arrays["stamp"] = np.asarray(json.dumps(asdict(stamp)))
-    arrays["names"] = np.asarray(json.dumps(list(extras)))
-    path.parent.mkdir(exist_ok=True)
-    write_arrays(path, arrays)
+    return {**arrays, "names": np.asarray(json.dumps(list(extras)))}
+
+
+def in_32_bits(value: Any) -> Any:
+    """A sparse matrix as CSR with indices in 32 bits, as it is used when it is mapped from a file."""
+    import scipy.sparse as sp
+
+    from lass.graph.laplacians import csr_of
+
+    if not sp.issparse(value):
+        return value
+    value = sp.csr_array(value)
+    return csr_of(value.data, value.indices, value.indptr, value.shape)
+
+
+def token_of(arrays: Mapping[str, NDArray[Any]], source: str) -> str:
+    """The token of what :func:`packed` gave, made from the array with the token ``source``."""
+    import numpy as np
+
+    digest = hashlib.blake2b(source.encode(), digest_size=16)
+    for name, value in arrays.items():
+        digest.update(f"{name} {value.dtype.str} {value.shape}".encode())
+        if value.size:
+            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def save(draft: Path, arrays: Mapping[str, NDArray[Any]], stamp: Stamp) -> None:
+    """Write what :func:`packed` gave to a new file."""
+    import numpy as np
+
+    write_draft(draft, {**arrays, "stamp": np.asarray(json.dumps(asdict(stamp)))})
 
 
 def load(path: Path, *, verify: bool = False) -> SavedArray | None:
@@ -185,8 +208,9 @@ def relevant(name: str, settings: Settings) -> dict[str, Any]:
 
 
 def stale(
-    stamps: dict[str, Stamp | None], settings: Settings, items: int, tags: int, needed: int, last: int
-) -> dict[str, str]:
+    stamps: dict[str, Stamp | None], settings: Settings, items: int, tags: int, needed: int, last: int,
+    damaged: Collection[str] = (),
+) -> dict[str, str]:  # fmt: skip
     """The arrays that must be made anew, each with all its reasons; empty when everything is fresh.
 
     Assignments must be made after change ``needed``, and not after one beyond the ``last``.
@@ -198,7 +222,7 @@ def stale(
         if name == "edges" or (name == "features" and given):  # edges are given, and never made
             continue
         if stamp is None:
-            result[name] = f"no {name} yet"
+            result[name] = f"{name}.npz is damaged" if name in damaged else f"no {name} yet"
             continue
         why = []
         if stamp.items != items:

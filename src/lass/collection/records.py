@@ -132,6 +132,22 @@ class Since(NamedTuple):
     tags: bool
 
 
+class News(NamedTuple):
+    """What changed after some change, all of one moment.
+
+    ``annotations`` are those of the changed rows by row and column, None where there are very many;
+    ``names`` are None where no tag changed.
+    """
+
+    number: int
+    items: int
+    rows: list[int]
+    annotations: dict[int, dict[int, int]] | None
+    names: list[str] | None
+    retired: set[int]
+    flagged: list[int]
+
+
 def check_text(value: Any, name: str, *, empty: bool = False) -> str:
     """``value`` itself if it is text that a file can hold, else ``ValueError``."""
     if not isinstance(value, str):

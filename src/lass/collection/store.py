@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sized
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,10 +25,11 @@ from lass.collection import (
     tag_table,
 )
 from lass.collection.database import NOBODY, Database, log_first_names
-from lass.collection.records import Annotation, Change, Item, Moment, Since, TagChange
+from lass.collection.records import Annotation, Change, Item, Moment, News, Since, TagChange
 from lass.collection.search import SearchIndex
 from lass.collection.settings import Settings
-from lass.model.atomic import remove_leftovers
+from lass.collection.staging import SOURCES, Basis, Stage, Staged, Superseded
+from lass.model.atomic import atomic_path, draft_of, remove_leftovers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,6 +104,10 @@ class CollectionStore:
         self._entries: annotation_table.Entries | None = None
         self._index = SearchIndex(self.path, self._texts, writable=not read_only)
         self._found: dict[tuple[str, ...], NDArray[np.int8]] = {}
+        #: array -> state of its file, and the stamp in it
+        self._stamps: dict[str, tuple[Any, arrays.Stamp | None]] = {}
+        #: of what :meth:`staged` gives
+        self._stage: Stage | None = None
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
@@ -135,7 +142,8 @@ class CollectionStore:
         settings = settings or Settings()
         now = datetime.now(UTC).isoformat(timespec="seconds")
         settings = replace(settings, name=settings.name or folder.name, created=settings.created or now)
-        draft = folder.parent / f".{folder.name}.{os.urandom(8).hex()}"
+        remove_leftovers(folder.parent, of=folder.name)
+        draft = draft_of(folder)
         draft.mkdir()
         try:
             settings.write(draft / SETTINGS)
@@ -421,8 +429,7 @@ class CollectionStore:
 
     def flagged_rows(self) -> list[int]:
         """The rows of the items that are flagged, the latest flag first."""
-        with self._database.reading() as connection:
-            return [row for (row,) in connection.execute("SELECT item FROM flags ORDER BY at DESC, item")]
+        return self._database.read(_flagged)
 
     # ---- the log of changes
 
@@ -447,6 +454,19 @@ class CollectionStore:
         if not isinstance(number, int) or number < 0:
             raise ValueError(f"number must be that of a change, or 0; found {number!r}")
         return self._database.read(change_log.since, number)
+
+    def news(self, number: int, limit: int) -> News:
+        """What changed after change ``number``; with more rows than ``limit``, without their annotations."""
+        with self._database.reading() as connection:
+            latest, items = change_log.last(connection), item_table.count(connection)
+            rows, tags = change_log.since(connection, number) if latest != number else Since([], False)
+            return News(
+                latest, items, rows,
+                annotation_table.of_rows(connection, rows) if len(rows) <= limit else None,
+                tag_table.names(connection) if tags else None,
+                tag_table.retired(connection) if tags else set(),
+                _flagged(connection),
+            )  # fmt: skip
 
     def recently_changed(self, limit: int = 100) -> list[int]:
         """The rows that the last changes of annotations were about, the latest first.
@@ -492,13 +512,157 @@ class CollectionStore:
         self.settings = settings
         return settings
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing can be changed."""
+        return self._database.read_only
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether arrays are kept until :meth:`publish`."""
+        return self._stage is not None
+
+    @property
+    def has_changed_settings(self) -> bool:
+        """Whether :meth:`publish` would change settings."""
+        return self._stage is not None and bool(self._stage.changes)
+
+    def staged(self, **changes: Any) -> Self:
+        """The same collection with the settings and arrays of this moment, and with changed settings.
+
+        Its settings stay as they are whatever others do, and arrays are saved in memory, with the stamps of
+        what they are computed from, until :meth:`publish`. It is not to be closed.
+        """
+        stage = copy.copy(self)
+        before = Settings.read(self.path / SETTINGS)
+        try:
+            stage.settings = replace(before, **changes)
+        except TypeError as error:
+            raise ValueError(f"settings: {error}") from None
+        changed = {key: value for key, value in changes.items() if value != getattr(before, key)}
+        stage._stage = Stage(self._basis(before), changed)
+        return stage
+
+    def restaged(self) -> Self:
+        """Another staged collection on the same settings and arrays, for which nothing is saved yet."""
+        assert self._stage is not None
+        stage = copy.copy(self)
+        stage._stage = replace(self._stage, saved={})
+        return stage
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether a staged collection rests on settings or arrays that others have changed by now."""
+        assert self._stage is not None
+        return self.basis() != self._stage.basis
+
+    def basis(self) -> Basis:
+        """The settings and arrays on the disk that others are computed from; cheap."""
+        return self._basis(Settings.read(self.path / SETTINGS))
+
+    def publish(self) -> None:
+        """Write what a staged collection saved, and its changed settings: all of it or nothing.
+
+        :class:`~lass.collection.staging.Superseded` where settings or arrays that it was computed from have
+        changed meanwhile, or a newer model was saved: nothing is written then.
+        """
+        stage = self._stage
+        assert stage is not None
+        if not (stage.saved or stage.changes):
+            return
+        self._database.check_writable()
+        with ExitStack() as files:
+            if stage.changes:
+                current = replace(Settings.read(self.path / SETTINGS), **stage.changes)
+                files.enter_context(atomic_path(self.path / SETTINGS)).write_bytes(current.to_toml().encode())
+            for name, staged in stage.saved.items():
+                if staged is not None:
+                    file = self._file(name)
+                    file.parent.mkdir(exist_ok=True)
+                    draft = files.enter_context(atomic_path(file))
+                    arrays.save(draft, staged.packed, staged.array.stamp)
+            with self._database.writing():  # one program at a time
+                self._check_current(stage)
+                for name, staged in stage.saved.items():
+                    if staged is None:
+                        self._file(name).unlink(missing_ok=True)
+                files.close()
+                basis = self._basis(Settings.read(self.path / SETTINGS))
+        self._stage = Stage(basis, {})
+
+    def _check_current(self, stage: Stage) -> None:
+        if self._basis(Settings.read(self.path / SETTINGS)) != stage.basis:
+            raise Superseded(
+                f"settings or arrays of {self.path} were changed by another program meanwhile; run it again"
+            )
+        for name, staged in stage.saved.items():
+            if staged is None or staged.yields_to is None:
+                continue
+            try:
+                standing = arrays.load(self._file(name))
+            except ValueError:  # damaged
+                continue
+            if standing is not None and staged.yields_to(standing):
+                raise Superseded(
+                    f"a newer model of {self.path} was saved by another program meanwhile; run it again"
+                )
+
+    def _basis(self, settings: Settings) -> Basis:
+        return Basis.of(settings, {name: self._stamp_on_disk(name) for name in SOURCES})
+
+    def _stamp_on_disk(self, name: str) -> arrays.Stamp | None:
+        """The stamp; None where there is no such array, or a damaged one."""
+        file = self._file(name)
+        try:
+            found = file.stat()
+        except OSError:
+            return None
+        state = found.st_mtime_ns, found.st_size, found.st_ino
+        if self._stamps.get(name, (None,))[0] != state:
+            try:
+                self._stamps[name] = state, arrays.stamp_of(file)
+            except ValueError:
+                self._stamps[name] = state, None
+        return self._stamps[name][1]
+
     def saved_array(self, name: str) -> arrays.SavedArray | None:
-        """One of features, edges, graph, assignments and map with its stamp and extras; None if not there."""
-        return arrays.load(self._file(name))
+        """One of features, edges, graph, assignments and map with its stamp and extras; None if not there.
+
+        A damaged file is a ``ValueError``; in a staged collection it is as if there was none, unless what it
+        held was given and cannot be computed again.
+        """
+        if self._stage is not None and name in self._stage.saved:
+            staged = self._stage.saved[name]
+            return None if staged is None else staged.array
+        try:
+            return arrays.load(self._file(name))
+        except ValueError as error:
+            self._leave_out(name, error)
+            return None
 
     def saved_stamp(self, name: str) -> arrays.Stamp | None:
-        """The stamp of one of the arrays alone."""
-        return arrays.stamp_of(self._file(name))
+        """The stamp of one of the arrays alone; as for :meth:`saved_array`."""
+        if self._stage is not None and name in self._stage.saved:
+            staged = self._stage.saved[name]
+            return None if staged is None else staged.array.stamp
+        try:
+            return arrays.stamp_of(self._file(name))
+        except ValueError as error:
+            self._leave_out(name, error)
+            return None
+
+    def _leave_out(self, name: str, error: ValueError) -> None:
+        """Take a damaged file for one that is not there, and say so, where it can be made again."""
+        if self._stage is None:
+            raise error
+        kind, given = self.settings.features.get("kind"), self.settings.metric == "precomputed"
+        options = {"features": "--vectors" if kind == "vectors" else "", "graph": "--edges" if given else ""}
+        options["edges"] = "--edges"
+        if option := options.get(name):
+            message = f"{self._file(name)} is damaged; give it again: lass add {option}"
+            raise ValueError(message) from error
+        warnings.warn(f"{self._file(name)} is damaged; it is made again", stacklevel=4)
+        self._stage.saved[name] = None
 
     @property
     def features(self) -> Any:
@@ -529,19 +693,27 @@ class CollectionStore:
 
     def save_edges(self, W: Any) -> None:
         """Keep edges that were given beside features; the graph, which is made from both, is deleted."""
-        self._save("edges", W, 0, {})
-        self._file("graph").unlink(missing_ok=True)
+        self._save("edges", W, 0, {}, discarded="graph")
 
     def save_graph(self, W: Any, **extras: Any) -> None:
         """Keep a graph made from the saved features under the present settings."""
         self._save("graph", W, 0, extras)
 
-    def save_assignments(self, Z: Any, number: int, **extras: Any) -> None:
-        """Keep assignments made from the saved graph and the annotations as of change ``number``."""
-        self._save("assignments", Z, number, extras)
+    def save_assignments(
+        self, Z: Any, number: int, yields_to: Callable[[arrays.SavedArray], bool] | None = None,
+        **extras: Any,
+    ) -> None:  # fmt: skip
+        """Keep assignments made from the saved graph and the annotations as of change ``number``.
+
+        Not where it ``yields_to`` those that are there by then.
+        """
+        self._save("assignments", Z, number, extras, yields_to=yields_to)
 
     def discard_assignments(self) -> None:
         """Delete the assignments, if there are any: they follow from annotations that are gone."""
+        if self._stage is not None:
+            self._stage.saved["assignments"] = None
+            return
         self._database.check_writable()
         self._file("assignments").unlink(missing_ok=True)
 
@@ -569,7 +741,7 @@ class CollectionStore:
                 remove_leftovers(folder)
 
     def discard_damaged(self) -> dict[str, str]:
-        """Delete arrays that cannot be read or do not fit the collection; each with the reason.
+        """Leave arrays of a staged collection out that are damaged or do not fit; each with the reason.
 
         Vectors or edges that were given cannot be computed again: they stay, and it is a ``ValueError``.
         """
@@ -577,9 +749,6 @@ class CollectionStore:
 
         from lass.solvers.assignments import is_feasible
 
-        kind, given = self.settings.features.get("kind"), self.settings.metric == "precomputed"
-        options = {"features": "--vectors" if kind == "vectors" else "", "graph": "--edges" if given else ""}
-        options["edges"] = "--edges"
         found = {}
         for name in arrays.MADE_FROM:
             try:
@@ -590,23 +759,26 @@ class CollectionStore:
                 if name == "assignments" and (sp.issparse(matrix) or not is_feasible(matrix, tol=1e-3)):
                     raise ValueError("rows are not on the simplex")
             except ValueError as error:
-                self._database.check_writable()
-                if option := options.get(name):
-                    message = f"{self._file(name)} is damaged; give it again: lass add {option}"
-                    raise ValueError(message) from error
-                self._file(name).unlink()
-                found[name] = "damaged"
+                self._leave_out(name, error)
+                found[name] = f"{name}.npz was damaged"
         return found
 
     def _stale(self) -> dict[str, str]:
-        stamps = {name: self.saved_stamp(name) for name in arrays.MADE_FROM}
-        self.settings = Settings.read(self.path / SETTINGS)
+        stamps, damaged = {}, []
+        for name in arrays.MADE_FROM:
+            try:
+                stamps[name] = self.saved_stamp(name)
+            except ValueError:
+                stamps[name] = None
+                damaged.append(name)
+        if self._stage is None:
+            self.settings = Settings.read(self.path / SETTINGS)
         with self._database.reading() as connection:
             items, tags = item_table.count(connection), len(tag_table.names(connection))
             last = change_log.last(connection)
             # smoothing connects tags of the same parent: then names matter as annotations do
             needed = last if self.settings.smoothing else change_log.last(connection, logs=["changes"])
-        return arrays.stale(stamps, self.settings, items, tags, needed, last)
+        return arrays.stale(stamps, self.settings, items, tags, needed, last, damaged)
 
     def _file(self, name: str) -> Path:
         if name not in arrays.MADE_FROM:
@@ -633,21 +805,45 @@ class CollectionStore:
             raise ValueError(f"assignments must have one column a tag, {tags} at most; found shape {shape}")
         return shape
 
-    def _save(self, name: str, matrix: Any, number: int, extras: Mapping[str, Any]) -> None:
-        self._database.check_writable()
+    def _save(
+        self, name: str, matrix: Any, number: int, extras: Mapping[str, Any], *, discarded: str = "",
+        yields_to: Callable[[arrays.SavedArray], bool] | None = None,
+    ) -> None:  # fmt: skip
+        """Stage an array; at once on the disk if this collection is not staged itself."""
+        if self._stage is None:
+            self._database.check_writable()
+            stage = self.staged()
+            stage._save(name, matrix, number, extras, discarded=discarded, yields_to=yields_to)
+            stage.publish()
+            self.settings = stage.settings
+            return
         shape, latest = self._check_shape(name, matrix), self.revision()
         if not isinstance(number, int) or not 0 <= number <= latest:
             raise ValueError(f"number must be that of a change, {latest} at most; found {number!r}")
         source = arrays.MADE_FROM[name]
-        made_from = self.saved_stamp(source) if source else None
+        made_from = self._stage_stamp(source) if source else None
+        matrix = arrays.in_32_bits(matrix)
+        packed, source_token = arrays.packed(matrix, extras), made_from.token if made_from else ""
         stamp = arrays.Stamp(
             items=shape[0],
             categories=shape[1] if name == "assignments" else 0,
             changes=number,
             settings=arrays.relevant(name, self.settings),
-            source=made_from.token if made_from else "",
+            source=source_token,
+            token=arrays.token_of(packed, source_token),
         )
-        arrays.save(self._file(name), matrix, stamp, extras)
+        saved = arrays.SavedArray(matrix, stamp, dict(extras))
+        self._stage.saved[name] = Staged(saved, packed, yields_to)
+        if discarded:
+            self._stage.saved[discarded] = None
+
+    def _stage_stamp(self, name: str) -> arrays.Stamp | None:
+        staged = self._stage.saved.get(name) if self._stage else None
+        return self._stamp_on_disk(name) if staged is None else staged.array.stamp
+
+
+def _flagged(connection: Connection) -> list[int]:
+    return [row for (row,) in connection.execute("SELECT item FROM flags ORDER BY at DESC, item")]
 
 
 def _located(

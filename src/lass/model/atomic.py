@@ -111,9 +111,12 @@ def restored_on_error(*paths: Path) -> Iterator[None]:
             link.unlink(missing_ok=True)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Delete drafts, files or folders, of processes of this machine that were killed; only where /proc is."""
-    ours = re.compile(rf"\..+\.{_machine()}-(\d+)-[0-9a-f]{{16}}")
+def remove_leftovers(folder: Path, of: str = "") -> None:
+    """Delete drafts, files or folders, of processes of this machine that were killed; only where /proc is.
+
+    With ``of``, only those of a file or folder of that name.
+    """
+    ours = re.compile(rf"\.{re.escape(of) if of else '.+'}\.{_machine()}-(\d+)-[0-9a-f]{{16}}")
     for old in folder.iterdir() if Path("/proc/self").exists() else ():
         found = ours.fullmatch(old.name)
         if found is None or Path(f"/proc/{found[1]}").exists():

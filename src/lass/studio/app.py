@@ -20,7 +20,7 @@ from lass.studio.access import AccessControl
 from lass.studio.context import Context
 from lass.studio.events import Events
 from lass.studio.groups import Groups
-from lass.studio.messages import AnnotationsEvent, ErrorMessage, TagsEvent
+from lass.studio.messages import AnnotationsEvent, ErrorMessage, ReloadEvent, TagsEvent
 from lass.studio.routes import reads, review, transfer, writes
 from lass.studio.session import AppliedChange, NotFound, Session
 from lass.studio.thumbnails import Thumbnails
@@ -41,6 +41,8 @@ def create_app(folder: Path, token: str, hosts: set[str]) -> AccessControl:
             events.send("annotations", AnnotationsEvent(**made, rows=change.rows))
         if tags:
             events.send("tags", TagsEvent(**made))
+        if change.items:
+            events.send("reload", ReloadEvent())
         trainer.notify()
 
     session = Session(folder, changed)

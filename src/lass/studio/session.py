@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lass.collection import Change, Item
+from lass.collection.records import News
 from lass.collection.search import MIN_INDEXED
 from lass.studio.annotations import Annotations
 from lass.studio.items import Items
@@ -23,6 +24,8 @@ from lass.tagging import Collection, LiveModel
 MANY_ROWS = 50_000
 #: seconds after the opening until texts are indexed for the search, so that the first view comes first
 INDEX_AFTER = 5.0
+#: what a change of another program is announced as
+OTHERS = "Changed by another program"
 
 
 class AppliedChange(NamedTuple):
@@ -31,6 +34,8 @@ class AppliedChange(NamedTuple):
     revision: int
     what: str
     rows: list[int]
+    #: whether there are more items than before
+    items: bool = False
 
 
 class NotFound(LookupError):  # noqa: N818
@@ -223,11 +228,11 @@ class Session:
         if self._collection is None:
             return
         with self._lock:
-            self.flagged = dict.fromkeys(self._collection.flagged_rows())
-        if self._collection.revision() == self.revision:
-            return
-        with self._lock:
-            self._refresh("", "Changed by another program")
+            news = self._collection.news(self.revision, MANY_ROWS)
+            if (news.number, news.items) != (self.revision, len(self.items)):
+                self._take(news, "", OTHERS)
+            elif news.flagged != list(self.flagged):
+                self.flagged = dict.fromkeys(news.flagged)
 
     def _reverse(self, act: Callable[[Collection], object], verb: str, who: str) -> AppliedChange:
         with self._lock:
@@ -256,29 +261,29 @@ class Session:
     ) -> AppliedChange:
         with self._lock:
             collection = self.collection
-            if collection.revision() != self.revision:
-                self._refresh("", "Changed by another program")
+            news = collection.news(self.revision, MANY_ROWS)
+            if (news.number, news.items) != (self.revision, len(self.items)):
+                self._take(news, "", OTHERS)
             act(collection)
-            return self._refresh(who, what, quiet=quiet)
+            return self._take(collection.news(self.revision, MANY_ROWS), who, what, quiet=quiet)
 
-    def _refresh(self, who: str, what: str, *, quiet: bool = False) -> AppliedChange:
+    def _take(self, news: News, who: str, what: str, *, quiet: bool = False) -> AppliedChange:
         """Bring memory up to the disk, and announce what changed."""
-        collection = self.collection
-        revision = collection.revision()
-        rows, tags = collection.changed_since(self.revision)
-        if len(collection) != len(self.items):
+        collection, tags, items = self.collection, news.names is not None, news.items != len(self.items)
+        if items:
             self._former = self.annotations
             self.open()
             tags = True
-        elif len(rows) > MANY_ROWS:
+        elif news.annotations is None:
             self._former = self.annotations
             self._read(collection)
         else:
-            if tags:
-                self.names, self.retired = collection.names(), set(collection.retired())
-            self._former = self.annotations.update(collection.annotations_of_rows(rows), len(self.names))
-            self.revision = revision
-        done = AppliedChange(self.revision, what, rows)
+            if news.names is not None:
+                self.names, self.retired = news.names, news.retired
+            self._former = self.annotations.update(news.annotations, len(self.names))
+            self.flagged = dict.fromkeys(news.flagged)
+            self.revision = news.number
+        done = AppliedChange(self.revision, what, news.rows, items)
         return done if quiet else self._announce(who, done, tags)
 
     def _announce(self, who: str, done: AppliedChange, tags: bool) -> AppliedChange:

@@ -6,10 +6,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import scipy.sparse as sp
 
+from lass.collection import CollectionStore
+from lass.collection.arrays import relevant
+from lass.collection.staging import Superseded
 from lass.studio.events import Events
 from lass.studio.messages import ModelState, PredictionsEvent, ReloadEvent
 from lass.studio.session import Session
@@ -64,14 +68,19 @@ class Trainer(threading.Thread):
         self._collection: Collection | None = None
         self._last_sent = 0.0
         self._last_change = self._change_seen = time.monotonic()
-        self._failed_at = self._stepping = -1
+        #: what a failure was about: the change, the items, and settings and arrays as they were
+        self._failed_at: Any = None
+        self._stepping: Any = None
         self._wait = RESCORE_AFTER
         self._map_checked = False
         self._map: threading.Thread | None = None
         self._ranking: threading.Thread | None = None
         self._saving: threading.Thread | None = None
         self._save_error: Exception | None = None
-        self._prepared = -1  # items for which graph and map were made without annotations
+        #: items, settings and arrays for which graph and map were made without annotations
+        self._prepared: Any = None
+        #: items, settings and arrays that cannot be fitted
+        self._unfitted: Any = None
         self._saved = self._ranked = -1
         self.model = ModelState(phase="empty" if session.is_empty else "updating")
 
@@ -122,17 +131,16 @@ class Trainer(threading.Thread):
         session = self._session
         self._change_seen = self._last_change  # before the annotations are read: a later one interrupts
         session.catch_up()
-        self._stepping, self._taken = session.revision, self._asked
         if self._collection is None:
-            self._collection = Collection.open(session.folder)
-        if session.revision == self._failed_at and not self._fit_requested:
+            self._collection = Collection.open(session.folder, read_only=session.collection.is_read_only)
+        self._stepping, self._taken = self._circumstances(), self._asked
+        if self._stepping == self._failed_at and not self._fit_requested:
             return False
         if session.annotations.is_empty:
             return self._prepare_untagged()
-        session.reasons = {} if self._prepared >= 0 else session.reasons  # those of no tags
-        self._prepared = -1
-        stale = session.live is None or session.live.edges_replaced  # by another program
-        if (stale and not self._open()) or self._must_fit(session.live):
+        session.reasons = {} if self._prepared else session.reasons  # those of no tags
+        self._prepared = None
+        if (self._is_outdated(session.live) and not self._open()) or self._must_fit(session.live):
             self._answered = self._taken = self._asked
             self._fit()
             return True
@@ -146,6 +154,18 @@ class Trainer(threading.Thread):
         if self.model.phase != "ready":
             self._set(phase="ready", stage="")
         return self._idle(live)
+
+    def _circumstances(self) -> tuple[Any, ...]:
+        """What a step depends on."""
+        assert self._collection is not None
+        return self._session.revision, len(self._session.items), self._collection.basis()
+
+    def _is_outdated(self, live: LiveModel | None) -> bool:
+        """Whether there is no model, or others changed what it rests on, and a fit would not fail."""
+        if live is None:
+            return True
+        new_items = live.model.solution.Z.shape[0] != len(self._session.items)
+        return (new_items or live.is_superseded) and self._stepping[1:] != self._unfitted
 
     def _must_fit(self, live: LiveModel | None) -> bool:
         """Whether training again, which somebody asked for, needs another graph as well."""
@@ -176,7 +196,8 @@ class Trainer(threading.Thread):
             W = live.model.solution.problem.W
             drawing = self._map is not None and self._map.is_alive()
             if W.shape[0] <= DRAWN and not drawing and self._collection.stale_map() is not None:
-                self._map = threading.Thread(target=self._draw_map, args=[W], name="map", daemon=True)
+                work = [W, live.collection]
+                self._map = threading.Thread(target=self._draw_map, args=work, name="map", daemon=True)
                 self._map.start()
             return True
         ranking = self._ranking is not None and self._ranking.is_alive()
@@ -189,7 +210,7 @@ class Trainer(threading.Thread):
             error, self._save_error = self._save_error, None
             raise error
         saving = self._saving is not None and self._saving.is_alive()
-        due = live.annotations.number != self._saved and not saving
+        due = live.annotations.number != self._saved and not saving and not live.collection.is_read_only
         if due and time.monotonic() - self._last_change > SAVE_AFTER:
             work = [live.saving(), live.annotations.number]
             self._saving = threading.Thread(target=self._save, args=work, name="saving", daemon=True)
@@ -200,6 +221,8 @@ class Trainer(threading.Thread):
         """In a thread of its own: of many items it takes long, and annotations must not wait for it."""
         try:
             write()
+            self._saved = number
+        except Superseded:  # the model on the disk is a newer one, and is opened
             self._saved = number
         except Exception as error:  # shown as a failure of the trainer
             self._save_error = error
@@ -229,7 +252,7 @@ class Trainer(threading.Thread):
         self._session.reasons, self._session.queue, self._ranked = reasons, list(reasons), number
         self._events.send("predictions", PredictionsEvent(revision=number, rows=[]))
 
-    def _draw_map(self, W: sp.csr_array) -> None:
+    def _draw_map(self, W: sp.csr_array, stage: CollectionStore) -> None:
         """In a thread of its own: of many items it takes long, and annotations must not wait for it."""
 
         def report(_: Progress) -> None:
@@ -237,9 +260,10 @@ class Trainer(threading.Thread):
                 raise Interrupted
 
         try:
-            with Collection.open(self._session.folder) as collection:
-                map_of(collection, W, report)
-        except Interrupted:
+            map_of(stage, W, report)
+            if not stage.is_read_only:
+                stage.publish()
+        except (Interrupted, Superseded):
             return
         except (ValueError, OSError) as error:  # items were added meanwhile, or the disk is full
             logger.warning("the map was not drawn: %s", error)
@@ -250,7 +274,8 @@ class Trainer(threading.Thread):
         """Graph, groups and map, which need no annotations; False where they are there."""
         session, items = self._session, len(self._session.items)
         assert self._collection is not None
-        if self.model.phase == "untagged" and self._prepared == items and not self._fit_requested:
+        known = self._prepared == (items, self._collection.basis())
+        if self.model.phase == "untagged" and known and not self._fit_requested:
             return False
         self._answered = self._taken = self._asked
         session.live = None
@@ -261,19 +286,24 @@ class Trainer(threading.Thread):
                 raise Interrupted
             self._report(progress)
 
+        stage = self._collection.staged()
         try:
-            W = graph_of(self._collection, report)
-            map_of(self._collection, W, report)
-        except Interrupted:
+            W = graph_of(stage, report)
+            if not stage.is_read_only:
+                stage.publish()
+            map_of(stage, W, report)
+            if not stage.is_read_only:
+                stage.publish()
+        except (Interrupted, Superseded):
             return True
         except ValueError as error:  # nothing to compare items by
             self._set(phase="unfitted", stage="", error=f"{error}")
-            self._failed_at = session.revision
+            self._failed_at = self._stepping
             return True
         ids = session.collection.ids()[: W.shape[0]]
         session.reasons = next_rows(W, sp.csr_array((W.shape[0], 1)), ids, None, NEXT_ITEMS)
         session.queue = list(session.reasons)
-        self._prepared = items
+        self._prepared = items, self._collection.basis()
         self._set(phase="untagged", stage="", revision=session.revision)
         self._events.send("reload", ReloadEvent())
         return True
@@ -281,10 +311,25 @@ class Trainer(threading.Thread):
     def _open(self) -> bool:
         """Load the model from the disk, if there is one for all items."""
         assert self._collection is not None
+        try:
+            return self._open_saved()
+        except Superseded:
+            return False
+        except ValueError as error:  # damaged: a fit makes it again
+            if self._collection.is_read_only:
+                raise
+            logger.warning("%s", error)
+            return False
+
+    def _open_saved(self) -> bool:
+        assert self._collection is not None
         stamp, graph = (self._collection.saved_stamp(name) for name in ("assignments", "graph"))
         sizes = None if stamp is None or graph is None else {stamp.items, graph.items}
-        fits = sizes == {len(self._session.items)}
-        if stamp is None or not fits or saved_model(self._collection) is None:
+        fits = sizes == {len(self._session.items)} and not outdated(self._collection)
+        if stamp is None or graph is None or not fits or stamp.source != graph.token:
+            return False
+        same = stamp.settings == relevant("assignments", self._collection.settings)
+        if not same or saved_model(self._collection) is None:
             return False
         live = LiveModel(self._collection)
         self._set(phase="updating", stage="")  # before anybody sees a model that is not trained
@@ -305,9 +350,15 @@ class Trainer(threading.Thread):
         self._end_saving()
         try:
             done = self._collection.fit(report=self._report)
+        except Superseded:  # the next step begins again
+            return
         except ValueError as error:  # nothing to compare items by
-            self._set(phase="unfitted", stage="", error=f"{error}")
-            self._failed_at = self._session.revision
+            self._unfitted = self._stepping[1:]
+            if self._session.live is None:
+                self._set(phase="unfitted", stage="", error=f"{error}")
+                self._failed_at = self._stepping
+            else:  # it goes on with the model of before
+                self._set(phase="updating", stage="", error=f"{error}")
             return
         if done.model is None:  # the last annotation was withdrawn meanwhile
             return
@@ -349,14 +400,15 @@ class Trainer(threading.Thread):
 
         try:
             update = compute(report)
-        except Interrupted:
+        except (Interrupted, Superseded):
             self._set(phase="updating", stage="")
             return
         if training:
             self._answered, self._map_checked, self._saved = self._taken, False, -1
-            if asked:  # for other programs, as after lass fit
+            if asked and not live.collection.is_read_only:  # for other programs, as after lass fit
                 self._end_saving()
-                live.save()
+                with suppress(Superseded):
+                    live.save()
                 self._saved = live.annotations.number
         else:
             self._wait = max(RESCORE_AFTER, 0.5 * update.seconds)

@@ -165,8 +165,8 @@ class Collection(CollectionStore):
         embed : str, optional
             Model for texts or pictures, as in :func:`lass.create`; "none" for none. It stays.
         **settings
-            Settings to change before: ``lam``, ``smoothing``, ``n_neighbors`` or ``metric``. They stay,
-            unless the collection cannot be fitted with them.
+            Settings to fit with: ``lam``, ``smoothing``, ``n_neighbors`` or ``metric``. They are saved with
+            the model, or not at all.
 
         Returns
         -------
@@ -186,15 +186,14 @@ class Collection(CollectionStore):
             done = self._update_fit(engine or device or settings, report or ignore_progress)
             if done is not None:
                 return done
-        before = self.change_settings() if settings else self.settings  # as they are on the disk now
-        if settings:
-            self.change_settings(**settings)
-        try:
-            return fit(self, report or ignore_progress, engine=engine, draw_map=draw_map, device=device)
-        except BaseException:
-            if settings:
-                self.change_settings(**{key: getattr(before, key) for key in settings})
-            raise
+        return fit(
+            self,
+            report or ignore_progress,
+            engine=engine,
+            draw_map=draw_map,
+            device=device,
+            settings=settings,
+        )
 
     def _update_fit(self, other: Any, report: ProgressCallback) -> FitResult | None:
         from lass.tagging.live import update_fit
@@ -295,27 +294,29 @@ class Collection(CollectionStore):
         from lass.learning.predictors.holdout import SITUATIONS
         from lass.tagging.evaluation import FILE, evaluate
         from lass.tagging.pipeline import smoothing_of
-        from lass.tagging.preparation import features_of, graph_of, groups_of, reduced_features
+        from lass.tagging.preparation import computing, features_of, graph_of, groups_of, reduced_features
         from lass.tagging.storage import saved_model
 
         _expect(hide=(hide, Real), seeds=(seeds, int), top=(top, int), group=(group, str))
         situations = _texts(situations, "situations")
-        self._database.check_writable()
         annotations = self.annotation_matrix()
         if not annotations.names:
             raise ValueError(f"{self.path} has no tags yet, so that none can be hidden")
         group, groups = groups_of(self, group)
         several = (annotations.G > 0).sum(axis=1).max() > 1  # else no item can lose some of its tags
-        W = graph_of(self)
-        given = self.settings.metric == "precomputed"
-        features = reduced_features(self, saved_model(self))[0] if given else features_of(self)
+        with computing(self) as stage:
+            W, given = graph_of(stage), stage.settings.metric == "precomputed"
+            features = reduced_features(stage, saved_model(stage))[0] if given else features_of(stage)
         result = evaluate(
             W, annotations.G, features=features, groups=groups, hide=hide, seeds=seeds, top=top,
             situations=situations or (tuple(SITUATIONS) if several else ("items",)), lam=self.settings.lam,
             category_graph=smoothing_of(self, annotations.names), report=report,
         )  # fmt: skip
         result = replace(result, name=self.settings.name, group=group)
-        result.save(self.path / FILE)
+        try:
+            result.save(self.path / FILE)
+        except OSError as error:  # it can be read all the same
+            warnings.warn(f"the evaluation is not kept: {error}", stacklevel=2)
         return result
 
     def export(

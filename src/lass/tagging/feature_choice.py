@@ -95,7 +95,8 @@ def embeddings_of(
         return embed_pictures([folder / items[place].id for place in places], model, skipped=skipped)
 
     keys = [item.id if pictures else item.text for item in items]
-    return EmbeddingCache(collection.path / "arrays" / "embeddings.npz", model).rows(keys, compute)
+    file = collection.path / "arrays" / "embeddings.npz"
+    return EmbeddingCache(file, model, keep=not collection.is_read_only).rows(keys, compute)
 
 
 def choose_features(

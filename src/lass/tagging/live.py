@@ -69,9 +69,9 @@ class LiveModel:
     """
 
     def __init__(self, collection: CollectionStore) -> None:
-        self._collection = collection
-        self._graph_token = self._token_of_edges()
-        stored = read_model(collection)
+        #: with the settings and arrays that the model was computed from
+        self._collection = collection if collection.is_staged else collection.staged()
+        stored = read_model(self._collection)
         annotations = stored.annotations
         self._record: FitRecord = stored.state.record
         self._problem = stored.problem
@@ -121,13 +121,14 @@ class LiveModel:
         return self.model.retrained
 
     @property
-    def edges_replaced(self) -> bool:
-        """Whether the edges on the disk are not those of the model any more."""
-        return self._token_of_edges() != self._graph_token
+    def is_superseded(self) -> bool:
+        """Whether settings or arrays that the model was computed from have been changed since by others."""
+        return self._collection.is_superseded
 
-    def _token_of_edges(self) -> str:
-        stamp = self._collection.saved_stamp("graph")
-        return "" if stamp is None else stamp.token
+    @property
+    def collection(self) -> CollectionStore:
+        """A staged collection with the settings and arrays that the model was computed from."""
+        return self._collection.restaged()
 
     @property
     def has_changed(self) -> bool:
@@ -222,11 +223,12 @@ class LiveModel:
         annotations = self.annotations
         choose_comparisons(self._collection, annotations, report)
         W = graph_of(self._collection, report)
-        token = self._token_of_edges()
+        if not self._collection.is_read_only:
+            self._collection.publish()
         if W.shape[0] != len(annotations.ids):
             raise ValueError(f"items were added to {self._collection.path}; run lass fit again")
         order, canonical, model, self._record = train(self._collection, annotations, W, report)
-        self._edges, self._graph_token = canonical.solution.problem.W, token
+        self._edges = canonical.solution.problem.W
         self._problem, self._order, self._canonical = model.solution.problem, order, canonical
         self._unordered = None
         self._keep_trained()
@@ -238,8 +240,12 @@ class LiveModel:
         self.saving()()
 
     def saving(self) -> Callable[[], None]:
-        """Writes the model as it is now, from any thread and whatever becomes of it meanwhile."""
+        """Writes the model as it is now, from any thread and whatever becomes of it meanwhile.
+
+        :class:`~lass.collection.staging.Superseded` where others have changed what it was computed from.
+        """
         model, annotations = self.state
+        collection = self.collection
         predictors, record = saved_predictors(self._canonical, self._order), self._record
         if predictors is not None:  # an update changes these shares in place
             shares = predictors.harmonic
@@ -248,7 +254,8 @@ class LiveModel:
 
         def write() -> None:
             trained = self._fingerprint(annotations) if model.retrained else ""
-            save_model(self._collection, model, annotations, replace(record, trained_on=trained), predictors)
+            save_model(collection, model, annotations, replace(record, trained_on=trained), predictors)
+            collection.publish()
 
         return write
 

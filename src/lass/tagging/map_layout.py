@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from lass.collection import CollectionStore
 from lass.model.quadratic_program import Array
-from lass.tagging.preparation import GROWTH
+from lass.tagging.preparation import GROWTH, computing
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
 from lass.tagging.storage import SavedGraph, SavedMap
 from lass.tagging.topics import find_groups
@@ -64,6 +64,11 @@ def map_of(
     neighbours, until there are too many of them. With it go the groups of :mod:`lass.tagging.topics`.
     None where openTSNE is missing.
     """
+    with computing(collection) as stage:
+        return _map_of(stage, W, report)
+
+
+def _map_of(collection: CollectionStore, W: sp.csr_array, report: ProgressCallback) -> Array | None:
     saved, graph = collection.saved_array("map"), collection.saved_array("graph")
     drawn = None if saved is None else SavedMap.from_arrays(saved.extras)
     fresh = saved is not None and collection.stale_map() is None

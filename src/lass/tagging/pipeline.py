@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.reading import category_graph
+from lass.collection.staging import Superseded
 from lass.graph import Health, health
 from lass.kernels.threads import thread_count
 from lass.model.atomic import restored_on_error
@@ -43,6 +45,8 @@ from lass.tagging.tag_counts import TagCounts, count_tags
 
 #: relative gap of a fit, which places assignments to about 1e-4
 TOL = 1e-4
+#: how often a fit is begun where other programs change settings or arrays meanwhile
+ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ def fit(
     engine: Engine | Workers | None = None,
     draw_map: bool = True,
     device: str | None = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> FitResult:
     """Bring features, graph, assignments, scores and map of a collection up to date, and save them.
 
@@ -114,6 +119,10 @@ def fit(
     item: assignments are sparse, and only candidate tags are scored.
 
     Without annotations there is no model (``FitResult.model`` is None), only features, graph and map.
+
+    All of it follows from the settings and arrays of one moment: where another program changes them
+    meanwhile, it begins again, and after :data:`ATTEMPTS` is a ``ValueError``. Changed ``settings`` are saved
+    together with what was computed by them, or not at all.
 
     Examples
     --------
@@ -130,50 +139,64 @@ def fit(
     if device is not None:
         check_device(device, engine)
     collection.remove_leftovers()
-    annotations = collection.annotation_matrix()
-    G = annotations.G
     if engine == "ray":
         engine = Workers(thread_count())
-    if isinstance(engine, Workers):
-        return _fit_on_workers(collection, annotations, engine, report, tol, draw_map)
-    check_form(G, collection.settings.smoothing or None, engine)
-    damaged = collection.discard_damaged()
+    for attempt in range(1, ATTEMPTS + 1):
+        stage = collection.staged(**settings)
+        try:
+            if isinstance(engine, Workers):
+                result = _fit_on_workers(stage, engine, report, tol, draw_map)
+            else:
+                result = _fit_here(stage, report, tol, engine, draw_map, device)
+        except Superseded:
+            if attempt == ATTEMPTS:
+                raise
+            report(Progress("features", "settings or arrays were changed meanwhile; beginning again"))
+            continue
+        collection.settings = stage.settings
+        return result
+    raise AssertionError  # the last attempt returns or raises
+
+
+def _fit_here(
+    stage: CollectionStore, report: ProgressCallback, tol: float, engine: Engine | None, draw_map: bool,
+    device: str | None,
+) -> FitResult:  # fmt: skip
+    """The fit of a staged collection in this process, but for the solve with an ``engine``."""
+    annotations = stage.annotation_matrix()
+    G = annotations.G
+    check_form(G, stage.settings.smoothing or None, engine)
+    damaged = stage.discard_damaged()
     timer = StageTimer(report)
-    with _kept_together(collection):
-        comparisons = choose_comparisons(collection, annotations, timer.report)
-        recomputed = outdated(collection) | collection.stale() | damaged
-        W = graph_of(collection, timer.report, device)
+    with restored_on_error(stage.path / "arrays" / COMPARISONS):
+        comparisons = choose_comparisons(stage, annotations, timer.report)
+        recomputed = outdated(stage) | stage.stale() | damaged
+        W = graph_of(stage, timer.report, device)
         if W.shape[0] != G.shape[0]:
-            raise ValueError(f"items were added to {collection.path} in this moment; run it again")
-        W, edges_reason = balanced_graph(collection, W, G, timer.report)
+            raise ValueError(f"items were added to {stage.path} in this moment; run it again")
+        W, edges_reason = balanced_graph(stage, W, G, timer.report)
         comparisons += (edges_reason,) * bool(edges_reason)
+        # a first fit that is killed later need not build them again; others keep what their model belongs to
+        if not stage.has_changed_settings and stage.saved_stamp("assignments") is None:
+            stage.publish()
         model, reason = None, ""
         if G.nnz:
-            trained = train(collection, annotations, W, timer.report, tol=tol, engine=engine, device=device)
+            trained = train(stage, annotations, W, timer.report, tol=tol, engine=engine, device=device)
             model, reason = trained.model, trained.record.lam_reason
             timer.report(Progress("saving"))
-            save_model(collection, model, annotations, trained.record, trained.predictors)
+            save_model(stage, model, annotations, trained.record, trained.predictors)
         else:
-            collection.discard_assignments()
+            stage.discard_assignments()
             recomputed.pop("assignments", None)
+        stage.publish()
     if draw_map:
-        map_of(collection, W, timer.report)
+        map_of(stage, W, timer.report)
+        stage.publish()
     labelled = np.diff(G.indptr) > 0 if G.nnz else None  # without annotations nothing is missing
     return FitResult(
         model, reason, recomputed, timer.stop(), health(W, labelled), count_tags(annotations),
         comparisons=comparisons,
     )  # fmt: skip
-
-
-def _kept_together(collection: CollectionStore) -> AbstractContextManager[None]:
-    """Puts back the features and the graph that saved assignments were made from, unless all are new.
-
-    Before the first fit there is nothing that they would have to belong to: what is computed stays.
-    """
-    if collection.saved_stamp("assignments") is None:
-        return nullcontext()
-    arrays = collection.path / "arrays"
-    return restored_on_error(arrays / "features.npz", arrays / "graph.npz", arrays / COMPARISONS)
 
 
 def choose_comparisons(
@@ -185,28 +208,29 @@ def choose_comparisons(
 
 
 def _fit_on_workers(
-    collection: CollectionStore, annotations: AnnotationMatrix, workers: Workers, report: ProgressCallback,
-    tol: float, draw_map: bool,
-) -> FitResult:  # fmt: skip
+    stage: CollectionStore, workers: Workers, report: ProgressCallback, tol: float, draw_map: bool
+) -> FitResult:
     """The same on workers; nothing is saved before all stages have ended."""
+    annotations = stage.annotation_matrix()
     G = annotations.G
     if workers.out is not None:
         check_folder(workers.out)
-    damaged = collection.discard_damaged()
+    damaged = stage.discard_damaged()
     timer = StageTimer(report)
-    comparisons = choose_comparisons(collection, annotations, timer.report)
-    recomputed = outdated(collection) | collection.stale() | damaged
-    with fitted_on_workers(collection, annotations, workers, timer.report, tol) as fitted:
+    comparisons = choose_comparisons(stage, annotations, timer.report)
+    recomputed = outdated(stage) | stage.stale() | damaged
+    with fitted_on_workers(stage, annotations, workers, timer.report, tol) as fitted:
         timer.report(Progress("saving"))
-        with _kept_together(collection):
-            fitted.save(collection, annotations)
+        fitted.save(stage, annotations)
         if fitted.model is None:
-            collection.discard_assignments()
+            stage.discard_assignments()
             recomputed.pop("assignments", None)
-        elif workers.out is not None:
+        stage.publish()
+        if fitted.model is not None and workers.out is not None:
             write_parts(TagSuggester(fitted.model, annotations), workers.out, len(fitted.space.parts))
         if draw_map:
-            map_of(collection, fitted.W, timer.report)
+            map_of(stage, fitted.W, timer.report)
+            stage.publish()
         graph = health(fitted.W, np.diff(G.indptr) > 0 if G.nnz else None)
         return FitResult(
             fitted.model, fitted.record.lam_reason, recomputed, timer.stop(), graph, count_tags(annotations),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from lass.collection.features import (
 from lass.collection.features.words import side_by_side
 from lass.collection.reading import BadRow
 from lass.collection.records import PARTS, did_you_mean
+from lass.collection.staging import Superseded
 from lass.graph import KNNGraph
 from lass.graph.embedding import node_features
 from lass.graph.joining import join_graphs
@@ -57,10 +60,38 @@ def features_of(collection: CollectionStore, report: ProgressCallback = ignore_p
     ...     print(features_of(programs).shape)
     (2, 5)
     """
+    with computing(collection) as stage:
+        return _saved_features(stage, report).matrix
+
+
+@contextmanager
+def computing(collection: CollectionStore) -> Iterator[CollectionStore]:
+    """The collection with settings and arrays as they are now; what is computed is saved where that can be.
+
+    Where it cannot be written, or settings or arrays change meanwhile, it is used and not kept.
+    """
+    if collection.is_staged:
+        yield collection
+        return
+    stage = collection.staged()
+    yield stage
+    if collection.is_read_only:
+        return
+    try:
+        stage.publish()
+    except Superseded:
+        pass
+    except OSError as error:
+        warnings.warn(f"what was computed is not kept: {error}", stacklevel=3)
+    collection.settings = stage.settings
+
+
+def _saved_features(collection: CollectionStore, report: ProgressCallback) -> SavedArray:
+    """The features of a staged collection with their stamp."""
     why = outdated(collection).get("features")
     saved = collection.saved_array("features")
     if why is None and saved is not None:
-        return saved.matrix
+        return saved
     report(Progress("features", why or ""))
     items, settings, way = collection.get_items(), dict(collection.settings.features), way_of(collection)
     same = saved is not None and saved.stamp.settings == settings and _way(saved) == way
@@ -68,13 +99,20 @@ def features_of(collection: CollectionStore, report: ProgressCallback = ignore_p
         rows, _ = _extract(collection, items[saved.stamp.items :], report)
         X = (sp.vstack if sp.issparse(rows) else np.concatenate)([saved.matrix, rows])
         collection.save_features(X, **SavedFeatures(n_fitted=len(items), sorted_by="id", way=way).to_arrays())
-        return X
+        return _there(collection, "features")
     order = by_id([item.id for item in items])
     X, extractor = _extract(collection, [items[row] for row in order], report)
     X = permuted(X, inverse(order))
     state = SavedFeatures(n_fitted=len(items), extractor=extractor, sorted_by="id", way=way)
     collection.save_features(X, **state.to_arrays())
-    return X
+    return _there(collection, "features")
+
+
+def _there(collection: CollectionStore, name: str) -> SavedArray:
+    """An array that has just been saved."""
+    saved = collection.saved_array(name)
+    assert saved is not None
+    return saved
 
 
 def _way(saved: SavedArray) -> str:
@@ -160,6 +198,11 @@ def graph_of(
     Neighbours of dense features, by the metrics "euclidean" and "cosine", are searched for on the ``device``
     if there is one.
     """
+    with computing(collection) as stage:
+        return _graph_of(stage, report, device)
+
+
+def _graph_of(collection: CollectionStore, report: ProgressCallback, device: str | None) -> sp.csr_array:
     why = outdated(collection).get("graph")
     saved = collection.saved_array("graph")
     settings = collection.settings

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.array_files import release
+from lass.collection.arrays import SavedArray, relevant
 from lass.learning.predictors import PREDICTORS, LinearPredictor, PredictorFeatures, Scores, Weights
 from lass.learning.predictors.linear import Models
 from lass.learning.predictors.propagation import STATE, Propagation
@@ -268,7 +269,18 @@ def save_model(
             top_tags=scores.top_tags, contributions=parts.astype(np.float16),
         )  # fmt: skip
     extras = state.to_arrays() | ({} if predictors is None else predictors.to_arrays())
-    collection.save_assignments(to_sparse(solution.Z), annotations.number, **extras)
+    number, last = annotations.number, collection.revision()
+
+    def yields_to(standing: SavedArray) -> bool:
+        """Whether it is of later annotations, and no mere update that a training would give way to."""
+        former, graph = standing.stamp, collection.saved_stamp("graph")
+        same = former.settings == relevant("assignments", collection.settings)
+        same = same and graph is not None and former.source == graph.token
+        known = SavedModel.from_arrays(standing.extras)
+        newer = known is not None and (bool(known.trained_on) or not record.trained_on)
+        return same and newer and number < former.changes <= last
+
+    collection.save_assignments(to_sparse(solution.Z), number, yields_to, **extras)
 
 
 def saved_model(collection: CollectionStore) -> SavedModel | None:

@@ -22,7 +22,7 @@ from lass.model.quadratic_program import Array
 from lass.solvers.assignments import AnyAssignments, to_sparse
 from lass.solvers.solution import Solution
 from lass.tagging.completion import TagModel, scores
-from lass.tagging.preparation import graph_of
+from lass.tagging.preparation import computing, graph_of
 from lass.tagging.storage import load_model
 
 #: rows processed together
@@ -315,6 +315,11 @@ def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
     """
     if top < 1:
         raise ValueError(f"top must be a whole number >= 1; found {top}")
+    with computing(collection) as stage:
+        return _next_items(stage, top)
+
+
+def _next_items(collection: CollectionStore, top: int) -> list[NextItem]:
     fitted, graph = collection.saved_stamp("assignments"), collection.saved_array("graph")
     # a graph of more items than the assignments have would make them useless
     W = graph_of(collection) if fitted is None or graph is None else graph.matrix

@@ -137,8 +137,8 @@ class EmbeddingCache:
     ([[1.0], [2.0]], [[2.0], [2.0]])
     """
 
-    def __init__(self, path: Path, model: str) -> None:
-        self.path, self.model = path, model
+    def __init__(self, path: Path, model: str, *, keep: bool = True) -> None:
+        self.path, self.model, self.keep = path, model, keep
 
     def rows(self, keys: Sequence[str], compute: Callable[[list[int]], Vectors]) -> Vectors:
         """The row of each key; ``compute`` gives those of the keys in some places."""
@@ -177,7 +177,7 @@ class EmbeddingCache:
     def _save(self, known: dict[bytes, Any]) -> None:
         """Zeros are not kept: a picture that could not be read may be mended."""
         known = {digest: row for digest, row in known.items() if row.any()}
-        if not known:
+        if not (known and self.keep):
             return
         self.path.parent.mkdir(exist_ok=True)
         digests = np.frombuffer(b"".join(known), np.uint8).reshape(-1, 32)
