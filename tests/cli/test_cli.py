@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+import lass
 from command_line import ITEMS, TAGS, run
 from lass import Collection
 from lass.cli import COMMANDS
@@ -51,6 +53,16 @@ def test_from_a_table_to_suggestions(folder, files):
     stated = {tuple(line.split(",")[:2]) for line in TAGS.splitlines()}
     assert not stated & {(row["item"], row["tag"]) for row in rows}
     assert max(sum(row["item"] == item for row in rows) for item in best) <= 2
+
+
+def test_sentences_on_request_are_the_same_in_table_and_terminal_and_python(folder):
+    plain = run("suggest", folder, "--top", 1, "--explain").stdout
+    rows = list(csv.DictReader(io.StringIO(plain)))
+    assert list(rows[0])[-1] == "why"
+    with lass.open(folder) as collection:
+        assert [row["why"] for row in rows] == [row.why for row in collection.suggest(top=1, explain=True)]
+    assert all(row["why"].endswith(".") for row in rows)
+    assert "why" not in json.loads(run("suggest", folder, "--top", 1, "--json").stdout)[0]
 
 
 def rows_of(path):

@@ -119,8 +119,7 @@ def test_numbers_on_the_page_are_those_of_the_collection(collection, page):
     for row in best:
         assert row.item in text
         assert row.tag in text
-        for one in row.neighbours:
-            assert one.share < 0.01 or f"{one.item} {one.share:.0%}" in text
+        assert row.why in text
     for doubt in suggester.doubtful_tags(limit=12):
         assert f"{doubt.rank} of 6" in text
     assert "How good suggestions are" in text

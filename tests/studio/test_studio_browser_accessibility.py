@@ -123,7 +123,7 @@ def test_a_tablet_shows_the_item_as_a_sheet(open_page, served):
     options_of(page).nth(3).click()
     expect(panel).to_be_in_viewport()
     expect(panel).to_have_attribute("data-row", str(row))
-    expect(panel.get_by_test_id("shares")).to_be_attached()
+    expect(panel.get_by_test_id("neighbours")).to_be_attached()
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(250)
     shot(page, "sheet-light-820")

@@ -10,13 +10,24 @@ from playwright.sync_api import expect
 from browser import FIXTURES, MINUS, open_item, options_of, stored
 from lass import Collection
 
-chrome, served, open_page, page = FIXTURES
+chrome, served, open_page, _ = FIXTURES
 
 #: all scores are computed again soon after the start
 SCORE = 1e-3
 #: styles are written with six digits
 STYLE = 2e-6
 WHAT_IF = re.compile(r"/what-if$")
+
+
+#: as a drag of the slider does
+MOVE = "(slider, to) => { slider.value = to; slider.dispatchEvent(new Event('input', { bubbles: true })) }"
+#: people who want the model details have them open
+OPEN_DETAILS = "if (location.host) localStorage.setItem('lass-model-details', 'open')"
+
+
+@pytest.fixture
+def page(open_page, served):
+    return open_page(served.studio, script=OPEN_DETAILS)
 
 
 def percent(share):
@@ -176,7 +187,7 @@ def test_what_if_moves_bars_and_is_kept_only_when_wanted(page, served):
     def tried(button):
         with page.expect_response(WHAT_IF) as answer:
             button.click()
-        details = answer.value.json()
+        details = answer.value.json()["details"]
         wanted = dict(zip(details["tags"], details["shares"], strict=True)).get(tags.index(tag), 0.0)
         expect(line.locator(".number")).to_have_text(percent(wanted))
         return shares(panel)[tag][0]
@@ -205,16 +216,45 @@ def test_what_if_moves_bars_and_is_kept_only_when_wanted(page, served):
     assert served.annotations(item["id"]) == {}
 
 
-def test_explanations_and_sums_add_up(page, served, annotated):
+def test_reasons_are_a_sentence_and_its_numbers_add_up_to_the_score(page, served, annotated):
     served.settle()
     panel = open_item(page, annotated["row"])
-    panel.get_by_role("button", name=re.compile("^Why ")).first.click()
-    lines = panel.get_by_test_id("why").locator("tr")
-    parts = [number(text) for text in lines.locator(".number").all_inner_texts()]
-    assert len(parts) > 2
-    assert sum(parts[:-1]) == pytest.approx(parts[-1], abs=0.005 * len(parts) + 1e-9)
-    score = annotated["explained"][0]["score"]
-    assert parts[-1] == pytest.approx(math.log(((1 - score) ** -2 - 1) / 2), abs=0.02)
+    first = annotated["explained"][0]
+    line = panel.get_by_test_id("suggestions").locator("li").first
+    line.get_by_role("button", name=re.compile("^Why ")).click()
+    sentence = line.get_by_test_id("evidence")
+    assert sentence.inner_text() == "".join(part["text"] for part in first["parts"])
+    assert "Because " in sentence.inner_text()
+    line.get_by_text("Numbers", exact=True).click()
+    lines = line.get_by_test_id("why").locator("tr")
+    *parts, total = lines.locator(".number").all_inner_texts()
+    assert len(parts) > 1
+    assert sum(map(number, parts)) == pytest.approx(number(total.removesuffix(" %")), abs=1e-9)
+    assert round(number(total.removesuffix(" %"))) == round(100 * first["score"])
+    assert total == line.locator(".row .number").inner_text() or first["score"] > 0.99
+    near = next(part for part in first["parts"] if part["kind"] == "item")
+    sentence.get_by_role("button", name=near["text"]).click()
+    expect(panel).to_have_attribute("data-row", str(near["place"]))
+
+
+def test_one_percentage_until_the_model_details_are_opened(open_page, served, annotated):
+    page = open_page(served.studio)
+    panel = open_item(page, annotated["row"])
+    details = panel.get_by_test_id("model-details")
+    assert details.get_attribute("open") is None
+    text = panel.inner_text()
+    for word in ("lam", "λ", "gap", "affinity", "assignment", "crowd", "expert", "share"):
+        assert not re.search(rf"\b{word}", text, re.IGNORECASE), word
+    shown = re.findall(r"\d+ %", text)
+    assert len(shown) == len(re.findall(r"\d+ %", panel.get_by_test_id("suggestions").inner_text()))
+    details.get_by_text("Model details").click()
+    expect(panel.get_by_test_id("lam-slider")).to_be_visible()
+    page.reload()
+    expect(panel.get_by_test_id("lam-slider")).to_be_visible()
+
+
+def test_shares_and_sums_add_up(page, served, annotated):
+    panel = open_item(page, annotated["row"])
     a = annotated["modelDetails"]
     sums = panel.get_by_test_id("sums").locator("tbody tr")
     expect(sums).to_have_count(min(6, len(a["tags"])))
@@ -224,6 +264,39 @@ def test_explanations_and_sums_add_up(page, served, annotated):
         shown = number(share.split()[-1])
         assert max(0.0, total) == pytest.approx(shown, abs=0.0021)
         assert shown == pytest.approx(a["shares"][place], abs=6e-4)
+
+
+def test_nothing_overflows_at_the_ends_of_the_slider(page, annotated):
+    panel = open_item(page, annotated["row"])
+    slider = panel.get_by_test_id("lam-slider")
+    for position in (0.001, 0.002, 0.01, 0.5, 0.99, 0.999, 0.0, 1.0):
+        slider.evaluate(MOVE, position)
+        cells = panel.get_by_test_id("sums").locator("td")
+        wrong = cells.evaluate_all("all => all.filter(td => td.scrollWidth > td.clientWidth + 1).length")
+        assert not wrong, position
+        assert all(len(text) <= 16 for text in cells.all_inner_texts())
+
+
+def test_what_if_shows_suggestions_before_and_after(page, served):
+    served.settle()
+    row = served.get("/api/list", filter="untagged")["rows"][5]
+    item, tags = served.get(f"/api/items/{row}"), names(served)
+    first, others = item["explained"][0], item["explained"][1:]
+    panel = open_item(page, row)
+    with page.expect_response(WHAT_IF) as answer:
+        panel.get_by_role("button", name=f"What if it is {tags[first['tag']]}", exact=True).click()
+    after = {one["tag"]: one["score"] for one in answer.value.json()["suggestions"]}
+    assert first["tag"] not in after
+    assert any(abs(after.get(one["tag"], 0) - one["score"]) > 0.01 for one in others)
+    table = panel.get_by_test_id("what-if-suggestions")
+    line = table.locator(f"tr[data-tag='{tags[first['tag']]}']")
+    expect(line).to_contain_text("decided")
+    for one in others[:3]:
+        line = table.locator(f"tr[data-tag='{tags[one['tag']]}']")
+        expect(line).to_contain_text(percent(one["score"]))
+        if one["tag"] in after:
+            expect(line).to_contain_text(percent(after[one["tag"]]))
+    assert served.annotations(item["id"]) == {}
 
 
 def test_neighbours_open_and_back_returns(page, served, annotated):

@@ -111,12 +111,15 @@ def test_what_if_moves_the_assignment_and_stores_nothing(served):
     def share(answer):
         return dict(zip(answer["tags"], answer["shares"], strict=True)).get(tag, 0.0)
 
-    yes = post(client, f"/api/items/{row}/what-if", annotations={str(tag): 1})
-    no = post(client, f"/api/items/{row}/what-if", annotations={str(tag): -1})
+    def what_if(tag, value):
+        return post(client, f"/api/items/{row}/what-if", annotations={str(tag): value})
+
+    yes, no = what_if(tag, 1)["details"], what_if(tag, -1)["details"]
+    assert tag not in [one["tag"] for one in what_if(tag, 1)["suggestions"]]
     assert share(no) <= share(before["modelDetails"]) < share(yes)
     assert get(client, "/api/state")["revision"] == revision
     flip = before["modelDetails"]["flip"]
-    flipped = post(client, f"/api/items/{row}/what-if", annotations={str(flip["runnerUp"]): 1})
+    flipped = what_if(flip["runnerUp"], 1)["details"]
     if flip["possible"]:
         assert flipped["tags"][0] == flip["runnerUp"]
     else:
@@ -310,7 +313,7 @@ def test_export_is_what_init_reads(served, tmp_path):
         stored, ids = collection.annotation_matrix(), set(collection.ids())
     assert len(read_tags(table, ids=ids).annotations) == stored.G.nnz
     lines = client.get("/api/export", params={"what": "suggestions", "format": "jsonl"}).text.splitlines()
-    assert {"item", "tag", "score", "because"} <= json.loads(lines[0]).keys()
+    assert {"item", "tag", "score", "because", "why"} <= json.loads(lines[0]).keys()
     shares = client.get("/api/export", params={"what": "assignments"}).text.splitlines()
     assert shares[0] == "item,tag,share"
     assert len(shares) > 500

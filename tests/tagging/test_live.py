@@ -283,3 +283,27 @@ def test_a_zero_that_is_stored_stays_one_when_its_tag_comes_into_use():
     Z = SparseAssignments(stored, np.array([0.3]))
     order = CanonicalOrder(np.array([0]), np.arange(4), 4)
     assert order.assignments(Z).to_dense().tolist() == [[0.4, 0.3, 0.0, 0.3]]
+
+
+def test_trying_an_annotation_scores_as_making_it_does_and_changes_nothing(collection):
+    live = LiveModel(collection)
+    live.update(collection.annotation_matrix())
+    live.rescore()
+    row = untagged(live)
+    before = live.model.scores.values[[row]].toarray()[0]
+    tag = int(live.model.scores.top_tags[row, 0])
+    tried = live.scores_if(row, {tag: 1})
+    nothing = live.scores_if(row, {})
+    assert max(abs(score - before[column]) for column, score in nothing.items()) < 1e-5
+    assert tag not in tried
+    collection.annotate(collection.ids()[row], {live.annotations.names[tag]: 1})
+    live.update(collection.annotation_matrix())
+    after = live.model.scores.values[[row]].toarray()[0]
+    moved = max(abs(after[column] - before[column]) for column in tried)
+    assert moved > 0.02
+    assert max(abs(score - after[column]) for column, score in tried.items()) < 0.1 * moved
+
+
+def test_what_cannot_be_tried_is_none(collection):
+    live = LiveModel(collection)
+    assert live.scores_if(10**6, {}) is None

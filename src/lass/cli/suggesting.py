@@ -14,7 +14,7 @@ import click
 
 from lass.cli.output import Output, caption, command, count, opened, table_option
 from lass.collection.writing import check_ending, nested, write_delimited, write_rows
-from lass.tagging.export_rows import DOUBTFUL_TAG_COLUMNS, SUGGESTION_COLUMNS, suggestion_rows
+from lass.tagging.export_rows import DOUBTFUL_TAG_COLUMNS, explained_columns, suggestion_rows
 
 if TYPE_CHECKING:
     from lass.tagging import DoubtfulTag, Suggestion
@@ -35,11 +35,12 @@ SHOWN = 15
     "--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave lower scores (or strengths) out."
 )
 @click.option("--limit", type=click.IntRange(1), help="Items, at most: those with the highest scores.")
+@click.option("--explain", is_flag=True, help="Say in a sentence why each tag is suggested.")
 @click.option("--doubts", is_flag=True, help="Stated tags to check, instead of tags to add.")
 @table_option
 def suggest(
     output: Output, folder: Path, top: int, untagged: bool, tag: str | None, items: tuple[str, ...],
-    min_score: float, limit: int | None, doubts: bool, out: Path | None,
+    min_score: float, limit: int | None, explain: bool, doubts: bool, out: Path | None,
 ) -> None:  # fmt: skip
     """Suggest tags to add to the items of FOLDER, and stated tags to check.
 
@@ -48,7 +49,8 @@ def suggest(
     then, and strength orders the tags. With it come the parts of the predictors (the crowd of similar items,
     propagation through the graph, direct neighbours, the item's features by linear models and, of dense
     numbers, by trees, co-occurrence with its other tags, frequency) and the supporting neighbours with their
-    shares. A table on a terminal; all of it as CSV in a pipe.
+    shares. A table on a terminal; all of it as CSV in a pipe. With --explain a sentence names the terms, the
+    similar items and the tags behind it: under each tag, and in the column "why".
     """
     if out is not None:
         check_ending(out)
@@ -66,7 +68,7 @@ def suggest(
         doubtful: list[DoubtfulTag] = []
         if not doubts:
             suggestions = collection.suggest(
-                top=top, min_score=min_score, untagged=untagged, limit=limit, **chosen
+                top=top, min_score=min_score, untagged=untagged, limit=limit, explain=explain, **chosen
             )
         if doubts or not (whole or untagged):
             doubtful = collection.doubtful_tags(limit=limit if doubts else 5, **chosen)
@@ -74,7 +76,7 @@ def suggest(
         if more:
             output.note(f"note: too little known for percentages: {collection.needed_for_percentages()}")
         if whole:
-            columns = DOUBTFUL_TAG_COLUMNS if doubts else SUGGESTION_COLUMNS
+            columns = DOUBTFUL_TAG_COLUMNS if doubts else explained_columns(explain)
             _write(output, doubtful if doubts else suggestions, columns, out, more)
         else:
             named = collection.get_items({row.item for row in suggestions})
@@ -116,9 +118,10 @@ def print_suggestions(
         _line(output, (item, "bold"), (f"  {titles.get(item, '')}", "dim"))
         for row in rows:
             score = "    -" if row.score is None else f"{row.score:.3f}"
-            _line(
-                output, (f"  {score}  ", "cyan"), (f"{row.tag:<{width}}", ""), (f"  {_reasons(row)}", "dim")
-            )
+            reasons = "" if row.why else f"  {_reasons(row)}"
+            _line(output, (f"  {score}  ", "cyan"), (f"{row.tag:<{width}}", ""), (reasons, "dim"))
+            if row.why:
+                _folded(output, row.why)
     if doubtful:
         note = "  less than half as likely as on an average item"
         _line(output, ("\nStated tags to check", "bold"), (note, "dim"))
@@ -133,6 +136,14 @@ def _reasons(row: Suggestion) -> str:
     predictors = [name for name, part in strongest if part > 0.5 and name != "frequency"]
     near = [f"{other.item} {other.share:.0%}" for other in row.neighbours if other.share >= 0.01]
     return "  ".join([", ".join(predictors), ", ".join(near)]).strip()
+
+
+def _folded(output: Output, sentence: str) -> None:
+    """A sentence in as many lines as it takes, further in than the tags."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    output.out.print(Padding(Text(sentence, "dim"), (0, 0, 0, 9)))
 
 
 def _line(output: Output, *parts: tuple[str, str]) -> None:

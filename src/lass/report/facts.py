@@ -14,6 +14,7 @@ from lass.collection.reading import parents
 from lass.graph import Health, health
 from lass.tagging import DoubtfulTag, Suggestion, TagCounts, TagSuggester, count_tags, next_items
 from lass.tagging.evaluation import FILE, Evaluation
+from lass.tagging.reasons import Explainer
 from lass.tagging.storage import saved_model
 
 #: how many of each kind a page shows
@@ -64,6 +65,7 @@ def gather(collection: CollectionStore) -> Facts:
     labelled_ids = [item for item, has in zip(annotations.ids, labelled.tolist(), strict=False) if has]
     found = suggester.suggestions(top=SHOWN, untagged=True, limit=UNTAGGED)
     found += suggester.suggestions(top=SHOWN, items=labelled_ids, limit=TAGGED)
+    found = Explainer.of_collection(collection, suggester).explained(found)
     shown = {item: list(rows) for item, rows in groupby(found, key=lambda row: row.item)}
     doubtful = suggester.doubtful_tags(limit=DOUBTFUL)
     asked = [one.item for one in next_items(collection, NEXT_ITEMS)]

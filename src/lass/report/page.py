@@ -149,8 +149,7 @@ def _suggested(facts: Facts) -> Markup:
         return tag("p", "There is nothing to suggest.")
     bar = "the probability of the tag"
     lead = tag(
-        "p", f"The suggestions with the highest scores. A score is {bar}; "
-        "behind it are the neighbours that support the tag most.",
+        "p", f"The suggestions with the highest scores. A score is {bar}; below it are the reasons.",
     )  # fmt: skip
     cards = (
         tag("div", tag("h3", _item(facts, name)), tag("ul", *map(_line, rows)), class_="item")
@@ -198,7 +197,6 @@ def _item(facts: Facts, name: str) -> Markup:
 
 
 def _line(row: Suggestion) -> Markup:
-    who = ", ".join(f"{one.item} {one.share:.0%}" for one in row.neighbours if one.share >= 0.01)
     bar = tag("u", tag("i", style=f"width:{100 * row.strength:.1f}%"))
     number = "" if row.score is None else f"{row.score:.2f}"
-    return tag("li", tag("span", row.tag), tag("em", number), bar, tag("small", who))
+    return tag("li", tag("span", row.tag), tag("em", number), bar, tag("small", row.why))

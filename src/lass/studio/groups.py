@@ -8,8 +8,10 @@ import numpy as np
 
 from lass.studio.messages import ItemGroup
 from lass.studio.session import Session
+from lass.studio.snapshot import Snapshot
+from lass.tagging.reasons import Explainer, content_of
 from lass.tagging.storage import SavedMap
-from lass.tagging.topics import Grouping, TextTerms, selection_terms, shared_terms, terms_of
+from lass.tagging.topics import Grouping, TextTerms, selection_terms, terms_of
 from lass.tagging.topics import ItemGroup as FoundGroup
 
 #: items whose texts are read while a request waits, and items of which no terms are named
@@ -23,6 +25,7 @@ class Groups:
         self._session = session
         self._found: tuple[str, list[FoundGroup]] = "", []
         self._terms: tuple[int, TextTerms | None] | None = None
+        self._explainer: Explainer | None = None
         self._lock, self._starting = threading.Lock(), threading.Lock()
         self._reading: threading.Thread | None = None
 
@@ -42,29 +45,35 @@ class Groups:
         known = self._text_terms()
         return () if known is None else selection_terms(known, np.unique(rows).astype(np.intp))
 
-    def shared_terms(self, row: int, tags: list[int]) -> list[tuple[str, ...]]:
-        """For each of some tags, terms of an item that set the items with that tag apart.
+    def explainer(self, snapshot: Snapshot) -> Explainer:
+        """Sentences on the suggestions of a model."""
+        known = self._explainer
+        if known is None or known.suggester is not snapshot.suggester:
+            session, settings = self._session, self._session.collection.settings
+            compared = settings.metric != "precomputed"
+            content = content_of(str(settings.features.get("kind", "text")), compared)
+            known = Explainer(snapshot.suggester, self._terms_to_name, session.names_of_rows, content)
+            self._explainer = known
+        return known
 
-        Empty where items are not compared by their texts, while the terms of many texts are being read, which
+    def _terms_to_name(self) -> TextTerms | None:
+        """The terms of all texts.
+
+        None where items are not compared by their texts, while the terms of many texts are being read, which
         nobody waits for, and in very large collections.
         """
-        nothing: list[tuple[str, ...]] = [() for _ in tags]
         items, settings = len(self._session.items), self._session.collection.settings
         compared = settings.metric != "precomputed" and settings.features.get("kind", "text") == "text"
-        if items > MANY_TEXTS or not tags or not compared:
-            return nothing
+        if items > MANY_TEXTS or not compared:
+            return None
         terms = self._terms
         if items > FEW_TEXTS and (terms is None or terms[0] != items):
             with self._starting:
                 if self._reading is None or not self._reading.is_alive():
                     self._reading = threading.Thread(target=self._text_terms, name="terms", daemon=True)
                     self._reading.start()
-            return nothing
-        known = self._text_terms()
-        if known is None:
-            return nothing
-        annotations = self._session.annotations
-        return [shared_terms(known, row, annotations.with_tag(tag, 1).astype(np.intp)) for tag in tags]
+            return None
+        return self._text_terms()
 
     def _text_terms(self) -> TextTerms | None:
         items = self._session.items

@@ -12,9 +12,11 @@ from lass.studio.groups import Groups
 from lass.studio.messages import (
     AnnotationScore,
     ExplainedSuggestion,
+    ExplainedTag,
     ItemDetails,
     ItemRow,
     LoggedChange,
+    ReasonPart,
     SuggestedTag,
     Value,
 )
@@ -51,14 +53,8 @@ def suggested_tags(session: Session, snapshot: Snapshot | None, row: int) -> lis
     excluded = session.annotations[row].keys() | session.retired
     scored = [(tag, snapshot.score(row, tag)) for tag in snapshot.best(row) if tag not in excluded]
     scored = [(tag, score) for tag, score in scored if score >= MIN_SCORE]
-    if not scored:
-        return []
-    shares = snapshot.Z[row, np.array([tag for tag, _ in scored], np.intp)].tolist()
     known = not snapshot.items_until_percentages
-    return [
-        SuggestedTag(tag=tag, score=score if known else None, strength=score, share=share if known else None)
-        for (tag, score), share in zip(scored, shares, strict=True)
-    ]
+    return [SuggestedTag(tag=tag, score=score if known else None, strength=score) for tag, score in scored]
 
 
 def item_details(session: Session, snapshot: Snapshot | None, groups: Groups, row: int) -> ItemDetails:
@@ -67,18 +63,23 @@ def item_details(session: Session, snapshot: Snapshot | None, groups: Groups, ro
     found = suggested_tags(session, snapshot, row)
     annotation_scores, details, explained = [], None, []
     if snapshot is not None and row < len(snapshot):
+        own = [tag for tag, value in session.annotations[row].items() if value > 0 and tag < snapshot.tags]
+        doubted = [tag for tag in own if snapshot.is_doubtful(row, tag)]
+        suggested = [one.tag for one in found]
+        reasons = explained_tags(snapshot, groups, row, suggested + doubted)
+        why = {one.tag: one.parts for one in reasons[len(found) :]}
         annotation_scores = [
-            AnnotationScore(tag=tag, score=snapshot.score(row, tag), mean_score=snapshot.mean_scores[tag])
-            for tag, value in session.annotations[row].items()
-            if value > 0 and tag < snapshot.tags and not snapshot.items_until_percentages
-        ]
-        details = model_details(session, snapshot, row, {})
-        shared = groups.shared_terms(row, [one.tag for one in found])
-        explained = [
-            ExplainedSuggestion(
-                **dict(one), because=snapshot.suggester.because(row, one.tag), terms=list(terms)
+            AnnotationScore(
+                tag=tag, score=snapshot.score(row, tag), mean_score=snapshot.mean_scores[tag],
+                why=why.get(tag, []),
             )
-            for one, terms in zip(found, shared, strict=True)
+            for tag in own
+            if not snapshot.items_until_percentages
+        ]  # fmt: skip
+        details = model_details(session, snapshot, row, {})
+        explained = [
+            ExplainedSuggestion(**{**dict(reason), **dict(one)})
+            for one, reason in zip(found, reasons, strict=False)
         ]
     plain = row_of(session, snapshot, row)
     return ItemDetails(
@@ -88,6 +89,46 @@ def item_details(session: Session, snapshot: Snapshot | None, groups: Groups, ro
         annotation_scores=annotation_scores, model_details=details,
         history=logged_changes(session, session.collection.history(item.id, limit=CHANGES)),
     )  # fmt: skip
+
+
+def suggested_if(
+    session: Session, snapshot: Snapshot, row: int, changes: dict[int, int]
+) -> list[SuggestedTag] | None:
+    """The suggestions of an item with some annotations changed; None where that takes a training."""
+    known = session.annotations[row]
+    tried = {**known, **changes}
+    found = None if session.live is None else session.live.scores_if(row, tried)
+    if found is None:
+        return None
+    for tag, value in changes.items():
+        if not value and tag in known:  # others still count it: its score is the one that leaves it out
+            found[tag] = snapshot.score(row, tag)
+    excluded = session.retired | {tag for tag, value in tried.items() if value}
+    least = snapshot.suggester.least_scores
+    kept = [
+        (tag, min(score, 1.0))
+        for tag, score in sorted(found.items(), key=lambda pair: -pair[1])
+        if tag not in excluded and tag < len(least) and score > max(least[tag], MIN_SCORE)
+    ]
+    percentages = not snapshot.items_until_percentages
+    return [
+        SuggestedTag(tag=tag, score=score if percentages else None, strength=score) for tag, score in kept
+    ]
+
+
+def explained_tags(snapshot: Snapshot, groups: Groups, row: int, tags: list[int]) -> list[ExplainedTag]:
+    """Why an item probably has some tags; why those that it has are doubted."""
+    because = [snapshot.suggester.because(row, tag) for tag in tags]
+    scores = [snapshot.shown_score(row, tag) for tag in tags]
+    rows, columns = np.full(len(tags), row), np.array(tags, np.intp)
+    found = groups.explainer(snapshot).explain(rows, columns, because, scores)
+    return [
+        ExplainedTag(
+            tag=tag, parts=[ReasonPart(**part._asdict()) for part in one.parts], terms=list(one.terms),
+            points=one.points,
+        )
+        for tag, one in zip(tags, found, strict=True)
+    ]  # fmt: skip
 
 
 def logged_changes(session: Session, changes: list[Change]) -> list[LoggedChange]:

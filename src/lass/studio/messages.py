@@ -36,15 +36,14 @@ class TagAnnotation(Message):
 
 
 class SuggestedTag(Message):
-    """A tag without an annotation: its score, and its share of the item's assignment.
+    """A tag without an annotation, and its score.
 
-    Both are null while too little is known for percentages; ``strength`` orders tags all the same.
+    The score is null while too little is known for percentages; ``strength`` orders tags all the same.
     """
 
     tag: int
     score: float | None
     strength: float  #: from 0 to 1, the length of the bar
-    share: float | None
 
 
 class ItemRow(Message):
@@ -164,12 +163,27 @@ class ModelDetails(Message):
     note: str  #: what decides, where it is a rule
 
 
-class ExplainedSuggestion(SuggestedTag):
-    """A suggestion with what each predictor adds, before the sum is turned into a score."""
+class ReasonPart(Message):
+    """A part of the sentence that says why: plain text, or the name of a term, an item or a tag."""
 
-    because: dict[str, float]
+    text: str
+    kind: Literal["text", "term", "item", "tag"]
+    place: int | None  #: the row of an item, the column of a tag
+
+
+class ExplainedTag(Message):
+    """A tag and why the item probably has it, or why it is doubted."""
+
+    tag: int
+    parts: list[ReasonPart]
     #: terms of its text that set the items with the tag apart, the most telling first
     terms: list[str]
+    #: the score as a sum: ``start`` for any item, and what each source adds; empty without a score
+    points: dict[str, float]
+
+
+class ExplainedSuggestion(SuggestedTag, ExplainedTag):
+    """A suggestion and why."""
 
 
 class AnnotationScore(Message):
@@ -178,6 +192,7 @@ class AnnotationScore(Message):
     tag: int
     score: float
     mean_score: float
+    why: list[ReasonPart]  #: why it is doubted; empty where it is not
 
 
 class LoggedChange(Message):
@@ -225,6 +240,14 @@ class WhatIf(Message):
     """Annotations of one item to try out; tags not named keep theirs."""
 
     annotations: Annotated[dict[Index, Value], Field(max_length=1000)]
+
+
+class WhatIfResult(Message):
+    """What would follow; nothing is stored."""
+
+    details: ModelDetails
+    #: the suggestions then, the likeliest first; null where they cannot be computed at once
+    suggestions: list[SuggestedTag] | None
 
 
 class Author(Message):

@@ -19,6 +19,7 @@ from lass.studio.annotations import Annotations
 from lass.studio.items import Items
 from lass.studio.snapshot import Snapshot, SnapshotCache
 from lass.tagging import Collection, LiveModel
+from lass.tagging.reasons import named
 
 #: rows from which on all annotations are read again rather than row by row
 MANY_ROWS = 50_000
@@ -139,6 +140,10 @@ class Session:
         """An item; ``NotFound`` where there is none."""
         self.check_rows([row])
         return self.items[row]
+
+    def names_of_rows(self, rows: Sequence[int]) -> list[str]:
+        """What to call some items in a sentence."""
+        return [named(self.items[row]) for row in rows]
 
     def check_rows(self, rows: Iterable[int]) -> None:
         """``NotFound`` where one of the items does not exist."""

@@ -33,13 +33,14 @@ class Suggestions(list["Suggestion"]):
 
     def to_pandas(self) -> Any:
         """A pandas data frame with one row a suggestion."""
-        from lass.tagging.export_rows import SUGGESTION_COLUMNS, suggestion_rows
+        from lass.tagging.export_rows import explained_columns, suggestion_rows
 
         try:
             pandas = import_module("pandas")
         except ImportError:
             raise ImportError("to_pandas() needs pandas: pip install pandas") from None
-        return pandas.DataFrame(map(nested, suggestion_rows(self)), columns=list(SUGGESTION_COLUMNS))
+        rows = map(nested, suggestion_rows(self))
+        return pandas.DataFrame(rows, columns=list(explained_columns(any(row.why for row in self))))
 
     def __repr__(self) -> str:
         """A line a suggestion; of many, the first and the number of the others."""
@@ -57,7 +58,7 @@ def _line(row: Suggestion, item: int, tag: int) -> str:
     """With the predictors that add most to the score, else the supporting neighbours."""
     score = "    -" if row.score is None else f"{row.score:.3f}"
     strongest = [name for name, part in list(row.because.items())[:2] if part > 0]
-    reasons = ", ".join(strongest or [neighbour.item for neighbour in row.neighbours])
+    reasons = row.why or ", ".join(strongest or [neighbour.item for neighbour in row.neighbours])
     return f"{row.item:<{item}}  {row.tag:<{tag}}  {score}  {reasons}".rstrip()
 
 
@@ -205,6 +206,7 @@ class Collection(CollectionStore):
     def suggest(
         self, *, top: int = 5, items: Iterable[str] | None = None, tag: str | None = None,
         untagged: bool = False, min_score: float = 0.0, limit: int | None = None, neighbours: int = 3,
+        explain: bool = False,
     ) -> Suggestions:  # fmt: skip
         """Tags that items may be missing, by the last :meth:`fit`.
 
@@ -224,20 +226,28 @@ class Collection(CollectionStore):
             Items, at most: those with the highest scores. By default all, in the order of the collection.
         neighbours : int
             Supporting neighbours of each tag, at most.
+        explain : bool
+            Also give the reasons as a sentence, in ``why``.
 
         Returns
         -------
         Suggestions
-            A list of rows (item, tag, score, rank, because, neighbours, strength) with ``to_pandas``; the
-            score is None where too little is known to give one, and strength orders the tags all the same.
+            A list of rows (item, tag, score, rank, because, neighbours, strength, why) with ``to_pandas``;
+            the score is None where too little is known to give one, and strength orders the tags all the
+            same.
         """
         items = _texts(items, "items")
         _expect(top=(top, int), limit=(limit, int), neighbours=(neighbours, int), tag=(tag, str))
         _expect(min_score=(min_score, Real))
-        return Suggestions(self._suggester().suggestions(
+        found = self._suggester().suggestions(
             top=top, items=items, tag=tag, untagged=untagged, min_score=min_score, limit=limit,
             neighbours=neighbours,
-        ))  # fmt: skip
+        )  # fmt: skip
+        if explain:
+            from lass.tagging.reasons import Explainer
+
+            found = Explainer.of_collection(self, self._suggester()).explained(found)
+        return Suggestions(found)
 
     def is_retrained(self) -> bool:
         """Whether scores come from a training with the present annotations, not with earlier ones.
@@ -369,7 +379,8 @@ class Collection(CollectionStore):
             table = OwnTable(self, joined=joined)
             return table.columns, table
         if what == "suggestions":
-            return tables.SUGGESTION_COLUMNS, tables.suggestion_rows(self.suggest(top=top))
+            found = self.suggest(top=top, explain=True)
+            return tables.explained_columns(True), tables.suggestion_rows(found)
         raise ValueError(
             f"what must be annotations, people, table, suggestions or assignments; found {what!r}"
         )

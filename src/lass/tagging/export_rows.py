@@ -14,6 +14,8 @@ ANNOTATION_COLUMNS = ("item", "tag", "value")
 PERSON_COLUMNS = (*ANNOTATION_COLUMNS, "who", "at")
 ASSIGNMENT_COLUMNS = ("item", "tag", "share")
 SUGGESTION_COLUMNS = ("item", "tag", "score", "rank", "because", "neighbours", "strength")
+#: beside them, the reasons as a sentence
+WHY = "why"
 DOUBTFUL_TAG_COLUMNS = ("item", "tag", "score", "mean_score", "rank")
 
 
@@ -43,7 +45,15 @@ def assignment_rows(collection: CollectionStore, least: float) -> Iterator[dict[
             yield {"item": ids[row], "tag": names[column], "share": float(shares[column])}
 
 
+def explained_columns(explained: bool) -> tuple[str, ...]:
+    """Columns of suggestions, with or without the sentence."""
+    return (*SUGGESTION_COLUMNS, WHY) if explained else SUGGESTION_COLUMNS
+
+
 def suggestion_rows(found: Iterable[Suggestion] | Iterable[DoubtfulTag]) -> Iterator[dict[str, Any]]:
-    """Suggestions or doubtful tags."""
+    """Suggestions or doubtful tags; the sentence only where there is one."""
     for one in found:
-        yield one._asdict()
+        row = one._asdict()
+        if not row.get(WHY, True):
+            del row[WHY]
+        yield row

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -69,6 +70,8 @@ class LiveModel:
     """
 
     def __init__(self, collection: CollectionStore) -> None:
+        #: held while predictors change in place, or are read by another thread than that of updates
+        self._lock = threading.Lock()
         #: with the settings and arrays that the model was computed from
         self._collection = collection if collection.is_staged else collection.staged()
         stored = read_model(self._collection)
@@ -168,7 +171,9 @@ class LiveModel:
         if self._trained and self._trained[0] == self._fingerprint(annotations):
             model, rows = replace(self._trained[1], predictors=before.predictors if same else None), None
             if model.predictors is not None:
-                model.predictors.update(G, model.solution.Z, self._annotated_anew(G))
+                annotated = self._annotated_anew(G)
+                with self._lock:
+                    model.predictors.update(G, model.solution.Z, annotated)
         else:
             annotated = self._annotated_anew(G) if same else None
             solution, rows = self._solve(order, G, annotated, report, whole)
@@ -178,7 +183,8 @@ class LiveModel:
             elif annotated is None or rows is None or before.scores is None or before.predictors is None:
                 model, rows = replace(model, scores=None, predictors=None), None
             else:
-                before.predictors.update(G, solution.Z, annotated)
+                with self._lock:
+                    before.predictors.update(G, solution.Z, annotated)
                 rows = _distinct(annotated, self._edges[annotated].indices, rows)
                 model = _scored_again(model, before.scores, rows if whole else rows[:NEAR])
         former = self.model.scores
@@ -187,6 +193,31 @@ class LiveModel:
             self._keep_scores(former)
         self.solved = True
         return LiveUpdate(None if rows is None else order.rows[rows], time.perf_counter() - began)
+
+    def scores_if(self, row: int, annotations: Mapping[int, int]) -> dict[int, float] | None:
+        """Scores of the likeliest tags of an item if these were all its annotations, the likeliest first.
+
+        All else stays as it is, and nothing is stored. By column; None where no predictors are known. May be
+        called from any thread.
+        """
+        with self._lock:
+            order, model = self._order, self._canonical
+            predictors, weights, problem = model.predictors, model.weights, model.solution.problem
+            places = np.flatnonzero(order.rows == row)
+            if predictors is None or weights is None or not len(places):
+                return None
+            columns = {int(column): place for place, column in enumerate(order.columns)}
+            tried = {columns[tag]: value for tag, value in annotations.items() if tag in columns and value}
+            tags = np.array(sorted(tried), np.int32)
+            values = np.array([tried[tag] for tag in tags.tolist()], problem.G.dtype)
+            own = csr_of(values, tags, np.array([0, len(tags)]), (1, problem.K))
+            G = with_rows(problem.G, places, own)
+            if predictors.trained is not None:
+                predictors = replace(predictors, trained=predictors.trained.with_annotations(G))
+            found = score(predictors, G, weights, rows=places)
+        top = found.top_tags[0]
+        known = found.values.toarray()[0]
+        return {int(order.columns[tag]): float(known[tag]) for tag in top if tag >= 0}
 
     def rescore(self, report: ProgressCallback = ignore_progress) -> LiveUpdate:
         """Compute all predictors and scores again on every row, with the weights as they are.

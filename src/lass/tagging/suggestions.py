@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -60,6 +60,8 @@ class Suggestion(NamedTuple):
     neighbours: list[SupportingNeighbour]
     because: dict[str, float]
     strength: float
+    #: the reasons as a sentence; empty unless asked for
+    why: str = ""
 
 
 class DoubtfulTag(NamedTuple):
@@ -167,8 +169,14 @@ class TagSuggester:
         found_scores = values if not self.model.items_until_percentages else [None] * len(values)
         reasons = self._reasons(n, k)
         items, tags = map(ids.__getitem__, n.tolist()), map(names.__getitem__, k.tolist())
-        columns = (items, tags, found_scores, ranks.tolist(), support, reasons, values)
+        columns = (items, tags, found_scores, ranks.tolist(), support, reasons, values, [""] * len(values))
         return _tuples(Suggestion, *columns)
+
+    def places(self, found: Sequence[Suggestion]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows and columns of suggestions."""
+        rows = (self._rows[one.item] for one in found)
+        columns = (self.columns[one.tag] for one in found)
+        return np.fromiter(rows, np.intp, len(found)), np.fromiter(columns, np.intp, len(found))
 
     def because(self, row: int, column: int) -> dict[str, float]:
         """What each predictor adds to one of the best tags of an item, largest first; else empty."""
@@ -360,15 +368,14 @@ def reason_for(proposal: Proposal) -> str:
     return f"typical of {items}, {proposal.labelled or 'none':{',' if proposal.labelled else ''}} tagged"
 
 
-def supporting_neighbours(
-    problem: Problem, Z: AnyAssignments, n: NDArray[np.intp], k: NDArray[np.intp], ids: list[str], count: int
-) -> list[list[SupportingNeighbour]]:
+def supporting_rows(
+    problem: Problem, Z: AnyAssignments, n: NDArray[np.intp], k: NDArray[np.intp], count: int
+) -> tuple[NDArray[np.int32], Array]:
     """For each pair of an item and a tag the neighbours m that have the tag with the largest ``W_nm Z_mk``.
 
-    Their shares are of ``(W Z)_nk``; the rest comes from neighbours that nobody gave the tag.
+    Rows, -1 where there are no more, and shares of ``(W Z)_nk``; the rest comes from neighbours that nobody
+    gave the tag.
     """
-    if not count or not len(n):
-        return [[] for _ in n]
     best, shares = np.empty((len(n), count), np.int32), np.empty((len(n), count))
     graph, stated = (
         (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data)
@@ -378,6 +385,16 @@ def supporting_neighbours(
         kernels("tag_lists").support_at, len(n), len(n) * 64, np.ascontiguousarray(n, np.int64),
         np.ascontiguousarray(k, np.int32), *graph, *stated, to_sparse(Z).arrays, best, shares,
     )  # fmt: skip
+    return best, shares
+
+
+def supporting_neighbours(
+    problem: Problem, Z: AnyAssignments, n: NDArray[np.intp], k: NDArray[np.intp], ids: list[str], count: int
+) -> list[list[SupportingNeighbour]]:
+    """The same by names."""
+    if not count or not len(n):
+        return [[] for _ in n]
+    best, shares = supporting_rows(problem, Z, n, k, count)
     known = best >= 0
     found = _tuples(SupportingNeighbour, map(ids.__getitem__, best[known].tolist()), shares[known].tolist())
     ends = np.cumsum(known.sum(axis=1)).tolist()

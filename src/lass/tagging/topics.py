@@ -205,26 +205,34 @@ def selection_terms(known: TextTerms, rows: NDArray[np.intp]) -> tuple[str, ...]
     return group_terms(known, part, 1)[0]
 
 
-def shared_terms(known: TextTerms, row: int, having: NDArray[np.intp]) -> tuple[str, ...]:
-    """Terms of an item that set others, such as those that have a tag, apart; the most telling first.
+def shared_terms(known: TextTerms, rows: NDArray[np.intp], having: NDArray[np.intp]) -> list[tuple[str, ...]]:
+    """For each of some items its terms that set others, such as those that have a tag, apart.
+
+    The most telling first.
 
     Examples
     --------
     >>> import numpy as np, scipy.sparse as sp
     >>> from lass.tagging.topics import TextTerms, shared_terms
     >>> texts = sp.csr_array([[1.0, 1, 0], [1, 1, 0], [1, 1, 0], [1, 0, 1], [1, 0, 1], [1, 0, 1]])
-    >>> shared_terms(TextTerms(texts, ["the", "mail", "game"]), 0, np.array([1, 2]))
-    ('mail',)
+    >>> shared_terms(TextTerms(texts, ["the", "mail", "game"]), np.array([0, 3]), np.array([1, 2]))
+    [('mail',), ()]
     """
-    matrix = known.matrix
-    columns = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
-    others = having[(having != row) & (having < matrix.shape[0])][:SEEN]
-    if not len(others) or not len(columns):
-        return ()
-    entries = np.concatenate([matrix.indices[matrix.indptr[one] : matrix.indptr[one + 1]] for one in others])
-    counts = np.bincount(entries, minlength=matrix.shape[1])[columns].astype(float)
-    found = _apart(known.names, columns, counts, known.texts[columns], len(others), matrix.shape[0])
-    return found[:SHARED]
+    matrix, N = known.matrix, known.matrix.shape[0]
+    others = having[having < N][:SEEN]
+    none = np.zeros(0, np.int32)
+    entries = [matrix.indices[matrix.indptr[one] : matrix.indptr[one + 1]] for one in others]
+    every = np.bincount(np.concatenate([none, *entries]), minlength=matrix.shape[1])
+    found: list[tuple[str, ...]] = []
+    for row, itself in zip(rows.tolist(), np.isin(rows, others).tolist(), strict=True):
+        columns = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]] if row < N else none
+        size = len(others) - itself
+        if not size or not len(columns):
+            found.append(())
+            continue
+        counts = every[columns].astype(float) - itself
+        found.append(_apart(known.names, columns, counts, known.texts[columns], size, N)[:SHARED])
+    return found
 
 
 def _apart(

@@ -11,7 +11,7 @@ const row: ItemRow = {
     { tag: 1, value: 1 },
     { tag: 2, value: 1 },
   ],
-  suggestions: [{ tag: 5, score: 0.5, strength: 0.5, share: 0 }],
+  suggestions: [{ tag: 5, score: 0.5, strength: 0.5 }],
   doubted: [1],
   reason: "",
   picture: false,

@@ -87,6 +87,8 @@ export const list = (query: Query, signal?: AbortSignal) => get("/api/list", { q
 /** Up to 200 rows. */
 export const rows = (wanted: number[]) => get("/api/rows", { query: { rows: wanted.join(",") } });
 export const item = (row: number, signal?: AbortSignal) => get("/api/items/{row}", { index: row, signal });
+/** Why an item probably has a tag that need not be among its first suggestions. */
+export const why = (row: number, tag: number) => get("/api/items/{row}/why", { index: row, query: { tag } });
 /** The model details if these were the annotations of the item; tags not named keep theirs. */
 export const whatIf = (row: number, annotations: WhatIf["annotations"]) =>
   post("/api/items/{row}/what-if", { annotations }, { index: row });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ago, percent, plural, precise, signed } from "./format";
+import { ago, fitted, percent, plural, precise, short, signed } from "./format";
 
 it("writes numbers as people read them", () => {
   expect(percent(0.754)).toBe("75 %");
@@ -25,4 +25,11 @@ it("describes how long ago something was", () => {
   expect(ago("2026-03-09T12:00:00Z", now)).toBe("1 day ago");
   expect(ago("2026-01-01T12:00:00Z", now)).toBe("Jan 1, 2026");
   expect(ago("never", now)).toBe("never");
+});
+
+it("fits numbers of any size into a column", () => {
+  for (const value of [0, 1e-9, 0.5, 99.9994, 100, 12_345, 13_125_414.123, -13_125_414.123, 1e300, Infinity, -Infinity])
+    expect(Math.max(fitted(value).length, short(value).length)).toBeLessThanOrEqual(8);
+  expect(fitted(13_125_414.123)).toBe("+1.3e7");
+  expect(fitted(-0.25)).toBe("−0.250");
 });

@@ -19,6 +19,22 @@ export const signed = (number: number, digits = 2): string => {
   return `${number < 0 ? "−" : "+"}${size}`;
 };
 
+/** The same with so many digits that it fits its column, whatever its size: 1.2e+7 when it is very large. */
+export const fitted = (number: number, digits = 3): string => {
+  if (!Number.isFinite(number)) return number < 0 ? "−∞" : "+∞";
+  if (Math.abs(number) < 100) return signed(number, digits);
+  if (Math.abs(number) < 10_000) return signed(number, 0);
+  return `${number < 0 ? "−" : "+"}${Math.abs(number).toExponential(1).replace("e+", "e")}`;
+};
+
+/** A number in three digits, of any size. */
+export const short = (number: number): string => {
+  if (!Number.isFinite(number)) return number < 0 ? "−∞" : "∞";
+  const size = Math.abs(number);
+  if (size && (size < 1e-3 || size >= 1e5)) return number.toExponential(1).replace("e+", "e").replace("-", "−");
+  return number.toLocaleString("en", { maximumSignificantDigits: 3 });
+};
+
 /** A small share in two digits, such as 0.042 %, so that its fall can be seen. */
 export const precise = (share: number): string => {
   const hundred = 100 * share;

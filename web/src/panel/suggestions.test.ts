@@ -8,7 +8,7 @@ const row = (tags: number[], annotated: number[] = []): ItemRow => ({
   title: "a",
   snippet: "",
   annotations: annotated.map((tag) => ({ tag, value: 1 })),
-  suggestions: tags.map((tag, place) => ({ tag, score: 0.9 - place / 10, strength: 0.9 - place / 10, share: 0 })),
+  suggestions: tags.map((tag, place) => ({ tag, score: 0.9 - place / 20, strength: 0.9 - place / 20 })),
   doubted: [],
   reason: "",
   picture: false,
@@ -28,10 +28,10 @@ it("keeps decided ones in their place, and puts new ones at the end", () => {
 it("takes new scores and explanations without moving anything", () => {
   const first = merged([], row([4, 2]), null);
   const latest = row([2, 4]);
-  const detail = { ...latest, explained: [{ tag: 4, score: 0.1, share: 0, because: { crowd: 1 } }] } as unknown as ItemDetails;
+  const detail = { ...latest, explained: [{ tag: 4, score: 0.1, strength: 0.1, terms: ["mail"] }] } as unknown as ItemDetails;
   const second = merged(first, latest, detail);
   expect(tags(second)).toEqual([4, 2]);
-  expect(second[0]).toMatchObject({ score: 0.1, because: { crowd: 1 } });
+  expect(second[0]).toMatchObject({ score: 0.1, why: { terms: ["mail"] } });
 });
 
 it("goes on to the next ones when all are decided", () => {
@@ -42,13 +42,20 @@ it("goes on to the next ones when all are decided", () => {
 it("shows no number of one that is not suggested any more, and another for it", () => {
   const first = merged([], row([1, 2, 3, 4, 5, 6, 7, 8, 9]), null);
   const latest = row([10, 2, 3, 4, 5, 6, 7, 8, 9]);
-  const detail = { ...latest, explained: latest.suggestions.map((one) => ({ ...one, because: {} })) } as unknown as ItemDetails;
+  const detail = { ...latest, explained: latest.suggestions.map((one) => ({ ...one, parts: [] })) } as unknown as ItemDetails;
   const second = merged(first, latest, detail);
   expect(tags(second)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   expect(second[0]).toMatchObject({ dropped: true, score: null, strength: 0 });
   const back = merged(second, row([1, 10]), null);
   expect(back[0]).toMatchObject({ tag: 1, score: 0.9 });
   expect(back[0]?.dropped).toBeUndefined();
+});
+
+it("shows a new one that is more likely than one of nine, and does not hide it behind decided ones", () => {
+  const first = merged([], row([1, 2, 3, 4, 5, 6, 7, 8, 9]), null);
+  expect(tags(merged(first, row([10, 1, 2, 3, 4, 5, 6, 7, 8, 9]), null)).at(-1)).toBe(10);
+  expect(tags(merged(first, row([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), null))).not.toContain(10);
+  expect(tags(merged(first, row([3, 4, 5, 6, 7, 8, 9, 10, 11], [1, 2]), null))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
 });
 
 it("forgets a tag that was undone", () => {

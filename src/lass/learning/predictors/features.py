@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -132,6 +133,14 @@ class PredictorFeatures:
         """
         self._set_annotations(G, Z)
         self.propagation.set_annotated(self.T, rows[np.diff(G.indptr)[rows] > 0])
+
+    def with_annotations(self, G: sp.csr_array) -> PredictorFeatures:
+        """The features of rows with other annotations of their own; what others contribute stays as it is."""
+        other = copy(self)
+        other.G, other.T = G, sp.csr_array((G > 0).astype(np.float32))
+        other.T.sort_indices()
+        other.tag_counts = np.diff(other.T.indptr)
+        return other
 
     def candidates(self, rows: Rows) -> TagLists:
         """Candidate tags of some rows: all tags where there are few, else those that any predictor proposes.

@@ -122,6 +122,20 @@ def probability(evidence: NDArray[Real]) -> NDArray[Real]:
     return np.asarray(2.0 * power / (root * (1.0 + root)))  # 1 - 1 / root, exactly also where that is tiny
 
 
+def evidence_for(score: NDArray[Real]) -> NDArray[Real]:
+    """The evidence whose :func:`probability` is a score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.learning.predictors.weights import evidence_for, probability
+    >>> evidence_for(probability(np.array([-5.0, 2.0]))).round(6).tolist()
+    [-5.0, 2.0]
+    """
+    within = np.clip(np.asarray(score, float), 1e-12, 1.0 - 1e-9)
+    return np.asarray(np.log(0.5 * np.expm1(-2.0 * np.log1p(-within))))
+
+
 def probability_slope(evidence: NDArray[Real]) -> NDArray[Real]:
     """The derivative of :func:`probability`."""
     power, root = _terms(evidence)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from lass.studio.context import Context, RequestContext
 from lass.studio.item_lists import Sign, list_rows
-from lass.studio.item_rows import item_details, logged_changes
+from lass.studio.item_rows import explained_tags, item_details, logged_changes
 from lass.studio.messages import (
     EventData,
+    ExplainedTag,
     Filter,
     Index,
     ItemDetails,
@@ -90,6 +91,17 @@ def rows(context: RequestContext, rows: Numbers) -> list[ItemRow]:
 def item(context: RequestContext, row: Index) -> ItemDetails:
     """One item with its text, suggestions, model details and history."""
     return item_details(context.session, context.snapshot, context.groups, row)
+
+
+@router.get("/items/{row}/why")
+def why(context: RequestContext, row: Index, tag: Index) -> ExplainedTag:
+    """Why an item probably has a tag, which need not be among its first suggestions."""
+    context.session.row(row)
+    context.session.tag(tag)
+    snapshot = _snapshot(context)
+    if row >= len(snapshot) or tag >= snapshot.tags:
+        raise NotFound("The model does not include this yet.")
+    return explained_tags(snapshot, context.groups, row, [tag])[0]
 
 
 @router.get("/items/{row}/picture", response_class=FileResponse)

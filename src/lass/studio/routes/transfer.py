@@ -13,7 +13,7 @@ from lass.collection.writing import delimited, json_array, json_lines
 from lass.report import write_report
 from lass.studio.context import Context, RequestContext
 from lass.studio.messages import FilePreview, ImportRequest, ImportResult, ReloadEvent
-from lass.tagging.export_rows import SUGGESTION_COLUMNS, suggestion_rows
+from lass.tagging.export_rows import explained_columns, suggestion_rows
 
 router = APIRouter()
 
@@ -81,7 +81,9 @@ def import_(context: RequestContext, asked: ImportRequest) -> ImportResult:
 def _rows(context: Context, what: What, *, joined: bool) -> tuple[tuple[str, ...], Iterable[dict[str, Any]]]:
     collection = context.session.collection
     if what == "suggestions" and context.snapshot is not None:
-        return SUGGESTION_COLUMNS, suggestion_rows(context.snapshot.suggester.suggestions(top=TOP))
+        explainer = context.groups.explainer(context.snapshot)
+        found = explainer.explained(context.snapshot.suggester.suggestions(top=TOP))
+        return explained_columns(True), suggestion_rows(found)
     return collection.export_rows(what, MIN_SHARE, top=TOP, joined=joined)
 
 

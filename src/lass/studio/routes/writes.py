@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from lass.studio.context import RequestContext
+from lass.studio.item_rows import suggested_if
 from lass.studio.messages import (
     AnnotationBatch,
     Author,
@@ -12,13 +13,13 @@ from lass.studio.messages import (
     Index,
     ItemSelection,
     MergeTarget,
-    ModelDetails,
     NewTag,
     NewTagResult,
     ProposedName,
     RetrainResult,
     TaggedSelection,
     WhatIf,
+    WhatIfResult,
 )
 from lass.studio.model_details import model_details
 from lass.studio.session import NotFound
@@ -79,15 +80,19 @@ def merge_tag(context: RequestContext, tag: Index, to: MergeTarget) -> ChangeRes
 
 
 @router.post("/items/{row}/what-if")
-def what_if(context: RequestContext, row: Index, other: WhatIf) -> ModelDetails:
-    """The model details of an item if these were its annotations; nothing is stored."""
+def what_if(context: RequestContext, row: Index, other: WhatIf) -> WhatIfResult:
+    """Model details and suggestions of an item if these were its annotations; nothing is stored."""
     context.session.row(row)
     snapshot = context.snapshot
     if snapshot is None or row >= len(snapshot):
         raise NotFound("The model does not include this item yet.")
     for tag in other.annotations:
         context.session.tag(tag)
-    return model_details(context.session, snapshot, row, dict(other.annotations))
+    changes = dict(other.annotations)
+    return WhatIfResult(
+        details=model_details(context.session, snapshot, row, changes),
+        suggestions=suggested_if(context.session, snapshot, row, changes),
+    )
 
 
 @router.post("/retrain")
