@@ -171,9 +171,9 @@ class LiveModel:
         if self._trained and self._trained[0] == self._fingerprint(annotations):
             model, rows = replace(self._trained[1], predictors=before.predictors if same else None), None
             if model.predictors is not None:
-                annotated = self._annotated_anew(G)
+                anew = self._annotated_anew(G)
                 with self._lock:
-                    model.predictors.update(G, model.solution.Z, annotated)
+                    model.predictors.update(G, model.solution.Z, anew)
         else:
             annotated = self._annotated_anew(G) if same else None
             solution, rows = self._solve(order, G, annotated, report, whole)

@@ -88,7 +88,7 @@ def what_if(context: RequestContext, row: Index, other: WhatIf) -> WhatIfResult:
         raise NotFound("The model does not include this item yet.")
     for tag in other.annotations:
         context.session.tag(tag)
-    changes = dict(other.annotations)
+    changes: dict[int, int] = dict(other.annotations)
     return WhatIfResult(
         details=model_details(context.session, snapshot, row, changes),
         suggestions=suggested_if(context.session, snapshot, row, changes),
