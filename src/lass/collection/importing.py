@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lass.collection.reading import BadInput, BadRow, Items, read_items, read_tags
+from lass.collection.reading.lines import CP1252, encoding_of, kind_of
+from lass.collection.reading.workbooks import WORKBOOKS
 from lass.collection.records import PARTS, Annotation, Item
 from lass.collection.settings import Settings
 
@@ -25,6 +29,8 @@ class Imported:
     annotations: list[Annotation] = field(default_factory=list)
     skipped: list[BadRow] = field(default_factory=list)
     found: Items | None = None
+    #: what was decided in reading, in sentences
+    notes: list[str] = field(default_factory=list)
 
     @property
     def ids(self) -> list[str]:
@@ -38,10 +44,11 @@ class Imported:
 
     @property
     def note(self) -> str:
-        """One line on the rows that were left out; empty where there are none."""
-        if not self.skipped:
-            return ""
-        return f"{len(self.skipped):,} bad rows left out; the first: {self.skipped[0]}"
+        """What was decided, and the rows that were left out; empty where there is nothing to say."""
+        left = (
+            [f"{len(self.skipped):,} bad rows left out; the first: {self.skipped[0]}"] if self.skipped else []
+        )
+        return "\n".join(self.notes + left)
 
 
 @dataclass
@@ -67,6 +74,9 @@ def read_tables(
     are items that are there already and may get tags too.
     """
     result = Imported()
+    for source in (items, tags):
+        if encoding is None and isinstance(source, str | Path) and (name := other_encoding(Path(source))):
+            result.notes.append(f"{source} is read as {name}; if letters look wrong: encoding= (--encoding)")
     if items is not None:
         result.found = found = read_items(
             items, id=id, title=title, text=_names(text) or None, numeric=_names(numeric),
@@ -84,6 +94,15 @@ def read_tables(
     source = items if tags is None else tags
     _check_values(result, str(source) if isinstance(source, str | Path) else "tags", skip_bad)
     return result
+
+
+def other_encoding(path: Path) -> str | None:
+    """The encoding of a table of text that a person should look at, as it is a guess."""
+    if not path.is_file() or kind_of(path) in (".parquet", ".pq", *WORKBOOKS):
+        return None
+    with suppress(OSError, EOFError, zlib.error):  # which the reading tells
+        return CP1252 if encoding_of(path) == CP1252 else None
+    return None
 
 
 def read_new(
@@ -109,9 +128,16 @@ def read_new(
         )
     if kinds == ["edges"] and metric is not None:
         raise ValueError(f"metric is not used where edges are given; found {metric!r}. Leave it out")
-    _check_metric(metric)
+    check_metric(metric)
     imported = read_tables(items=items, **options)
-    new = NewCollection(imported.items, imported.annotations, imported.skipped, imported.found)
+    new = NewCollection(
+        imported.items, imported.annotations, imported.skipped, imported.found, imported.notes
+    )
+    if kinds and _names(options.get("text")):
+        new.notes.append(
+            f"texts are shown and searched; items are compared by {kinds[0]} alone, not by the columns "
+            f"{', '.join(_names(options.get('text')))}"
+        )
     if vectors is not None:
         from lass.collection.features import read_vectors
 
@@ -162,6 +188,8 @@ def settings_of(
         features = with_model(features, embed or default_model(features["kind"]))
     if id is not None:
         features["id"] = id
+    is_sparse = hasattr(getattr(imported, "features", None), "tocsr")
+    check_metric(metric, str(features["kind"]), sparse=is_sparse)
     usual = {"numeric": "euclidean", "edges": "precomputed"}.get(kind, "cosine")
     return Settings(
         name=name, features=features, n_neighbors=n_neighbors, metric=metric or usual, table=found.table
@@ -235,12 +263,18 @@ def _check_values(result: Imported, file: str, skip_bad: bool) -> None:
     result.annotations = kept
 
 
-def _check_metric(metric: str | None) -> None:
-    """Refuse now what would only fail when the collection is fitted."""
-    if metric in (None, "cosine", "euclidean"):
-        return
-    from sklearn.neighbors import VALID_METRICS
+def check_metric(metric: str | None, kind: str = "", *, sparse: bool = False) -> None:
+    """Refuse now what would only fail when the collection is fitted.
 
-    known = sorted(set(VALID_METRICS["brute"]) - {"precomputed"})
+    Texts, and ``sparse`` features, are not compared by every metric; some need numbers beside the rows.
+    """
+    if metric in (None, "cosine", "euclidean") or (metric == "precomputed" and kind == "edges"):
+        return
+    from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
+
+    only_sparse = sparse or kind in ("text", "embeddings")
+    known = set((VALID_METRICS_SPARSE if only_sparse else VALID_METRICS)["brute"])
+    known -= {"precomputed", "haversine", "mahalanobis", "seuclidean"}
     if metric not in known:
-        raise ValueError(f"metric (--metric) must be one of {', '.join(known)}; found {metric!r}")
+        of = " for texts" if kind == "text" else " for sparse vectors" if sparse else ""
+        raise ValueError(f"metric (--metric) must be one of {', '.join(sorted(known))}{of}; found {metric!r}")

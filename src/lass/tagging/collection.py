@@ -183,6 +183,10 @@ class Collection(CollectionStore):
             from lass.collection.importing import with_model
 
             settings["features"] = with_model(self.settings.features, embed)
+        if "metric" in settings:
+            from lass.collection.importing import check_metric
+
+            check_metric(settings["metric"], str(self.settings.features.get("kind")))
         if update:
             done = self._update_fit(engine or device or settings, report or ignore_progress)
             if done is not None:

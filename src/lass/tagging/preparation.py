@@ -368,7 +368,13 @@ def _extract(
                 pictures = side_by_side(pictures, embeddings_of(collection, items, report))
             return pictures, {}
         case "embeddings":
-            return embed_texts([item.text for item in items], str(settings["model"])), {}
+            model = settings.get("model")
+            if not isinstance(model, str) or not model.strip():
+                raise ValueError(
+                    'collection.toml: features of kind "embeddings" need the name of a model; '
+                    f"found {model!r}. Set one: lass fit --embed MODEL"
+                )
+            return embed_texts([item.text for item in items], model), {}
         case "vectors":
             raise ValueError(
                 f"the vectors were given, and there are none for {len(items):,} items; "

@@ -16,7 +16,8 @@ class BadRow(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}, line {self.line}"
+        file = self.file if self.file.isprintable() else shown(self.file, 200)
+        place = file if self.line is None else f"{file}, line {self.line}"
         return f"{place}: {self.message}"
 
 

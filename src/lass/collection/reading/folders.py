@@ -36,9 +36,10 @@ def read_folder(folder: Path, bad_rows: BadRowLog, encoding: str | None = None) 
             if message := fault(name):
                 raise own.error(f"the name of the file cannot be an id: {message}")
             title, text = path.stem, ""
+            if not path.is_file():  # a pipe would be waited for, for ever
+                raise own.error("is no file but a pipe, a device or a broken link; remove it")
             if pictures:
-                with open_image(path) as image:
-                    width, height = image.size
+                width, height = check_image(path)
                 items.columns["width"].append(width)
                 items.columns["height"].append(height)
             else:
@@ -101,6 +102,18 @@ def open_image(path: Path) -> Any:
         size = f"{width} x {height} pixels are more than {MOST_PIXELS:,}"
         raise BadInput(path, None, f"{size}, the most read; make it smaller")
     return image
+
+
+def check_image(path: Path) -> tuple[int, int]:
+    """Width and height of a picture that can be decoded to its end."""
+    with open_image(path) as image:
+        size: tuple[int, int] = image.size
+        try:
+            image.draft("RGB", (64, 64))  # as far as JPEG can be read in a smaller size
+            image.load()
+        except Exception as error:  # a decoder of damaged bytes may raise anything
+            raise no_image(path, error) from None
+    return size
 
 
 def no_image(path: Path, error: Exception) -> BadInput:

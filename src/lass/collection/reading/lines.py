@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,15 +28,23 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+#: bytes by which an encoding is guessed
+SAMPLE = 2**24
+CP1252 = "cp1252"
+_ASCII = [bytes([letter]) for letter in range(97, 123)]
+_SURROGATES = re.compile("[\udc80-\udcff]")
+#: letters with accents, and signs that Word and Excel write, as cp1252 has them
+_WESTERN = frozenset([*range(0xA0, 0xFF), 0x80, 0x85, *range(0x91, 0x98), 0x99])
+#: a byte beyond ASCII that stands alone; other scripts have them side by side
+_LONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 OTHER = "pass encoding= (--encoding on the command line): cp1252 is common in the West, gb18030 in China"
 
 
 def text_lines(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -> Iterator[tuple[int, str]]:
     """Number and text of each line, line ends kept; bad ones go to ``bad_rows``.
 
-    A file that ends in .gz is unpacked. UTF-8, or by its byte-order mark, unless
-    ``encoding`` is given. Reads one line at a time, so memory stays small whatever the
-    size of the file.
+    A file that ends in .gz is unpacked. Without ``encoding``, see :func:`encoding_of`. Reads one line at a
+    time, so memory stays small whatever the size of the file.
     """
     number = size = 0
     if encoding is not None:
@@ -44,7 +54,7 @@ def text_lines(path: Path, bad_rows: BadRowLog, encoding: str | None = None) -> 
             raise unknown_encoding(bad_rows, encoding) from None
     try:
         # bytes that are not text become lone surrogates, so that one bad line does not end the reading
-        form = {"encoding": encoding or _encoding(path), "errors": "surrogateescape", "newline": ""}
+        form = {"encoding": encoding or encoding_of(path), "errors": "surrogateescape", "newline": ""}
         with _opened(path, "rt", **form) as file:
             while line := file.readline(LIMIT + 1):
                 number += 1
@@ -95,10 +105,38 @@ def unknown_encoding(bad_rows: BadRowLog, encoding: str | None) -> BadInput:
     return bad_rows.error(f"encoding {shown(encoding)} is not known; try utf-8, cp1252 or utf-16")
 
 
-def _encoding(path: Path) -> str:
+def encoding_of(path: Path) -> str:
+    """What a file of text is read as: by its byte-order mark, as UTF-8, or as Windows writes in the West.
+
+    A file that is not UTF-8 is taken for cp1252 only where its bytes look like letters of Western languages
+    among others; else it stays UTF-8, and the lines that are not are told.
+    """
+    stat = path.stat()
+    return _guessed(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=64)
+def _guessed(path: Path, _changed: int, _size: int) -> str:
     with _opened(path, "rb") as file:
         start = file.read(4)
-    return next((name for mark, name in MARKS if start.startswith(mark)), "utf-8")
+        marked = next((name for mark, name in MARKS if start.startswith(mark)), None)
+        if marked is not None:
+            return marked
+        sample = start + file.read(SAMPLE)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+        return "utf-8"
+    except UnicodeDecodeError:
+        pass
+    wrong = len(_SURROGATES.findall(sample.decode(errors="surrogateescape")))
+    high = [byte for byte in sample if byte >= 0x80]
+    right = (len(high) - wrong) // 2  # of letters that UTF-8 writes with two bytes, at most
+    letters = sum(map(sample.lower().count, _ASCII))
+    western = sum(byte in _WESTERN for byte in high)
+    rare = len(high) <= letters and len(_LONE.findall(sample)) >= 0.5 * len(high)
+    return (
+        CP1252 if wrong > right and western >= 0.9 * len(high) and rare and b"\0" not in sample else "utf-8"
+    )
 
 
 def fault(text: str) -> str | None:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from lass.collection.reading.errors import BadInput, BadRowLog, missing_column, reason_of, shown
 from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, is_packed, kind_of, text_lines
+from lass.collection.reading.workbooks import WORKBOOKS, sheet_of, workbook_rows
 from lass.collection.spreadsheet import original
 
+#: lines by which the separator of cells is found, and the line by which Excel is told
+LOOKED_AT = 50
+_SEPARATOR_LINE = re.compile(r'"?sep=([,;|\t])"?')
 #: most different keys in the objects of a JSON Lines file
 MOST_KEYS = 10_000
 #: most characters of a JSON array, which is read as a whole
@@ -143,8 +149,8 @@ def _listed(
 
 
 def open_table(path: str | Path, bad_rows: BadRowLog, encoding: str | None = None) -> Table:
-    """A table by the ending of its name: .csv, .tsv, .json, .jsonl, .ndjson (also with .gz), .parquet."""
-    path = Path(path)
+    """A table by the ending of its name: .csv, .tsv, .json, .jsonl or .ndjson (also .gz), .parquet, .xlsx."""
+    path, sheet = sheet_of(Path(path))
     kind = kind_of(path)
     if path.is_dir():
         raise bad_rows.error("is a folder; name a file")
@@ -162,9 +168,11 @@ def open_table(path: str | Path, bad_rows: BadRowLog, encoding: str | None = Non
         table = _open_json(path, bad_rows, encoding)
     elif kind in (".parquet", ".pq") and not is_packed(path):
         table = _open_parquet(path, bad_rows)
+    elif kind in WORKBOOKS and not is_packed(path):
+        table = Table(*workbook_rows(path, sheet, bad_rows), bad_rows)
     else:
         raise bad_rows.error(
-            f"a file that ends in {shown(kind)}; save it as .csv, .tsv, .json, .jsonl or .parquet"
+            f"a file that ends in {shown(kind)}; save it as .xlsx, .csv, .tsv, .jsonl or .parquet"
         )
     for name in table.columns:
         if message := fault(name):
@@ -179,10 +187,18 @@ def _open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Ta
     first = next((text for _, text in text_lines(path, BadRowLog(path), encoding) if text.strip()), None)
     if first is None:
         raise bad_rows.error("is empty")
-    signs = ",\t;|" if kind_of(path) == ".csv" else "\t"
-    delimiter = next((sign for sign in signs if sign in first), signs[0])
+    told = _SEPARATOR_LINE.fullmatch(first.strip("\r\n")) if kind_of(path) == ".csv" else None
+    if told:
+        delimiter = told[1]
+    elif kind_of(path) == ".csv":
+        log = BadRowLog(path, skip_bad=True)
+        delimiter = _delimiter([text for _, text in islice(text_lines(path, log, encoding), LOOKED_AT)])
+    else:
+        delimiter = "\t"
     records = _records(path, bad_rows, encoding, delimiter)
     line, names = next(records, (0, []))
+    if told:
+        line, names = next(records, (0, []))
     if bad_rows.skipped:
         bad = bad_rows.skipped[0]
         raise bad_rows.error(f"the header cannot be read: {bad.message}", bad.line)
@@ -204,6 +220,22 @@ def _open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Ta
                 )  # fmt: skip
 
     return Table(names, rows(), bad_rows)
+
+
+def _delimiter(lines: list[str]) -> str:
+    """What separates cells: with it most rows have as many as the header, and more than one."""
+    best, most = ",", (0, 0)
+    for sign in ",\t;|":
+        try:
+            widths = [len(record) for record in csv.reader(lines, delimiter=sign) if any(record)]
+        except csv.Error:
+            continue
+        if widths and widths[0] > 1:
+            # one row alone cannot agree with others: then the most columns decide
+            score = (sum(width == widths[0] for width in widths), widths[0])
+            if score > most:
+                best, most = sign, score
+    return best
 
 
 def _records(path: Path, bad_rows: BadRowLog, encoding: str | None, delimiter: str) -> Rows:
