@@ -13,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 
 import lass
 from estimator_data import NAMES, NAN, NEW, TAGS, TRUTH, X, Y, check_simplex, neighbours, project
-from lass.learning.priors import slide, whole_counts
+from lass.learning.priors import category_weights, shares_of_labels, slide, weighted, whole_counts
 from oracle import Case, check_against_oracle
 
 
@@ -81,7 +81,7 @@ def test_items_that_no_label_reaches_are_even():
     far = np.concatenate([X, 1e4 + X[:20]])
     y = np.concatenate([TRUTH, np.full(20, -1)])
     for lam in ("auto", 1.0):
-        model = lass.LASS(lam=lam).fit(far, y)
+        model = lass.LASS(lam=lam, features=None).fit(far, y)
         np.testing.assert_allclose(model.assignments_[60:], 1 / 3)
         assert model.health_.n_unlabelled_items == 20
 
@@ -275,10 +275,60 @@ def test_decisions_lean_to_a_prior_where_lam_is_chosen():
     wanted = whole_counts([0.6, 0.2, 0.2], len(X))
     free = lass.LASS(features=None).fit(X, Y)
     model = lass.LASS(features=None, prior=[3, 1, 1]).fit(X, Y)
-    exact = slide(model.solution_.Z, [0.6, 0.2, 0.2])
+    Z, shares = model.solution_.Z, np.array([0.6, 0.2, 0.2])
+    exact = slide(weighted(Z, category_weights(Z, shares)), shares)
     np.testing.assert_allclose(model.shift_, 0.75 * exact, atol=1e-9)
     apart = [np.abs(np.bincount(one.transduction_, minlength=3) - wanted).sum() for one in (model, free)]
     assert apart[0] <= apart[1]
+
+
+def uneven_stars(size=40):
+    """Two groups around a middle each, joined by weak edges; the label of the second is at its border."""
+    W = np.zeros((2 * size, 2 * size))
+    for first in (0, size):
+        W[first, first + 1 : first + size] = 1.0
+        ring = np.arange(first + 1, first + size)
+        W[ring, np.roll(ring, 1)] = 0.3
+    W[np.arange(1, size), np.arange(size + 1, 2 * size)] = 0.2
+    codes = np.full(2 * size, -1)
+    codes[0], codes[-1] = 0, 1
+    return W + W.T, codes, np.repeat([0, 1], size)
+
+
+def test_categories_are_compared_with_their_own_mean_where_lam_is_chosen():
+    """One label a category: the one with more neighbours pulls most of the items to itself."""
+    W, y, truth = uneven_stars()
+    model = lass.LASS(metric="precomputed").fit(W, y)
+    Z = model.solution_.Z
+    assert (Z.argmax(axis=1) != truth).mean() > 0.3
+    np.testing.assert_array_equal(model.transduction_, truth)
+    np.testing.assert_allclose(model.category_weights_ * Z.mean(axis=0), [0.5, 0.5])
+    np.testing.assert_allclose(model.assignments_, weighted(Z, model.category_weights_))
+    check_simplex(model.assignments_)
+    # the other way round: nothing hangs on the order of items and categories
+    back = np.arange(len(y))[::-1]
+    other = lass.LASS(metric="precomputed").fit(W[np.ix_(back, back)], np.where(y < 0, -1, 1 - y)[back])
+    np.testing.assert_allclose(other.assignments_[::-1, ::-1], model.assignments_, atol=1e-3)
+    # new items are compared with the same means, and a lam that is given is taken as it is
+    new = np.eye(len(y))[[1, 50]]
+    np.testing.assert_allclose(
+        model.predict_proba(new), weighted(lass.assign(new, Z, None, model.lam_), model.category_weights_)
+    )
+    given_ = lass.LASS(model.lam_, metric="precomputed").fit(W, y)
+    assert given_.category_weights_ is None
+    np.testing.assert_array_equal(given_.assignments_, given_.solution_.Z)
+
+
+def test_weights_of_categories_survive_updates_and_files(tmp_path):
+    W, y, _ = uneven_stars()
+    model = lass.LASS(metric="precomputed").fit(W, y).update({3: 0})
+    shares = shares_of_labels(model._codes, 2)
+    np.testing.assert_allclose(shares, [0.6, 0.4])
+    np.testing.assert_allclose(model.category_weights_ * model.solution_.Z.mean(axis=0), shares)
+    model.save(tmp_path / "model.npz")
+    again = lass.LASS.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.assignments_, model.assignments_)
+    np.testing.assert_array_equal(again.predict_proba(W[:4]), model.predict_proba(W[:4]))
 
 
 def test_prior_of_the_labels():

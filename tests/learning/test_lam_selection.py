@@ -112,7 +112,7 @@ def test_upper_end_counts_only_the_categories_of_a_component():
     np.testing.assert_allclose(best[:11], Z[:11], atol=1e-3)
 
 
-def as_they_are(Z):
+def as_they_are(Z, totals):
     return Z
 
 
@@ -131,15 +131,18 @@ def test_choice_scales_with_the_graph_and_is_deterministic(seed, factor, least):
         assert first.lam in first.lams
         low, high = lower_end(W, G), PoissonRegime(W).solve(G, 1e-4).lam
         np.testing.assert_allclose([first.lams[0], first.lams[-1]], [low, high], rtol=1e-9)
-        assert max(first.scores) == first.scores[first.lams.index(first.lam)]
+        assert first.scores[first.lams.index(first.lam)] >= first.scores[0]
+        assert first.totals == (first.lam < first.lams[-1])
+        assert first.poisson != first.totals
         assert 0 <= min(first.scores) <= max(first.scores) <= 1
 
 
-def test_choice_without_labels_to_spare_is_the_upper_end():
+def test_choice_without_labels_to_spare_holds_the_labels():
     W, codes, G = labelled(np.random.default_rng(2), least=1)
     choice = choose_for_labels(PoissonRegime(W), codes, G.shape[1], None, as_they_are)
-    assert choice.lam == PoissonRegime(W).solve(G, 1e-4).lam
-    assert choice.poisson
+    assert choice.lam == lower_end(W, G)
+    assert choice.totals
+    assert not choice.poisson
     assert not choice.lams
     assert "fewer than two labels" in choice.reason
     assert f"lam = {choice.lam:.4g}" in str(choice)
@@ -160,10 +163,25 @@ def test_choice_counts_the_labels_that_come_back():
     codes[[1, 2, 3, 9, 10, 11]] = [0, 0, 0, 1, 1, 1]
     right = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, as_they_are)
     assert right.scores == [1.0] * 3
+    assert right.lams == sorted(right.lams)
     assert "100.0% of 6 labels" in right.reason
-    assert right.lam == right.lams[-1]
-    wrong = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, lambda Z: -Z)
+    assert right.lam == right.lams[0]
+    wrong = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, lambda Z, _: -Z)
     assert wrong.scores == [0.0] * 3
+
+
+def test_another_lam_is_chosen_where_it_finds_clearly_more():
+    weak = np.where(np.kron(np.eye(2), np.ones((8, 8))) > 0, 1.0, 0.05)
+    W = weak * random_graph(np.random.default_rng(0), 16, "dense")
+    codes = np.full(16, -1)
+    codes[[1, 2, 3, 9, 10, 11]] = [0, 0, 0, 1, 1, 1]
+    even = choose_for_labels(
+        PoissonRegime(sp.csr_array(W)), codes, 2, None, lambda Z, totals: (-Z, Z)[not totals]
+    )
+    assert even.poisson
+    assert not even.totals
+    assert even.lam == even.lams[-1]
+    assert even.scores[0] == 0.0 < even.scores[-1] == 1.0
 
 
 def tagged(rng):

@@ -12,10 +12,36 @@ from scipy.sparse.csgraph import maximum_flow
 from scipy.special import softmax
 
 import lass
-from lass.learning.priors import centred, slide, whole_counts
+from lass.learning.priors import category_weights, centred, slide, weighted, whole_counts
 from oracle import Case, random_affinities, random_graph
 
 seeds = st.integers(0, 2**32 - 1)
+
+
+@given(seeds, st.integers(1, 5), st.integers(1, 30))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_weighted_totals_follow_shares_and_rows_stay_on_the_simplex(seed, K, N):
+    rng = np.random.default_rng(seed)
+    Z = rng.dirichlet(np.full(K, 0.3), N)
+    Z[: N // 3] = np.eye(K)[rng.integers(0, K, N // 3)]
+    if K > 1 and rng.random() < 0.3:  # a category that nothing prefers
+        Z[:, 1] += Z[:, 0]
+        Z[:, 0] = 0.0
+    shares = rng.dirichlet(np.ones(K))
+    weights = category_weights(Z, shares)
+    used = Z.any(axis=0) & (K > 1)
+    np.testing.assert_allclose((Z * weights).mean(axis=0)[used], shares[used])
+    found = weighted(Z, weights)
+    with_even = weighted(even := np.concatenate([Z, np.full((7, K), 1 / K)]), category_weights(even, shares))
+    np.testing.assert_array_equal(with_even, np.concatenate([found, even[N:]]))
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=1)[Z.any(axis=1)], 1.0)
+    sure = Z.max(axis=1) == 1.0
+    np.testing.assert_array_equal(found[sure], Z[sure])
+    order = rng.permutation(K)
+    np.testing.assert_allclose(
+        weighted(Z[:, order], category_weights(Z[:, order], shares[order])), found[:, order]
+    )
 
 
 def best_assignment(Z, counts):

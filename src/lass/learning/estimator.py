@@ -33,7 +33,14 @@ from lass.learning.lam_selection import Choice, choose_for_labels, choose_for_ta
 from lass.learning.model_file import pack_model, unpack_model
 from lass.learning.poisson import PoissonRegime
 from lass.learning.predictors import score_tags
-from lass.learning.priors import category_shares, centred, slide
+from lass.learning.priors import (
+    category_shares,
+    category_weights,
+    centred,
+    shares_of_labels,
+    slide,
+    weighted,
+)
 from lass.learning.sharpening import STRONGEST, sharpen_from
 from lass.learning.table_input import table_input
 from lass.model.checks import number
@@ -62,8 +69,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     Parameters
     ----------
     lam : float or "auto"
-        How much the crowd weighs against the expert. "auto" hides some of the labels and takes
-        the value that finds most of them again (see ``choice_``).
+        How much the crowd weighs against the expert. "auto" hides some of the labels and takes the largest
+        lam at which labels are held, unless another finds clearly more of them again (see ``choice_``).
     n_neighbors : int
         Neighbours of an item in the graph (at most one less than there are items).
     metric : str
@@ -73,7 +80,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         Shares of the categories that decisions follow, by a slide that keeps rows valid; "labels"
         takes the frequencies of the labels. None decides by the largest assignment. With labels and
         ``lam="auto"`` decisions go three quarters of the way: to meet the shares exactly would force
-        decisions that similarities and labels contradict.
+        decisions that similarities and labels contradict. There, below the Poisson regime, categories are
+        first weighted (``category_weights_``), without a prior by the frequencies of the labels.
     sharpen : None, "auto" or float
         Where every item belongs to one category: decisions sharpened in a dozen certified steps,
         up to this strength ("auto": 1). It helps most with a prior: then there are two starts, and the
@@ -119,6 +127,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         What the graph can carry.
     shift_ : array of shape (K,)
         The slide of the decisions.
+    category_weights_ : array of shape (K,) or None
+        Weights w by which the totals of the categories follow their shares, where labels are given and lam
+        is chosen below the Poisson regime (``choice_.totals``): assignments are then the rows ``z_k w_k``
+        divided by their sum, before features and shift count (:func:`lass.learning.priors.category_weights`).
     feature_model_ : FeatureModel or None
         The model of the features, where it has a weight (``choice_.features``). Assignments are then
         ``Proj(Z + weight * scores + shift_)``.
@@ -266,10 +278,14 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         """
         W = self._edges_to(X)
         lam = self.lam_ if lam is None else lam
-        if self.feature_model_ is not None:
-            rows = self._feature_rows(self._validated(X, reset=False))
-            by_features = self._feature_weight * self.feature_model_.scores(rows.X)
-            return project_simplex(assign(W, self.solution_.Z, g, lam) + by_features + self.shift_)
+        if self.feature_model_ is not None or self.category_weights_ is not None:
+            scores = assign(W, self.solution_.Z, g, lam)
+            if self.category_weights_ is not None:
+                scores = weighted(scores, self.category_weights_)
+            if self.feature_model_ is not None:
+                rows = self._feature_rows(self._validated(X, reset=False))
+                scores = scores + self._feature_weight * self.feature_model_.scores(rows.X)
+            return project_simplex(scores + self.shift_)
         if g is None and self._both is not None and self.edge_choice_ is not None:
             g = self._both.affinities_of_new(self._validated(X, reset=False), self.edge_choice_.view)
         return assign(W, self.solution_.Z, g, lam, shift=self.shift_ if self.shift_.any() else None)
@@ -452,7 +468,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             else:
                 self._regime = PoissonRegime(self.graph_)
                 self.choice_ = choose_for_labels(
-                    self._regime, codes, len(self.classes_), self._confidence, self._slid,
+                    self._regime, codes, len(self.classes_), self._confidence, self._decisive,
                     None if self.neighbours_ is None or self.features is None or self.sharpen is not None
                     else self._feature_rows(self.neighbours_.items, self._confidence),
                 )  # fmt: skip
@@ -490,20 +506,34 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         found = solve(problem, tol=self.tol, start=start, callback=callback, output=output)
         return found if is_sparse(found.Z) else centred(found)
 
-    def _slid(self, Z: Array) -> Array:
+    def _weights(self, Z: Any) -> Array | None:
+        """Weights of the categories by which their totals follow the prior, or the labels."""
+        if is_sparse(Z) or self._codes is None:
+            return None
+        shares = shares_of_labels(self._codes, len(self.classes_)) if self._prior is None else self._prior
+        return category_weights(Z, shares)
+
+    def _decisive(self, Z: Array, totals: bool) -> Array:
+        """The scores whose largest decides, without those by the features."""
+        if totals and (weights := self._weights(Z)) is not None:
+            Z = weighted(Z, weights)
         return Z if self._prior is None else Z + self._leaning * slide(Z, self._prior)
 
     def _accept(self, solution: Solution, shift: Array | None = None, near: Array | None = None) -> None:
         """Take a solution and the slide of its decisions, looked for from ``near`` if not given."""
         self.solution_ = solution
-        moved = self._with_features(solution.Z)
+        Z: Any = solution.Z
+        held = self.choice_ is not None and self.choice_.totals and self.sharpen is None
+        self.category_weights_ = self._weights(Z) if held else None
+        if self.category_weights_ is not None:
+            Z = weighted(Z, self.category_weights_)
+        moved = self._with_features(Z)
         if shift is None:
             shift = np.zeros(len(self.classes_))
             if self._prior is not None:
                 near = None if near is None else near / self._leaning
                 shift = self._leaning * slide(moved, self._prior, near)
         self.shift_ = shift
-        Z: Any = solution.Z
         if shift.any() or self.feature_model_ is not None:
             Z = project_simplex(moved + shift)
         self.assignments_, self.transduction_ = Z, self.classes_[top_category(Z)]
@@ -533,13 +563,14 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     def _sharpen(self) -> None:
         """Sharpen the decisions: from those there are and, given a prior, those of a steeper graph."""
         assert self._codes is not None
-        starts = [self._slid(self.solution_.Z).argmax(axis=1)]
+        totals = self.choice_ is not None and self.choice_.totals
+        starts = [self._decisive(self.solution_.Z, totals).argmax(axis=1)]
         if self._prior is not None:
             # a local method, so from a second start; without shares a lower cut may be worse
             steep = steepened(self.graph_, 2.0)
             labels = balanced_labels(self._codes, len(self.classes_), steep)
             interior = PoissonRegime(steep).solve(labels, ROUGH)
-            starts.append(self._slid(interior.at(interior.lam)).argmax(axis=1))
+            starts.append(self._decisive(interior.at(interior.lam), False).argmax(axis=1))
         best = sharpen_from(
             starts,
             self.solution_.problem,

@@ -26,7 +26,7 @@ from lass.solvers.assignments import AnyAssignments
 from lass.solvers.solving import solve
 
 #: how often labels are hidden
-FOLDS = 3
+FOLDS = 5
 #: relative residuals that are enough to place the two ends, and to decide on hidden labels
 ROUGH, ROUGHER = 1e-4, 1e-2
 #: shares of the crowd that differ by less are equal: what rounding leaves must not decide on lam
@@ -47,6 +47,8 @@ class Choice:
     poisson: bool = False
     #: weight of a model of the features beside the graph (:mod:`lass.learning.feature_model`)
     features: float = 0.0
+    #: whether the categories are weighted until their totals follow shares (:mod:`lass.learning.priors`)
+    totals: bool = False
 
     def __str__(self) -> str:
         rows = [f"  lam {lam:10.4g}   {score:.4f}" for lam, score in zip(self.lams, self.scores, strict=True)]
@@ -81,57 +83,66 @@ def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
 
 def choose_for_labels(
     regime: PoissonRegime, codes: NDArray[np.int64], size: int, confidence: Array | None,
-    scores_of: Callable[[Array], Array], features: FeatureRows | None = None, seed: int = 0,
+    scores_of: Callable[[Array, bool], Array], features: FeatureRows | None = None, seed: int = 0,
 ) -> Choice:  # fmt: skip
-    """Hide labels, fold by fold, and count how many come back.
+    """Hide labels, fold by fold, and see which come back.
 
     The values tried are :func:`lower_end`, the least lam of the Poisson regime, and if neither is clearly
-    better one between them. Where hardly any category has two labels nothing can be hidden: then the
-    upper end (few labels held fixed leave the rest of the graph flat). Two linear systems a fold, and
-    seldom a quadratic program. Decisions are the largest of ``scores_of(Z)``. Given ``features``, the weight
-    of a model of them follows, from the same hidden labels.
+    better one between them. The lower end with weighted categories is as good as any with few labels as
+    a rule, so another value must find more labels by a standard error. Where hardly any category has two
+    labels nothing can be hidden. Two linear systems a fold, and seldom a quadratic program. Decisions
+    are the largest of ``scores_of(Z, totals)``, ``totals`` as in :class:`Choice`: the Poisson regime is even
+    over the categories by itself. Given ``features``, the weight of a model of them follows, from the same
+    hidden labels.
     """
     W = regime.W
     labelled = np.flatnonzero(codes >= 0)
     counts = np.bincount(codes[labelled], minlength=size)
     G = balanced_labels(codes, size, W, confidence)
     high = regime.solve(G, ROUGH).lam
-    if counts[counts > 0].mean() < 2 and high > 0:
-        reason = "fewer than two labels a category: nothing can be hidden, so the Poisson regime"
-        return Choice(high, reason, poisson=True)
     low = lower_end(W, G)
     if not (0 < low < high < np.inf):
+        if high > 0 and counts[counts > 0].mean() < 2:
+            return Choice(high, "fewer than two labels a category: the Poisson regime", poisson=True)
         return Choice(1.0, "every lam gives the same decisions here")
+    if counts[counts > 0].mean() < 2:
+        reason = "fewer than two labels a category: nothing can be hidden, so labels are held"
+        return Choice(low, reason, totals=True)
     folds = int(min(FOLDS, max(2, np.median(counts[counts > 0]))))
     order = np.random.default_rng(seed).permutation(labelled)
     order = order[np.argsort(codes[order], kind="stable")]
     fold = np.arange(len(order)) % folds
 
     held_out: list[Array] = []  # for each lam the scores of the items in that order, labels hidden
+    right: list[NDArray[np.bool_]] = []
 
-    def share(assignments: Callable[[sp.csr_array], Array]) -> float:
-        """The share of the labels that come back, fold by fold."""
-        correct, rows = 0, np.empty((len(order), size))
+    def hide(assignments: Callable[[sp.csr_array], Array], totals: bool) -> None:
+        """Find the scores of the labels that are hidden, fold by fold."""
+        rows = np.empty((len(order), size))
         for one in range(folds):
             hidden, kept = order[fold == one], codes.copy()
             kept[hidden] = -1
             Z = assignments(balanced_labels(kept, size, W, confidence))
-            rows[fold == one] = scores_of(Z)[hidden]
-            correct += int((rows[fold == one].argmax(axis=1) == codes[hidden]).sum())
+            rows[fold == one] = scores_of(Z, totals)[hidden]
         held_out.append(rows)
-        return correct / len(order)
+        right.append(rows.argmax(axis=1) == codes[order])
+
+    def margin(one: int, other: int) -> float:
+        """By how many standard errors more labels come back."""
+        won, lost = (right[one] & ~right[other]).sum(), (right[other] & ~right[one]).sum()
+        return float((won - lost) / np.sqrt(max(won + lost, 1)))
 
     lams = [low, high]
-    scores = [
-        share(lambda G: harmonic_assignments(W, G, ROUGHER)),
-        share(lambda G: regime.solve(G, ROUGHER).at(high)),
-    ]
-    better = max(scores)
-    if abs(scores[0] - scores[1]) <= np.sqrt(better * (1.0 - better) / len(order)):
-        lams.insert(1, float(np.sqrt(low * high)))
-        scores.insert(1, share(lambda G: centred(solve(W, G, lams[1], tol=ROUGHER)).Z))
-        held_out.insert(1, held_out.pop())
-    best = max(range(len(lams)), key=lambda i: (scores[i], lams[i]))
+    hide(lambda G: harmonic_assignments(W, G, ROUGHER), True)
+    hide(lambda G: regime.solve(G, ROUGHER).at(high), False)
+    if abs(margin(0, 1)) <= 1.0:
+        lams.append(float(np.sqrt(low * high)))
+        hide(lambda G: centred(solve(W, G, lams[2], tol=ROUGHER)).Z, True)
+    best = 0
+    for other in range(1, len(lams)):
+        if margin(other, best) > 1.0:
+            best = other
+    scores = [float(one.mean()) for one in right]
     reason = f"{scores[best]:.1%} of {len(order)} labels came back when hidden, {folds} folds"
     weight = 0.0
     if features is not None:
@@ -139,7 +150,9 @@ def choose_for_labels(
         rows, gamma = order[some], scale_of(features.X)
         by_features = held_out_scores(features.at(rows), codes[rows], size, fold[some], gamma)
         weight = weight_of_features(held_out[best][some], by_features, codes[rows])
-    return Choice(lams[best], reason, lams, scores, lams[best] == high, weight)
+    chosen = Choice(lams[best], reason, lams, scores, lams[best] == high, weight, lams[best] < high)
+    chosen.lams, chosen.scores = map(list, zip(*sorted(zip(lams, scores, strict=True)), strict=True))
+    return chosen
 
 
 def choose_for_tags(

@@ -38,6 +38,46 @@ def category_shares(prior: Any, G: sp.csr_array, codes: NDArray[np.int64] | None
     return np.asarray(shares / shares.sum(), float)
 
 
+def shares_of_labels(codes: NDArray[np.int64], size: int) -> Array:
+    """Shares of the categories that a few labels (-1 where unknown) suggest: one more of each is counted."""
+    counts = np.bincount(codes[codes >= 0], minlength=size) + 1.0
+    return np.asarray(counts / counts.sum(), float)
+
+
+def category_weights(Z: Array, shares: Array) -> Array:
+    """Weights (K,) of the categories by which the totals of Z follow shares: class mass normalisation.
+
+    A few labels that are held pull most of a large graph to some of the categories, wherever these labels
+    lie. The order of the items in each category says more than its height: ``z_nk w_k`` with
+    ``w_k = share_k / mean_n z_nk`` compares each with its own mean (Zhu, Ghahramani and Lafferty 2003).
+    Even rows, which no label reaches, do not count.
+    """
+    reached = ~_even(Z)
+    means = Z[reached].mean(axis=0) if reached.any() else np.zeros(Z.shape[1])
+    return np.divide(shares, means, out=np.ones_like(means), where=means > 0)
+
+
+def weighted(Z: Array, weights: Array) -> Array:
+    """Rows of ``z_nk w_k`` that sum to one again; even rows, which no label reaches, stay.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.learning.priors import category_weights, weighted
+    >>> Z = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.8, 0.2]])
+    >>> weighted(Z, category_weights(Z, np.array([0.5, 0.5]))).argmax(axis=1)
+    array([0, 0, 1, 0])
+    """
+    out = np.where(_even(Z)[:, None], Z, Z * weights)
+    total = out.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(out, total, out=np.array(Z, float), where=total > 0))
+
+
+def _even(Z: Array) -> NDArray[np.bool_]:
+    """Rows that prefer no category, up to rounding."""
+    return np.asarray(np.ptp(Z, axis=1) <= 1e-12)
+
+
 def whole_counts(prior: ArrayLike, total: int) -> NDArray[np.int64]:
     """Whole numbers that sum to ``total`` and follow ``prior`` as closely as they can.
 
