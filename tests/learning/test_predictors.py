@@ -27,6 +27,7 @@ from lass.learning.predictors.tag_lists import TagLists
 from lass.learning.predictors.training import _pairs, holdouts
 from lass.learning.predictors.voters import find_voters
 from lass.learning.predictors.weights import VERSION_2
+from lass.solvers.assignments import to_sparse
 
 
 def collection(items=400, tags=12, seed=0):
@@ -103,6 +104,21 @@ def test_an_annotation_is_no_evidence_for_itself():
     for name, before, after in zip(COLUMNS, one, other, strict=True):
         assert name not in shares or abs(before - after) <= 0.3, name
     assert without.T[n, k] == 0
+
+
+def test_after_an_update_the_same_is_known_of_tagged_neighbours():
+    X, W, G = collection(200, 6)
+    changed = G.tolil()
+    rows = np.array([3, 50, 120])
+    for row in rows:  # one way or the other
+        changed[row] = 0
+        changed[row, 2] = float(G[[row]].nnz == 0)
+    changed = sp.csr_array(changed)
+    found, afresh = (features_of(W, one, LinearPredictor(X, np.arange(200), W)) for one in (G, changed))
+    found.update(changed, to_sparse(np.full(G.shape, 1 / 6)), rows)
+    assert (np.diff(G.indptr)[rows] > 0).any()
+    np.testing.assert_allclose(found.tagged_degree, afresh.tagged_degree, atol=1e-12)
+    np.testing.assert_allclose(found.frequency, afresh.frequency)
 
 
 def test_no_group_is_scored_by_a_linear_model_fitted_to_it():

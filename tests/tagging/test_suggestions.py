@@ -97,6 +97,17 @@ def test_suggestions_are_the_best_tags_without_an_annotation(asked):
         np.testing.assert_allclose(shares, support[largest][: len(shares)] / support.sum(), atol=1e-6)
 
 
+def test_the_first_suggestion_of_every_item_is_the_best_one(collection, monkeypatch):
+    suggester = TagSuggester.from_collection(collection)
+    expected = np.full(len(collection), -1)
+    rows, columns, _ = suggester.best(np.arange(len(collection)), 1)
+    expected[rows] = columns
+    assert expected.max() > -1
+    blocks = list(suggester.scores.blocks(7))
+    monkeypatch.setattr(suggester.scores, "blocks", lambda: blocks)
+    np.testing.assert_array_equal(suggester.first_suggestions(), expected)
+
+
 def test_filters(collection):
     suggester = TagSuggester.from_collection(collection)
     everything = suggester.suggestions(top=4)

@@ -98,24 +98,21 @@ def open_pairs(session: Session, snapshot: Snapshot, query: ReviewQuery) -> Pair
 
     From :data:`LEAST_SCORE` on, where scores are shown as percentages.
     """
-    scores = snapshot.scores
     least = np.maximum(snapshot.suggester.least_scores, MIN_SCORE)
     floor = 0.0 if snapshot.items_until_percentages else LEAST_SCORE
     if query.tag is not None:
         session.tag(query.tag)
     wanted = _wanted_rows(session, snapshot, query)
     found = [Pairs(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0, np.float32))]
-    for low in range(0, len(snapshot), BLOCK):  # of very many items a copy of all would take too much memory
-        starts = scores.indptr[low : low + BLOCK + 1]
-        part = slice(starts[0], starts[-1])
-        kept = (scores.data[part] >= floor) & (scores.data[part] > least[scores.indices[part]])
+    for low, block in snapshot.scores.blocks(BLOCK):  # of very many items a copy of all would take too much
+        kept = (block.data >= floor) & (block.data > least[block.indices])
         if query.tag is not None:
-            kept &= scores.indices[part] == query.tag
+            kept &= block.indices == query.tag
         if wanted is not None:
-            kept &= np.repeat(wanted[low : low + BLOCK], np.diff(starts))
+            kept &= np.repeat(wanted[low : low + BLOCK], np.diff(block.indptr))
         at = np.flatnonzero(kept)
-        rows = low + np.searchsorted(starts, at + starts[0], side="right") - 1
-        tags, values = scores.indices[part][at].astype(np.intp), scores.data[part][at]
+        rows = low + np.searchsorted(block.indptr, at, side="right") - 1
+        tags, values = block.indices[at].astype(np.intp), block.data[at]
         unstated = pair_values(snapshot.model.solution.problem.G, rows, tags) == 0
         found.append(Pairs(rows, tags, values).taken(unstated))
     return Pairs(*map(np.concatenate, zip(*found, strict=True)))

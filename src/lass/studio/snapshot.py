@@ -10,10 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix
+from lass.learning.predictors import Scores
 from lass.learning.predictors.tag_lists import pair_values
 from lass.model.quadratic_program import Array
 from lass.solvers.sparse import SparseAssignments
-from lass.tagging import LiveModel, TagModel, TagSuggester, scores
+from lass.tagging import LiveModel, TagModel, TagSuggester
+from lass.tagging.completion import scored
 from lass.tagging.suggestions import next_rows
 
 #: a tag is predicted from this score on
@@ -37,7 +39,7 @@ class Snapshot:
     def __init__(self, model: TagModel, annotations: AnnotationMatrix) -> None:
         self.model, self.annotations = model, annotations
         #: (N, K) scores of candidate tags; others have none
-        self.scores: sp.csr_array = scores(model)
+        self.scores: Scores = scored(model)
         self.Z: SparseAssignments = model.solution.Z
 
     def __len__(self) -> int:
@@ -64,26 +66,22 @@ class Snapshot:
         order = np.argsort(-values, kind="stable")[: TOP + len(tags)]
         if self.model.scores is not None:
             place = {int(tag): at for at, tag in enumerate(tags)}
-            top = self.model.scores.top_tags[row]
+            top = self.model.scores.best(np.array([row]))[0]
             order = np.array([place[int(tag)] for tag in top if tag >= 0], np.intp)
         least = self.suggester.least_scores
         return [int(tags[at]) for at in order if values[at] > least[tags[at]]][:TOP]
 
     def _row(self, row: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Candidate tags of an item, and their scores."""
-        at = slice(self.scores.indptr[row], self.scores.indptr[row + 1])
-        return self.scores.indices[at], self.scores.data[at]
+        return self.scores.row(row)
 
     def column(self, tag: int) -> NDArray[np.float32]:
         """The score of a tag for each item, zero where it is no candidate."""
-        at = np.flatnonzero(self.scores.indices == tag)  # fast enough not to keep all of them by column
         found = np.zeros(len(self), np.float32)
-        found[self._rows_of(at)] = self.scores.data[at]
+        for low, block in self.scores.blocks():  # fast enough not to keep all of them by column
+            at = np.flatnonzero(block.indices == tag)
+            found[low + _rows_of(block, at)] = block.data[at]
         return found
-
-    def _rows_of(self, entries: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The items that some entries of the scores belong to."""
-        return np.searchsorted(self.scores.indptr, entries, side="right") - 1
 
     def least_score(self, tag: int) -> float:
         """The score above which a tag is suggested."""
@@ -102,10 +100,13 @@ class Snapshot:
     @cached_property
     def predicted(self) -> NDArray[np.intp]:
         """(K,) how many items without an annotation of a tag probably have it."""
-        likely = np.flatnonzero(self.scores.data >= LIKELY)
-        tags = self.scores.indices[likely]
-        without = pair_values(self.model.solution.problem.G, self._rows_of(likely), tags) == 0
-        return np.bincount(tags[without], minlength=self.tags)
+        found, G = np.zeros(self.tags, np.intp), self.model.solution.problem.G
+        for low, block in self.scores.blocks():
+            likely = np.flatnonzero(block.data >= LIKELY)
+            tags = block.indices[likely]
+            without = pair_values(G, low + _rows_of(block, likely), tags) == 0
+            found += np.bincount(tags[without], minlength=self.tags)
+        return found
 
     @cached_property
     def tops(self) -> NDArray[np.uint16]:
@@ -116,8 +117,8 @@ class Snapshot:
         top = np.full(len(self), NONE, np.uint16)
         G = self.model.solution.problem.G
         if not self.items_until_percentages and len(np.unique(G.indices)) > 1:
-            n, k, _ = self.suggester.best(np.arange(len(self)), 1)
-            top[n] = np.minimum(k, NONE - 1)
+            found = self.suggester.first_suggestions()
+            top[found >= 0] = np.minimum(found[found >= 0], NONE - 1)
         stated = (G > 0).tocoo()
         n, k = stated.coords
         order = np.lexsort((k, -self.Z[n, k], n))
@@ -163,6 +164,11 @@ class Snapshot:
     def shown_score(self, row: int, tag: int) -> float | None:
         """The score, unless too little is known to show one."""
         return None if self.items_until_percentages else self.score(row, tag)
+
+
+def _rows_of(block: sp.csr_array, entries: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The rows that some entries of a block belong to."""
+    return np.searchsorted(block.indptr, entries, side="right") - 1
 
 
 class SnapshotCache:

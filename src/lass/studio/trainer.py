@@ -249,6 +249,8 @@ class Trainer(threading.Thread):
         except Exception as error:  # the list works without; the next change tries again
             logger.warning("items to label next were not ranked: %s", error)
             reasons = {}
+        finally:
+            live.release()
         self._session.reasons, self._session.queue, self._ranked = reasons, list(reasons), number
         self._events.send("predictions", PredictionsEvent(revision=number, rows=[]))
 

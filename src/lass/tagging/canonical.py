@@ -207,11 +207,16 @@ class CanonicalOrder:
         found = with_certificate(found, solution)
         scores = model.scores
         if scores is not None:
-            places = self.columns.astype(np.int32)
-            values = _renumbered(scores.values, None if in_order else back, places, self.n_tags)
-            top = np.append(places, np.int32(-1))[permuted(scores.top_tags, back)]
-            scores = Scores(values, top, permuted(scores.contributions, back))
+            scores = self.restored_scores(scores, None if in_order else back)
         return replace(model, solution=found, scores=scores, predictors=None)
+
+    def restored_scores(self, scores: Scores, rows: Numbers | None = None) -> Scores:
+        """Scores in this order with the tags of the collection; all rows as they are, or some."""
+        places, top, parts = self.columns.astype(np.int32), scores.top_tags, scores.contributions
+        values = _renumbered(scores.values, rows, places, self.n_tags)
+        if rows is not None:
+            top, parts = top[rows], parts[rows]
+        return Scores(values, np.append(places, np.int32(-1))[top], parts)
 
 
 def with_certificate(solution: Solution, other: Solution) -> Solution:

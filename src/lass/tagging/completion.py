@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.learning.lam_selection import Choice, choose_for_tags
-from lass.learning.predictors import Predictors, Prior, Scores, Weights, score, score_tags
+from lass.learning.predictors import PREDICTORS, Predictors, Prior, Scores, Weights, score, score_tags
 from lass.learning.predictors.propagation import Propagation
 from lass.learning.predictors.scoring import tools
 from lass.learning.predictors.tag_assignments import DENSE, assign_tags, tolerance
@@ -312,7 +312,7 @@ def all_scores(model: TagModel, rows: NDArray[np.intp]) -> Array:
         found = score(model.predictors, model.solution.problem.G, model.weights, 1, rows, all_tags=True)
         return np.asarray(found.values.toarray(), float)
     counts = np.bincount(model.solution.problem.G.indices, minlength=model.solution.problem.K)
-    values = scores(model)[rows].toarray().astype(float)
+    values = scored(model).of_rows(rows).toarray().astype(float)
     return np.where(values > 0, values, counts / (counts.max(initial=0) + 1.0) - 1.0)
 
 
@@ -323,8 +323,13 @@ def scores(model: TagModel) -> sp.csr_array:
     ``(W Z)_n / d_n`` of tags that some item has, stored where they are above what all tags have, see
     :meth:`lass.Solution.crowd`.
     """
+    return scored(model).values
+
+
+def scored(model: TagModel) -> Scores:
+    """What :func:`scores` gives, without a copy of all where some rows are newer than the others."""
     if model.scores is not None:
-        return model.scores.values
+        return model.scores
     crowd = to_sparse(model.solution.crowd())
     found = crowd.to_csr()
     least = np.repeat(crowd.background, crowd.lengths)
@@ -333,4 +338,5 @@ def scores(model: TagModel) -> sp.csr_array:
     above = stated & (found.data > least * (1.0 + SAME) + SAME**2)
     found.data = np.where(above, found.data, 0.0).astype(np.float32)
     found.eliminate_zeros()
-    return found
+    items = found.shape[0]
+    return Scores(found, np.zeros((items, 0), np.int32), np.zeros((items, 0, len(PREDICTORS)), np.float32))

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
+from lass.collection.array_files import release
 from lass.collection.arrays import relevant
 from lass.graph import health
 from lass.graph.laplacians import csr_of
@@ -87,8 +88,8 @@ class LiveModel:
         #: the model and the annotations it was computed from; replaced together, never changed
         self.state: tuple[TagModel, AnnotationMatrix] = model, annotations
         self._canonical = replace(model, solution=solution, scores=None, predictors=None)
-        #: scores that were read and are not in canonical order yet
-        self._unordered = model.scores
+        #: whether the scores of the model are those of before, until all are computed again
+        self._scores_of_before = False
         #: reduced features as they were given and in canonical order, and groups, kept between updates
         self._permuted: tuple[Any, Any] = None, None
         self._groups: NDArray[np.intp] | None = None
@@ -96,8 +97,8 @@ class LiveModel:
         self._restore_predictors(stored.predictors)
         #: the last that was trained, and its fingerprint
         self._trained: tuple[str, TagModel] | None = None
-        if model.retrained and solution.Z.stored <= KEPT and self._present().scores is not None:
-            self._keep_trained()
+        if model.retrained and self._is_small and (found := self._order.scores(model.scores)) is not None:
+            self._keep_trained(replace(self._canonical, scores=found))
         #: canonical rows whose annotations changed since the model was saved
         self._changed_since = self._find_changed()
         #: whether the assignments were solved again since they were read from the disk, or need not be
@@ -163,10 +164,11 @@ class LiveModel:
         there is no model: a ``ValueError``.
         """
         began = time.perf_counter()
-        before, order = self._present(), self._order_of(annotations)
+        before, order = self._canonical, self._order_of(annotations)
         if not len(order.columns):
             raise ValueError(f"{self._collection.path} has no annotations left; tag a few items first")
         same = np.array_equal(order.columns, self._order.columns)
+        former, scores = None if self._scores_of_before else self.model.scores, None
         G = order.annotations(annotations.G)
         if self._trained and self._trained[0] == self._fingerprint(annotations):
             model, rows = replace(self._trained[1], predictors=before.predictors if same else None), None
@@ -180,18 +182,22 @@ class LiveModel:
             model = replace(before, solution=solution, retrained=False)
             if FewTags.possible(G, find_voters(self._edges, G)):  # one annotation of few changes all scores
                 model, rows = self._scored(model, order), None
-            elif annotated is None or rows is None or before.scores is None or before.predictors is None:
+            elif annotated is None or rows is None or former is None or before.predictors is None:
                 model, rows = replace(model, scores=None, predictors=None), None
             else:
                 with self._lock:
                     before.predictors.update(G, solution.Z, annotated)
                 rows = _distinct(annotated, self._edges[annotated].indices, rows)
-                model = _scored_again(model, before.scores, rows if whole else rows[:NEAR])
-        former = self.model.scores
-        self._set(order, model, annotations)
-        if model.scores is None and former is not None:
-            self._keep_scores(former)
+                some = rows if whole else rows[:NEAR]
+                assert model.weights is not None
+                again = score(before.predictors, G, model.weights, rows=some)
+                scores = former.with_rows(order.rows[some], order.restored_scores(again))
+        shown = self.model.scores
+        self._set(order, model, annotations, scores)
+        if self.model.scores is None and shown is not None:
+            self._keep_scores(shown)
         self.solved = True
+        self.release()
         return LiveUpdate(None if rows is None else order.rows[rows], time.perf_counter() - began)
 
     def scores_if(self, row: int, annotations: Mapping[int, int]) -> dict[int, float] | None:
@@ -218,6 +224,15 @@ class LiveModel:
         top = found.top_tags[0]
         known = found.values.toarray()[0]
         return {int(order.columns[tag]): float(known[tag]) for tag in top if tag >= 0}
+
+    def release(self) -> None:
+        """Take what lies in files out of the memory until it is used again; nobody changes it in place."""
+        release(self._edges.data, self._edges.indices)
+        predictors = self._canonical.predictors
+        if predictors is not None and predictors.trained is not None:
+            propagation = predictors.trained.propagation
+            for matrix in (propagation.stepped, propagation.walked):
+                release(matrix.data, matrix.indices)
 
     def rescore(self, report: ProgressCallback = ignore_progress) -> LiveUpdate:
         """Compute all predictors and scores again on every row, with the weights as they are.
@@ -260,9 +275,9 @@ class LiveModel:
             raise ValueError(f"items were added to {self._collection.path}; run lass fit again")
         order, canonical, model, self._record = train(self._collection, annotations, W, report)
         self._edges = canonical.solution.problem.W
-        self._problem, self._order, self._canonical = model.solution.problem, order, canonical
-        self._unordered = None
-        self._keep_trained()
+        self._problem, self._order = model.solution.problem, order
+        self._canonical, self._scores_of_before = replace(canonical, scores=None), False
+        self._keep_trained(canonical)
         self.state, self.solved, self.rescored = (model, annotations), True, annotations.number
         return LiveUpdate(None, time.perf_counter() - began)
 
@@ -314,16 +329,6 @@ class LiveModel:
         Z = order.assignments(stored.Z)
         return Solution(inner, Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[])
 
-    def _present(self) -> TagModel:
-        """The model in canonical order with scores, unless a tag that does not count is among the top ones.
-
-        Those from the disk are put in order when first asked for: to show them takes no such copy.
-        """
-        if self._unordered is not None:
-            scores = self._order.scores(self._unordered)
-            self._canonical, self._unordered = replace(self._canonical, scores=scores), None
-        return self._canonical
-
     def _restore_predictors(self, saved: SavedPredictors | None) -> None:
         """Take the predictors that were saved with the model, so that the first update can use them."""
         model, order = self._canonical, self._order
@@ -345,13 +350,20 @@ class LiveModel:
             self._permuted = features, permuted(features[: len(order.rows)], order.rows)
         return None if features is None else self._permuted[1]
 
-    def _keep_trained(self) -> None:
-        """Keep the canonical model, which is trained, unless it is large."""
-        small = self._canonical.solution.Z.stored <= KEPT
-        self._trained = (self._record.trained_on, self._canonical) if small else None
+    @property
+    def _is_small(self) -> bool:
+        """Whether the model of the last training is kept, so that it can be taken again."""
+        return bool(self._canonical.solution.Z.stored <= KEPT)
 
-    def _set(self, order: CanonicalOrder, model: TagModel, annotations: AnnotationMatrix) -> None:
-        """Take over a model in canonical order."""
+    def _keep_trained(self, canonical: TagModel) -> None:
+        """Keep the canonical model, which is trained, unless it is large."""
+        self._trained = (self._record.trained_on, canonical) if self._is_small else None
+
+    def _set(
+        self, order: CanonicalOrder, model: TagModel, annotations: AnnotationMatrix,
+        scores: Scores | None = None,
+    ) -> None:  # fmt: skip
+        """Take over a model in canonical order; with ``scores`` of the collection if it has none."""
         if order.is_identity:
             self._problem = model.solution.problem
         elif np.array_equal(order.columns, self._order.columns) and order.n_tags == self._problem.K:
@@ -361,18 +373,18 @@ class LiveModel:
             similar = order.tags_in_collection(self._smoothing(order, annotations.names))
             G = sp.csr_array(annotations.G[: self._problem.N])
             self._problem = Problem(self._problem.W, G, model.lam, category_graph=similar)
-        self._order, self._canonical, self._unordered = order, model, None
+        self._order, self._canonical, self._scores_of_before = order, replace(model, scores=None), False
         self._changed_since = self._changed_since[:0]
-        self.state = order.restored(model, self._problem), annotations
+        restored = order.restored(model, self._problem)
+        self.state = restored if scores is None else replace(restored, scores=scores), annotations
 
     def _keep_scores(self, former: Scores) -> None:
         """Show the scores of before until all are computed again; new tags have none."""
         model, annotations = self.state
-        values = former.values
-        if values.shape[1] < model.solution.Z.shape[1]:
-            values = values.copy()
-            values.resize(model.solution.Z.shape)
-        self.state = replace(model, scores=replace(former, values=values)), annotations
+        tags = model.solution.Z.shape[1]
+        self._scores_of_before = True
+        scores = former.widened(tags) if former.shape[1] < tags else former
+        self.state = replace(model, scores=scores), annotations
 
     def _solve(
         self, order: CanonicalOrder, G: sp.csr_array, annotated: NDArray[np.intp] | None,
@@ -447,19 +459,3 @@ def _distinct(*rows: NDArray[Any]) -> NDArray[np.intp]:
     """Rows in the order in which they are named first."""
     named = np.concatenate(rows).astype(np.intp)
     return named[np.sort(np.unique(named, return_index=True)[1])]
-
-
-def _scored_again(model: TagModel, scores: Scores, rows: NDArray[np.intp]) -> TagModel:
-    """A model with new scores of these rows, and those of before of all others."""
-    assert model.predictors is not None
-    assert model.weights is not None
-    again = score(model.predictors, model.solution.problem.G, model.weights, rows=rows)
-    return replace(model, scores=_with_rows(scores, again, rows))
-
-
-def _with_rows(scores: Scores, again: Scores, rows: NDArray[np.intp]) -> Scores:
-    """A copy of the scores with some rows replaced; readers of the old ones keep what they have."""
-    values = with_rows(scores.values, rows, again.values)
-    top, parts = scores.top_tags.copy(), scores.contributions.copy()
-    top[rows], parts[rows] = again.top_tags, again.contributions
-    return Scores(values, top, parts)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from lass.learning.predictors.tag_lists import pair_values
 from lass.model.atomic import atomic_path
 from lass.tagging.suggestions import TagSuggester
 
@@ -43,7 +42,7 @@ def write_parts(suggester: TagSuggester, out: Path, parts: int) -> None:
     for part in range(parts):
         rows = np.arange(size * part // parts, size * (part + 1) // parts)
         n, k, rank = suggester.best(rows, TOP)
-        scores = pair_values(suggester.scores, n, k).astype(np.float32)
+        scores = suggester.scores.at(n, k).astype(np.float32)
         unknown = np.full(len(n), bool(suggester.model.items_until_percentages))
         table = arrow.table({
             "item": arrow.array(ids[n], arrow.string()), "tag": arrow.array(names[k], arrow.string()),

@@ -14,14 +14,14 @@ from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.records import did_you_mean
 from lass.kernels.threads import kernels, over_rows
 from lass.learning.coverage import Proposal, propose
-from lass.learning.predictors import PREDICTORS, TREES
+from lass.learning.predictors import PREDICTORS, TREES, Scores
 from lass.learning.predictors.few_tags import TREE_VOTE
-from lass.learning.predictors.tag_lists import TagLists, pair_values
+from lass.learning.predictors.tag_lists import TagLists
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.solvers.assignments import AnyAssignments, to_sparse
 from lass.solvers.solution import Solution
-from lass.tagging.completion import TagModel, scores
+from lass.tagging.completion import TagModel, scored
 from lass.tagging.preparation import computing, graph_of
 from lass.tagging.storage import load_model
 
@@ -108,15 +108,16 @@ class TagSuggester:
         self.model, self.annotations = model, annotations
         self.problem = model.solution.problem
         #: (N, K) scores of candidate tags; one that is not stored is not suggested
-        self.scores: sp.csr_array = scores(model)
+        self.scores: Scores = scored(model)
+        untagged = np.diff(self.problem.G.indptr) == 0
         #: mean score of each tag over all items
-        self.mean_scores: Array = _column_means(self.scores)
+        self.mean_scores: Array
+        self.mean_scores, of_untagged = _column_means(self.scores, untagged)
         #: a tag is suggested only where its score is above this: its mean over all items, or over those
         #: without annotations, which are all scored alike, if these are most; nowhere if no item has it
         self.least_scores: Array = self.mean_scores * (1.0 + ROUNDING)
-        others = np.diff(self.problem.G.indptr) == 0
-        if 2 * others.sum() > len(others):
-            self.least_scores = _column_means(self.scores, others) * (1.0 + ROUNDING)
+        if 2 * untagged.sum() > len(untagged):
+            self.least_scores = of_untagged * (1.0 + ROUNDING)
         positive = self.problem.G.indices[self.problem.G.data > 0]
         self.least_scores[np.bincount(positive, minlength=self.scores.shape[1]) == 0] = np.inf
         self.least_scores[list(annotations.retired)] = np.inf
@@ -164,7 +165,7 @@ class TagSuggester:
             found = self._strongest(found, limit)
         n, k, ranks = found
         ids, names = self.annotations.ids, self.annotations.names
-        values = pair_values(self.scores, n, k).tolist()
+        values = self.scores.at(n, k).tolist()
         support = supporting_neighbours(self.problem, self.model.solution.Z, n, k, ids, neighbours)
         found_scores = values if not self.model.items_until_percentages else [None] * len(values)
         reasons = self._reasons(n, k)
@@ -187,13 +188,13 @@ class TagSuggester:
         scores = self.model.scores
         if scores is None:
             return [{} for _ in n]
-        match = scores.top_tags[n] == k[:, None]
+        match = scores.best(n) == k[:, None]
         place, known = match.argmax(axis=1), match.any(axis=1)
         weights = self.model.weights
         trees = weights is None or weights.uses(TREES) or TREE_VOTE in weights.mixture
         unused = () if trees else (TREES,)
         shown = [name for name in PREDICTORS if name not in unused]
-        parts = scores.contributions[n, place].astype(float)[:, [name in shown for name in PREDICTORS]]
+        parts = scores.reasons(n, place).astype(float)[:, [name in shown for name in PREDICTORS]]
         order = np.argsort(-np.abs(parts), axis=1, kind="stable")
         names = np.array(shown, object)[order].tolist()
         sizes = np.take_along_axis(parts, order, 1).tolist()
@@ -222,7 +223,7 @@ class TagSuggester:
         G = self.problem.G
         n = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
         k = G.indices.astype(np.intp)
-        own = pair_values(self.scores, n, k)
+        own = self.scores.at(n, k)
         kept = (G.data > 0) & self.is_doubtful(n, k)
         if column is not None:
             kept &= k == column
@@ -239,7 +240,9 @@ class TagSuggester:
         speaks, since a low score is then due to knowing nothing about it; and none at all while too little is
         known for percentages.
         """
-        return (pair_values(self.scores, n, k) < self._doubted_below[k]) & self._has_evidence[n]
+        found = self.scores.at(n, k) < self._doubted_below[k]
+        found[found] = self._have_evidence(n[found])
+        return found
 
     @cached_property
     def _doubted_below(self) -> Array:
@@ -249,15 +252,17 @@ class TagSuggester:
 
     def _rank(self, row: int, score: float) -> int:
         """How many tags of an item score at least so much."""
-        values = self.scores.data[self.scores.indptr[row] : self.scores.indptr[row + 1]]
+        values = self.scores.row(row)[1]
         return max(int(np.count_nonzero(values >= score)), 1)
 
-    @cached_property
-    def _has_evidence(self) -> NDArray[np.bool_]:
-        """(N,) whether some tag of an item is more likely than on an average item."""
-        above = self.scores.data > self.least_scores[self.scores.indices]
-        rows = np.repeat(np.arange(self.scores.shape[0]), np.diff(self.scores.indptr))
-        return np.bincount(rows[above], minlength=self.scores.shape[0]) > 0
+    def _have_evidence(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether some tag of each of some items is more likely than on an average item."""
+        found = np.zeros(len(rows), bool)
+        for low in range(0, len(rows), BLOCK):
+            own = self.scores.of_rows(rows[low : low + BLOCK])
+            above = np.flatnonzero(own.data > self.least_scores[own.indices])
+            found[low + np.searchsorted(own.indptr, above, side="right") - 1] = True
+        return found
 
     def _chosen(self, items: Iterable[str] | None, untagged: bool) -> NDArray[np.intp]:
         rows = np.arange(self.scores.shape[0])
@@ -279,8 +284,9 @@ class TagSuggester:
         found = [np.zeros((3, 0), np.intp)]
         for low in range(0, len(rows), BLOCK):
             some = rows[low : low + BLOCK]
-            lists = TagLists.of(some, self.scores[some])
-            values = lists.lookup(self.scores)
+            own = self.scores.of_rows(some)
+            lists = TagLists.of(some, own)
+            values = lists.lookup_in(own)
             kept = (values > self.least_scores[lists.tags]) & (values >= least) & (values > 0)
             kept &= lists.lookup(self.problem.G) == 0
             place, tags, values = lists.place[kept], lists.tags[kept], values[kept]
@@ -291,11 +297,23 @@ class TagSuggester:
             found.append(np.stack([some[place[best]], tags[best], rank[best] + 1]))
         return np.concatenate(found, axis=1)
 
+    def first_suggestions(self) -> NDArray[np.int32]:
+        """(N,) the first suggestion of each item, as :meth:`best` orders them; -1 where there is none."""
+        found = np.empty(self.scores.shape[0], np.int32)
+        for low, block in self.scores.blocks():
+            own = self.problem.G[low : low + block.shape[0]]
+            own.sort_indices()
+            kernels("score_rows").best_tags(
+                block.indptr, block.indices, block.data, own.indptr, own.indices, self.least_scores,
+                self._by_name, 10.0**-DIGITS, found[low : low + block.shape[0]],
+            )  # fmt: skip
+        return found
+
     def _strongest(self, found: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
         """Those of the items with the highest scores."""
         n, k, rank = found
         best = np.full(self.scores.shape[0], -np.inf)
-        np.maximum.at(best, n, pair_values(self.scores, n, k))
+        np.maximum.at(best, n, self.scores.at(n, k))
         place = np.argsort(np.lexsort((self._places, -best)))[n]
         order = np.lexsort((rank, place))
         return found[:, order[place[order] < limit]]
@@ -409,14 +427,11 @@ def _tuples(kind: type[Row], *columns: Iterable[Any]) -> list[Row]:
     return list(map(partial(tuple.__new__, kind), zip(*columns, strict=True)))
 
 
-def _column_means(scores: sp.csr_array, rows: NDArray[np.bool_] | None = None) -> Array:
-    """The mean of each column over all rows, or over some of them, in double precision; by parts of rows."""
-    sums, size = np.zeros(scores.shape[1]), scores.shape[0]
-    for low in range(0, size, BLOCK):
-        starts = scores.indptr[low : min(low + BLOCK, size) + 1]
-        part = slice(starts[0], starts[-1])
-        weights = scores.data[part].astype(float)
-        if rows is not None:
-            weights *= np.repeat(rows[low : low + BLOCK], np.diff(starts))
-        sums += np.bincount(scores.indices[part], weights, len(sums))
-    return sums / max(size if rows is None else int(rows.sum()), 1)
+def _column_means(scores: Scores, some: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """The mean of each column over all rows, and over some of them, in double precision."""
+    sums, of_some = np.zeros((2, scores.shape[1]))
+    for low, block in scores.blocks():
+        kernels("score_rows").column_sums(
+            block.indptr, block.indices, block.data, some[low : low + block.shape[0]], sums, of_some
+        )
+    return sums / max(scores.shape[0], 1), of_some / max(int(some.sum()), 1)

@@ -10,7 +10,8 @@ from lass.learning.predictors.features import (
 )
 from lass.learning.predictors.linear import LinearPredictor
 from lass.learning.predictors.prior import Prior
-from lass.learning.predictors.scoring import Predictors, Scores, score, score_tags
+from lass.learning.predictors.scores import Scores
+from lass.learning.predictors.scoring import Predictors, score, score_tags
 from lass.learning.predictors.training import train
 from lass.learning.predictors.weights import Weights
 

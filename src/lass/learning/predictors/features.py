@@ -88,6 +88,8 @@ class PredictorFeatures:
         self.sums = self.propagation.sums
         self.typical_weight = float(np.median(W.data)) if W.nnz else 1.0
         self._set_annotations(G, Z)
+        #: (N,) weights of the edges to tagged items
+        self.tagged_degree: Array = self.W @ (self.tag_counts > 0).astype(float)
         self.harmonic_mean: Array = self.propagation.mean_shares() + FLOOR * self.frequency
         self.co_occurrence = CoOccurrence(self.T, self.frequency)
         pause()
@@ -105,7 +107,6 @@ class PredictorFeatures:
         self.frequency = (counts + 0.5) / (tagged.sum() + 1.0)
         self._each = tags_each(self.T)
         self.frequent = np.argsort(-counts, kind="stable")[: self.scaled(FREQUENT)].astype(np.int32)
-        self.tagged_degree = self.W @ tagged.astype(float)
         sparse = to_sparse(Z)
         #: assignments above the background of each row, and the mean background of the neighbours
         stored = sparse.to_csr(copy=False)
@@ -114,7 +115,10 @@ class PredictorFeatures:
             above -= np.repeat(sparse.background.astype(np.float32), sparse.lengths)
         self.assigned = csr_of(above, stored.indices, stored.indptr, stored.shape)
         self.assigned.has_sorted_indices = True
-        self.assigned_base = (self.W @ sparse.background) / np.maximum(self.sums.degree, np.finfo(float).tiny)
+        self.assigned_base = np.zeros(len(sparse))
+        if sparse.background.any():
+            degree = np.maximum(self.sums.degree, np.finfo(float).tiny)
+            self.assigned_base = (self.W @ sparse.background) / degree
 
     @property
     def has_few_tags(self) -> bool:
@@ -131,7 +135,11 @@ class PredictorFeatures:
         Walks, linear models, trees, co-occurrence and the harmonic extension of the other rows stay as they
         were: they change very little and take most of the time.
         """
+        before = self.tag_counts[rows] > 0
         self._set_annotations(G, Z)
+        edges = self.W[rows]
+        change = np.repeat((self.tag_counts[rows] > 0).astype(float) - before, np.diff(edges.indptr))
+        np.add.at(self.tagged_degree, edges.indices, edges.data * change)
         self.propagation.set_annotated(self.T, rows[np.diff(G.indptr)[rows] > 0])
 
     def with_annotations(self, G: sp.csr_array) -> PredictorFeatures:

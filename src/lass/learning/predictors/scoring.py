@@ -17,6 +17,7 @@ from lass.learning.predictors.few_tags import MAX_TAGGED, FewTags, members
 from lass.learning.predictors.linear import LinearPredictor
 from lass.learning.predictors.prior import Prior, default_prior
 from lass.learning.predictors.propagation import ALL_TAGS, Propagation
+from lass.learning.predictors.scores import Scores
 from lass.learning.predictors.tag_assignments import assign_tags, held_out_tolerance
 from lass.learning.predictors.tag_lists import TagLists
 from lass.learning.predictors.training import MIN_GROUPS, enough_to_train, train
@@ -37,21 +38,6 @@ FADING = 8
 LEAST_SCORE = 5e-3
 #: odds of one more tag on an item that has some, against those on an untagged one
 MORE = 0.5
-
-
-@dataclass(frozen=True)
-class Scores:
-    """The scores of the candidate tags of every item, without the item's own annotation of that tag."""
-
-    #: (N, K) probabilities; among items like the known ones, 0.8 is right four times out of five. Stored for
-    #: candidates that are not negligible, which some predictor proposes, and for annotated tags
-    values: sp.csr_array
-    #: (N, count) the likeliest tags of each item among those that are not annotated, the likeliest first; -1
-    #: where there are no more candidates
-    top_tags: NDArray[np.int32]
-    #: (N, count, len(PREDICTORS)) what each predictor adds to the evidence for those; in half precision where
-    #: they come from a file
-    contributions: NDArray[np.floating[Any]]
 
 
 class ScoredTags(NamedTuple):
