@@ -138,14 +138,12 @@ def command(
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Collection]:
-    """A collection, closed at the end; read-only where the folder cannot be written."""
-    from lass.collection.database import may_write
-    from lass.collection.store import DATABASE
+    """A collection, closed at the end; read-only where it cannot be written."""
     from lass.tagging import Collection
 
     if not (folder / "collection.toml").is_file():
         raise ValueError(f"{folder} is not the folder of a collection; make one: lass init --help")
-    with Collection.open(folder, read_only=not may_write(folder / DATABASE)) as collection:
+    with Collection.open_readable(folder) as collection:
         yield collection
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from lass.collection.database_image import read_image
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -170,6 +174,8 @@ MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {
 #: errors of the file itself, as opposed to the disk or the rights
 _FOREIGN = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH}
 _WAITING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+#: files that this process has open through SQLite, and how often
+_OPEN: Counter[tuple[int, int] | None] = Counter()
 
 
 class Database:
@@ -180,17 +186,16 @@ class Database:
     work is on a copy in memory, in the present format, and the file stays as it is.
     """
 
-    def __init__(self, path: Path, *, new: bool = False, read_only: bool = False) -> None:
-        self.path, self.read_only = path, read_only
+    def __init__(self, path: Path, *, new: bool = False, read_only: bool = False, why: str = "") -> None:
+        self.path, self.read_only, self._why = path, read_only, why
         self._lock = threading.RLock()
         if path.exists() == new:
             raise ValueError(f"{path} is {'already' if new else 'not'} there")
-        mode = "rwc" if new else _reading_mode(path) if read_only else "rw"
-        uri = f"{path.resolve().as_uri()}?mode={mode}"
+        #: the file, and that of its log, as long as they are those of this connection
+        self._file = None if new else _identity(path)
+        self._log: tuple[int, int] | None = None
         with self._named_errors():
-            self._connection = sqlite3.connect(
-                uri, uri=True, timeout=TIMEOUT, isolation_level=None, check_same_thread=False
-            )
+            self._connection = self._connected("rwc" if new else "rw")
         try:
             with self._named_errors():
                 # nothing that a foreign schema holds is run before the schema is known to be ours
@@ -199,9 +204,7 @@ class Database:
                     raise ValueError(f"{path} is not the database of a collection (another program made it)")
                 if not new:  # a newer format is refused before anything is written
                     migrations(self._pragma("user_version"), path, FORMAT, MIGRATIONS)
-                if read_only:
-                    self._copy_to_memory()
-                else:
+                if not read_only:
                     journal, synchronous = ("MEMORY", "OFF") if new else ("WAL", "FULL")
                     self._connection.execute(f"PRAGMA journal_mode = {journal}")
                     self._connection.execute(f"PRAGMA synchronous = {synchronous}")
@@ -216,7 +219,7 @@ class Database:
             if not new:
                 self._migrate()
         except BaseException:
-            self._connection.close()
+            self.close()
             raise
 
     def finish(self) -> None:
@@ -254,20 +257,26 @@ class Database:
         """Refuse a change of a collection that was opened to be read."""
         if self.read_only:
             advice = "open it with read_only=False" if may_write(self.path) else "you may not write to it"
+            advice = self._why or advice
             raise ValueError(f"{self.path.parent} was opened read-only and cannot be changed; {advice}")
 
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
             self._connection.close()
+            if not self.read_only and self._file is not None:
+                _OPEN[self._file] -= 1
+                self._file = None
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         with self._lock, self._named_errors():
+            self._check_file()
             self._connection.execute(begin)
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
+                self._check_file()
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -288,15 +297,41 @@ class Database:
                 ) from None
             if code in _FOREIGN or isinstance(error, sqlite3.IntegrityError):
                 raise ValueError(f"{self.path} is not the database of a collection ({error})") from None
+            if code == sqlite3.SQLITE_FULL:
+                why = "could not be written (the disk is full); what was there before is unchanged"
+                raise OSError(errno.ENOSPC, why, str(self.path)) from None
             advice = "" if self.read_only or may_write(self.path) else "; open it with read_only=True"
             raise OSError(f"{self.path} cannot be read or written ({error}){advice}") from None
 
-    def _copy_to_memory(self) -> None:
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        if not self.read_only:
+            uri = f"{self.path.resolve().as_uri()}?mode={mode}"
+            made = sqlite3.connect(
+                uri, uri=True, timeout=TIMEOUT, isolation_level=None, check_same_thread=False
+            )
+            _OPEN[self._file] += self._file is not None
+            return made
         copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        copy.execute("PRAGMA trusted_schema = OFF")
-        self._connection.backup(copy)
-        self._connection.close()
-        self._connection = copy
+        if _OPEN[self._file]:
+            # to read the file past SQLite and close it would end the locks that this process has on it
+            with closing(sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=rw", uri=True)) as other:
+                other.execute("PRAGMA trusted_schema = OFF")
+                other.backup(copy)
+        else:
+            copy.deserialize(read_image(self.path))
+        return copy
+
+    def _check_file(self) -> None:
+        """``OSError`` where what is written would be lost: it goes into a file that has no name any more."""
+        if self.read_only or self._file is None:
+            return
+        log = _identity(self.path.with_name(f"{self.path.name}-wal"))
+        if _identity(self.path) != self._file or self._log not in (None, log):
+            raise OSError(
+                f"{self.path} was moved, deleted or replaced while it was open, so nothing can be stored; "
+                "open the collection again"
+            )
+        self._log = log
 
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
@@ -333,11 +368,12 @@ def may_write(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
-def _reading_mode(path: Path) -> str:
-    """How to open a file that is only read; where SQLite cannot write files next to it, it must not try."""
-    if may_write(path):
-        return "rw"
-    return "ro" if path.with_name(f"{path.name}-wal").exists() else "ro&immutable=1"
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def migrations(

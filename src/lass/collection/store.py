@@ -24,7 +24,7 @@ from lass.collection import (
     people_table,
     tag_table,
 )
-from lass.collection.database import NOBODY, Database, log_first_names
+from lass.collection.database import NOBODY, Database, log_first_names, may_write
 from lass.collection.records import Annotation, Change, Item, Moment, News, Since, TagChange
 from lass.collection.search import SearchIndex
 from lass.collection.settings import Settings
@@ -90,7 +90,7 @@ class CollectionStore:
      [ 0.  0.]]
     """
 
-    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: str | Path, *, read_only: bool = False, why: str = "") -> None:
         self.path = Path(path)
         if not self.path.is_dir():
             raise ValueError(f"{self.path} is not the folder of a collection; make one with lass.create")
@@ -98,7 +98,9 @@ class CollectionStore:
             if not (self.path / name).is_file():
                 raise ValueError(f"{self.path} is not the folder of a collection; it has no {name}")
         self.settings = Settings.read(self.path / SETTINGS)
-        self._database = Database(self.path / DATABASE, read_only=read_only)
+        self._database = Database(self.path / DATABASE, read_only=read_only, why=why)
+        #: why a collection that could not be opened for writing is read-only; empty for any other
+        self.why_read_only = why
         # of an earlier moment, each brought up to date when asked for; only within a transaction
         self._ids: list[str] = []
         self._entries: annotation_table.Entries | None = None
@@ -113,6 +115,20 @@ class CollectionStore:
     def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
         """The collection in a folder."""
         return cls(path, read_only=read_only)
+
+    @classmethod
+    def open_readable(cls, path: str | Path) -> Self:
+        """The collection in a folder; read-only where rights or a full disk do not allow more."""
+        if not (Path(path) / DATABASE).is_file():
+            return cls(path)
+        if not may_write(Path(path) / DATABASE):
+            return cls(path, read_only=True, why="you may not write to it")
+        try:
+            return cls(path)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            return cls(path, read_only=True, why=f"{error.strerror or error}")
 
     @classmethod
     def create(

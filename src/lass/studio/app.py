@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 import lass
+from lass.model.atomic import FULL
 from lass.studio.access import AccessControl
 from lass.studio.context import Context
 from lass.studio.events import Events
@@ -100,6 +101,13 @@ def _answer_errors(app: FastAPI) -> None:
     @app.exception_handler(TimeoutError)
     async def busy(_: Request, error: TimeoutError) -> JSONResponse:
         return refuse(503, str(error))
+
+    @app.exception_handler(OSError)
+    async def failed(_: Request, error: OSError) -> JSONResponse:
+        """The disk is full, or the folder is gone: what was asked for is not stored."""
+        where = f"{error.filename}: " if error.filename else ""
+        full = error.errno in FULL
+        return refuse(507 if full else 500, f"Not stored. {where}{error.strerror or error}")
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -60,7 +60,10 @@ class Context:
         except OSError:
             return None
         if self._map is None or self._map[0] != written:
-            stored = self.session.collection.saved_array("map")
+            try:
+                stored = self.session.collection.saved_array("map")
+            except ValueError:  # damaged: the next fit draws it again
+                stored = None
             if stored is None:
                 return None
             self._map = written, np.ascontiguousarray(stored.matrix, np.float32)
@@ -81,6 +84,7 @@ class Context:
             revision=session.revision, model=self.trainer.model,
             annotations=AnnotationCounts(**counts),
             map=self.points() is not None, pictures=not session.is_empty and has_picture(session),
+            notice=session.notice,
         )  # fmt: skip
 
 

@@ -83,6 +83,12 @@ class Groups:
             return self._terms[1]
 
     def _groups(self) -> list[FoundGroup]:
+        try:
+            return self._saved_groups()
+        except ValueError:  # damaged: the next fit finds them again
+            return []
+
+    def _saved_groups(self) -> list[FoundGroup]:
         collection = self._session.collection
         stamp = collection.saved_stamp("map")
         if stamp is None or stamp.items != len(self._session.items):

@@ -121,6 +121,7 @@ class StudioState(Message):
     model: ModelState
     map: bool  #: whether the points of the map are there
     pictures: bool  #: whether items are pictures
+    notice: str = ""  #: what people must know of the files, a sentence: read-only, or damaged
 
 
 class NeighbourDetails(Message):

@@ -75,6 +75,8 @@ class Session:
         self._snapshots = SnapshotCache()
         #: annotations before the last change, of the rows that it changed at least
         self._former: Mapping[int, dict[int, int]] | Annotations = {}
+        #: what is wrong with the database, once that is known
+        self.damage = ""
         self._closing = threading.Event()
         self._indexing: threading.Thread | None = None
         if (folder / "collection.toml").is_file():
@@ -93,6 +95,14 @@ class Session:
         return self._snapshots.get(self.live)
 
     @property
+    def notice(self) -> str:
+        """What people must know of the files, in a sentence: that they are read-only, or damaged."""
+        if self._collection is not None and self._collection.is_read_only:
+            why = self._collection.why_read_only
+            return f"This collection is open read-only ({why}): nothing can be stored."
+        return self.damage
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is no collection yet."""
         return self._collection is None
@@ -101,7 +111,7 @@ class Session:
         """Read the collection from the disk, for the first time or again."""
         with self._lock:
             if self._collection is None:
-                self._collection = Collection.open(self.folder)
+                self._collection = Collection.open_readable(self.folder)
             self._read(self._collection)
             idle = self._indexing is None or not self._indexing.is_alive()
             if idle and len(self.items) >= MIN_INDEXED:

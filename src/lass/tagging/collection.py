@@ -328,8 +328,9 @@ class Collection(CollectionStore):
         )  # fmt: skip
         result = replace(result, name=self.settings.name, group=group)
         try:
+            self._database.check_writable()
             result.save(self.path / FILE)
-        except OSError as error:  # it can be read all the same
+        except (ValueError, OSError) as error:  # it can be read all the same
             warnings.warn(f"the evaluation is not kept: {error}", stacklevel=2)
         return result
 
