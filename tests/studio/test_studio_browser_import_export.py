@@ -94,7 +94,7 @@ def test_a_table_becomes_a_collection_in_the_page(open_page, tmp_path):
         page.get_by_role("link", name="Map").click()
         expect(page.get_by_test_id("map-card")).to_contain_text("<b>A title</b>")
         page.get_by_role("link", name="Progress").click()
-        expect(page.get_by_test_id("model-card")).to_contain_text("certified optimal")
+        expect(page.get_by_test_id("model-card")).to_contain_text("trained on all tags")
         expect(page.get_by_test_id("model-card")).not_to_contain_text("not in the model yet")
         page.get_by_role("link", name="Tags", exact=True).click()
         tag_line(page, "<i>slanted</i>").click()

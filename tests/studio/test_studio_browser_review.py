@@ -140,3 +140,27 @@ def test_another_order_one_tag_and_the_evidence(open_page, served):
     page.get_by_role("link", name="Progress", exact=True).click()
     page.get_by_role("link", name="tags to decide on").click()
     expect(page.get_by_test_id("question")).to_be_visible()
+
+
+def test_order_and_choice_survive_a_reload_and_progress_leads_to_everything(open_page, served):
+    page = start(open_page, served, "#/review")
+    order, items = (
+        page.get_by_role("combobox", name=name) for name in ("Order of the questions", "Which items")
+    )
+    order.select_option("useful")
+    items.select_option("untagged")
+    tag = served.get("/api/tags")[question(page)[1]]["name"]
+    pick(page, "Only one tag", tag)
+    expect(page.get_by_role("button", name="Ask about all tags")).to_be_visible()
+    page.reload()
+    expect(order).to_have_value("useful")
+    expect(items).to_have_value("untagged")
+    chip = page.locator(".chip").filter(has=page.get_by_role("button", name="Ask about all tags"))
+    expect(chip).to_contain_text(tag.rpartition("::")[2])
+    expect(page.get_by_test_id("question")).to_be_visible()
+    page.goto(f"{served.studio.base}/#/progress")
+    page.get_by_role("link", name="tags to decide on").click()
+    expect(items).to_have_value("all")
+    expect(order).to_have_value("surest")
+    everything = served.client.post("/api/review", json={}).json()
+    expect(page.get_by_test_id("review-count")).to_contain_text(f"{everything['total']:,} left")

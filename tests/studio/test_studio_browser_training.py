@@ -15,14 +15,25 @@ from studio_server import studio, wait_until_ready
 
 chrome, served, open_page, page = FIXTURES
 
-#: keeps every phase and certificate that the bar shows, however short
+#: keeps every phase and progress that the bar shows, however short
 FOLLOW = """() => {
     const bar = document.querySelector("[data-testid=model-state]");
     window.seen = [];
-    const exactness = () => bar.querySelector(".exactness").textContent.trim();
-    const keep = () => window.seen.push([bar.dataset.phase, exactness()]);
+    const training = () => bar.querySelector("[data-testid=training]")?.textContent.trim() ?? "";
+    const keep = () => window.seen.push([bar.dataset.phase, training()]);
     const all = { attributes: true, childList: true, subtree: true, characterData: true };
     new MutationObserver(keep).observe(bar, all);
+}"""
+#: sentences that say that nothing is suggested, from now on
+NOTHING = """() => {
+    window.nothing = [];
+    const keep = () => {
+        const text = document.querySelector("main").innerText;
+        const found = text.match(/nothing is (likely|suggested)|no suggestions|not more likely/i);
+        if (found) window.nothing.push(found[0]);
+    };
+    const all = { childList: true, subtree: true, characterData: true };
+    new MutationObserver(keep).observe(document.body, all);
 }"""
 #: sum of all shifts of the layout from now on, also of those that a key press asked for
 SHIFTS = """() => {
@@ -86,11 +97,10 @@ def test_an_accepted_tag_is_stored_the_model_follows_and_nothing_jumps(page, ser
     expect(state).to_have_attribute("data-phase", "ready")
     seen = page.evaluate("window.seen")
     assert "updating" in {phase for phase, _ in seen}
-    assert any(re.search(r"within <?[\d.]+ %", text) for _, text in seen)
     after = served.get(f"/api/items/{row}")["modelDetails"]["shares"]
     assert after != before
     # the page shows the new predictions by itself
-    expect(panel.get_by_test_id("expert")).to_contain_text(name.rpartition("::")[2])
+    expect(panel.get_by_test_id("annotations")).to_contain_text(name.rpartition("::")[2])
     took = page.evaluate("window.stored_after")
     print(f"stored after {took:.0f} ms")
     assert took < TOO_LONG
@@ -135,20 +145,47 @@ def percent(score):
     return ">99 %" if 0.99 < score < 1 else f"{round(100 * score)} %"
 
 
-def test_retraining_shows_its_progress(page, served):
+def test_retraining_shows_stage_share_and_time_left_and_nothing_is_called_unlikely(page, served):
     served.settle()
     state = page.get_by_test_id("model-state")
     expect(state).to_have_attribute("data-phase", "ready")
+    open_item(page, served.get("/api/list", filter="untagged")["rows"][6])
     page.evaluate(FOLLOW)
+    page.evaluate(NOTHING)
     button = page.get_by_role("button", name="Retrain")
     button.click()
     expect(state).to_have_attribute("data-phase", "fitting")
-    expect(button).to_be_disabled()
+    expect(page.get_by_role("button", name="Cancel", exact=True)).to_be_visible()
     # one can go on working meanwhile
     open_item(page, 7)
     expect(state).to_have_attribute("data-phase", "ready", timeout=60_000)
-    assert any(phase == "fitting" and "within" in text for phase, text in page.evaluate("window.seen"))
+    shown = [text for phase, text in page.evaluate("window.seen") if phase == "fitting" and text]
+    shares = [int(text.split(" %")[0]) for text in shown]
+    assert shares == sorted(shares)
+    assert len(set(shares)) > 2
+    assert any("left" in text or "nearly done" in text for text in shown)
+    assert page.evaluate("window.nothing") == []
     expect(button).to_be_enabled()
+    expect(page.get_by_test_id("training")).to_have_count(0)
+
+
+def test_a_training_is_cancelled_and_the_model_of_before_stays(page, served):
+    served.settle()
+    row = served.get("/api/list", filter="untagged")["rows"][7]
+    panel = open_item(page, row)
+    before = served.get(f"/api/items/{row}")["suggestions"]
+    page.get_by_role("button", name="Retrain").click()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.get_by_role("button", name="Retrain")).to_be_enabled(timeout=60_000)
+    served.settle()
+    after = served.get(f"/api/items/{row}")["suggestions"]
+    assert [one["tag"] for one in after] == [one["tag"] for one in before]
+    expect(panel.get_by_test_id("suggestions").locator("li[data-tag]").first).to_be_visible()
+    with stored(page):
+        page.keyboard.press("1")
+    served.settle()
+    with stored(page):
+        page.keyboard.press("u")
 
 
 def test_two_people_see_each_other(open_page, served):
@@ -205,7 +242,10 @@ def test_progress_counts_and_names_the_last_change(page, served):
     last = page.get_by_test_id("history").locator("li").first
     expect(last).to_contain_text(item["id"])
     expect(last).to_contain_text(name.rpartition("::")[2])
-    expect(page.get_by_test_id("model-card")).to_contain_text("certified optimal")
+    card = page.get_by_test_id("model-card")
+    expect(card.get_by_text("certified optimal")).to_be_hidden()
+    card.get_by_text("Model details").click()
+    expect(card.get_by_text("certified optimal")).to_be_visible()
     with stored(page):
         page.keyboard.press("u")
     expect(page.get_by_test_id("history").locator("li.undone").first).to_contain_text(item["id"])

@@ -334,3 +334,85 @@ def test_what_was_undone_before_the_start_is_in_the_model(folder):
     with running(folder) as (session, trainer):
         wait(lambda: trainer.model.phase == "ready")
         assert trainer.model.revision == session.revision
+
+
+def trained(folder):
+    with CollectionStore.open(folder) as collection:
+        collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
+        fit(collection)
+
+
+def test_a_training_says_how_much_is_done_and_never_goes_back(folder):
+    trained(folder)
+    with running(folder) as (session, trainer):
+        wait(lambda: is_retrained(session, trainer))
+        assert trainer.model.share is None
+        seen = []
+        trainer._events.send = lambda name, data: name == "model" and seen.append(data)
+        assert trainer.fit()
+        wait(lambda: is_retrained(session, trainer))
+    shares = [model.share for model in seen if model.share is not None]
+    assert len(shares) > 3
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < shares[-1] < 1
+    assert any(model.seconds_left is not None for model in seen)
+    assert {model.stage for model in seen} >= {"scoring tags", "choosing lam"}
+    assert trainer.model.share is None
+    assert trainer.model.seconds_left is None
+
+
+def test_a_training_can_be_cancelled_and_begins_again_after_a_change_or_when_asked(folder, monkeypatch):
+    trained(folder)
+    started = threading.Event()
+    retrain = trainer_module.LiveModel.retrain
+
+    def endless(live, report):
+        started.set()
+        while True:
+            report(trainer_module.Progress("scores"))
+            time.sleep(0.005)
+
+    with running(folder) as (session, trainer):
+        wait(lambda: is_retrained(session, trainer))
+        assert not trainer.cancel()
+        monkeypatch.setattr(trainer_module.LiveModel, "retrain", endless)
+        session.annotate([(7, 0, 1)], "ann")
+        assert started.wait(30)  # by itself, after a pause
+        wait(lambda: trainer.model.share is not None)
+        assert trainer.cancel()
+        wait(lambda: trainer.model.phase == "ready")
+        assert trainer.model.revision == session.revision
+        assert not trainer.model.retrained
+        started.clear()
+        assert not started.wait(2.5), "it rests until something changes"
+        assert trainer.fit()
+        assert started.wait(30)
+        assert trainer.cancel()
+        wait(lambda: trainer.model.phase == "ready")
+        monkeypatch.setattr(trainer_module.LiveModel, "retrain", retrain)
+        session.annotate([(8, 0, 1)], "ann")
+        wait(lambda: is_retrained(session, trainer))
+
+
+def test_a_first_fit_that_is_cancelled_leaves_nothing_and_can_be_asked_for_again(folder, monkeypatch):
+    with CollectionStore.open(folder) as collection:
+        collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
+    began = threading.Event()
+    whole = trainer_module.Collection.fit
+
+    def waits(collection, *, report):
+        began.set()
+        while True:
+            report(trainer_module.Progress("neighbours"))
+            time.sleep(0.005)
+
+    monkeypatch.setattr(trainer_module.Collection, "fit", waits)
+    with running(folder) as (session, trainer):
+        assert began.wait(30)
+        assert trainer.cancel()
+        wait(lambda: trainer.model.phase == "unfitted")
+        assert "cancelled" in trainer.model.error
+        assert session.live is None
+        monkeypatch.setattr(trainer_module.Collection, "fit", whole)
+        assert trainer.fit()
+        wait(lambda: is_retrained(session, trainer))

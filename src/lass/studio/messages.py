@@ -87,6 +87,8 @@ class ModelState(Message):
     #: untagged: graph, map and groups are there, and no annotation to learn from
     phase: Literal["empty", "untagged", "unfitted", "fitting", "updating", "ready", "failed"]
     stage: str = ""
+    share: float | None = None  #: of a training that is done; null where none is under way
+    seconds_left: float | None = None  #: about, of a training; null where that is not known
     gap: float | None = None  #: certified relative gap; null before the first solve
     lam: float | None = None
     reason: str = ""  #: why that lam
@@ -411,6 +413,12 @@ class RetrainResult(Message):
     """Whether the model is trained again; it is not where that is under way already."""
 
     started: bool
+
+
+class CancelResult(Message):
+    """Whether a training was under way, which now ends."""
+
+    cancelled: bool
 
 
 class ColumnMapping(Message):

@@ -18,6 +18,7 @@ from lass.studio.events import Events
 from lass.studio.messages import ModelState, PredictionsEvent, ReloadEvent
 from lass.studio.session import Session
 from lass.studio.snapshot import NEXT_ITEMS
+from lass.studio.training_clock import TrainingClock
 from lass.tagging import (
     STAGES,
     Collection,
@@ -48,6 +49,10 @@ logger = logging.getLogger(__name__)
 
 class Interrupted(Exception):  # noqa: N818
     """A change came in: what was being computed begins again later."""
+
+
+class Cancelled(Exception):  # noqa: N818
+    """Somebody wants the training to end."""
 
 
 class Trainer(threading.Thread):
@@ -82,6 +87,9 @@ class Trainer(threading.Thread):
         #: items, settings and arrays that cannot be fitted
         self._unfitted: Any = None
         self._saved = self._ranked = -1
+        self._clock, self._cancelled = TrainingClock(), False
+        #: what a training was cancelled in: nothing is trained by itself there
+        self._resting: Any = None
         self.model = ModelState(phase="empty" if session.is_empty else "updating")
 
     def notify(self) -> None:
@@ -105,6 +113,18 @@ class Trainer(threading.Thread):
         self._wake.set()
         return True
 
+    def cancel(self) -> bool:
+        """End the training that is under way or was asked for; False where there is none.
+
+        The model stays as it was. The next training begins when somebody asks for one, or after a change.
+        """
+        with self._setting:
+            if not self._fit_requested and self.model.share is None:
+                return False
+            self._cancelled = True
+        self._wake.set()
+        return True
+
     def stop(self) -> None:
         """End soon; what is not saved is computed again at the next start."""
         self._stopping = True
@@ -115,9 +135,13 @@ class Trainer(threading.Thread):
         while not self._stopping:
             try:
                 busy = not self._session.is_empty and self._step()
+            except Cancelled:
+                self._rest()
+                busy = True
             except Exception as error:  # whatever happens here, people must be able to go on tagging
                 self._answered = self._taken  # what was asked for, or changed, meanwhile is tried
                 self._failed_at, busy = self._stepping, False
+                self._clock.stop()
                 self._set(phase="failed", stage="", error=f"{error}")
             if not busy:
                 self._wake.wait(POLL)
@@ -134,6 +158,7 @@ class Trainer(threading.Thread):
         if self._collection is None:
             self._collection = Collection.open(session.folder, read_only=session.collection.is_read_only)
         self._stepping, self._taken = self._circumstances(), self._asked
+        self._end_if_cancelled()
         if self._stepping == self._failed_at and not self._fit_requested:
             return False
         if session.annotations.is_empty:
@@ -154,6 +179,23 @@ class Trainer(threading.Thread):
         if self.model.phase != "ready":
             self._set(phase="ready", stage="")
         return self._idle(live)
+
+    def _end_if_cancelled(self) -> None:
+        if self._cancelled:
+            raise Cancelled
+
+    def _rest(self) -> None:
+        """A training was cancelled: go on with the model of before, if there is one."""
+        self._clock.stop()
+        with self._setting:
+            self._answered = self._taken = self._asked
+            self._cancelled = False
+        self._resting, self._unfitted = self._stepping, self._stepping[1:]
+        if self._session.live is not None:
+            self._set(phase="updating", stage="")
+            return
+        self._failed_at = self._stepping
+        self._set(phase="unfitted", stage="", error="the training was cancelled")
 
     def _circumstances(self) -> tuple[Any, ...]:
         """What a step depends on."""
@@ -178,7 +220,8 @@ class Trainer(threading.Thread):
         """Train, or score all items again, if that is due; False where it is not."""
         pause, cost = time.monotonic() - self._last_change, live.training_seconds
         quick = cost <= QUICK
-        if self._fit_requested or (not live.retrained and pause > (RESCORE_AFTER if quick else cost)):
+        due = not live.retrained and pause > (RESCORE_AFTER if quick else cost)
+        if self._fit_requested or (due and self._stepping != self._resting):
             self._taken = self._asked
             self._interruptible(live.retrain, live, asked=self._fit_requested)
             return True
@@ -281,11 +324,13 @@ class Trainer(threading.Thread):
             return False
         self._answered = self._taken = self._asked
         session.live = None
+        self._clock.start(retraining=False)
         self._set(phase="fitting", stage="starting", error="", gap=None, lam=None, certificate="", reason="")
 
         def report(progress: Progress) -> None:
             if not session.annotations.is_empty or self._stopping:  # tags come first: a fit draws the map too
                 raise Interrupted
+            self._end_if_cancelled()
             self._report(progress)
 
         stage = self._collection.staged()
@@ -297,8 +342,10 @@ class Trainer(threading.Thread):
             if not stage.is_read_only:
                 stage.publish()
         except (Interrupted, Superseded):
+            self._clock.stop()
             return True
         except ValueError as error:  # nothing to compare items by
+            self._clock.stop()
             self._set(phase="unfitted", stage="", error=f"{error}")
             self._failed_at = self._stepping
             return True
@@ -306,6 +353,7 @@ class Trainer(threading.Thread):
         session.reasons = next_rows(W, sp.csr_array((W.shape[0], 1)), ids, None, NEXT_ITEMS)
         session.queue = list(session.reasons)
         self._prepared = items, self._collection.basis()
+        self._clock.stop()
         self._set(phase="untagged", stage="", revision=session.revision)
         self._events.send("reload", ReloadEvent())
         return True
@@ -348,13 +396,21 @@ class Trainer(threading.Thread):
     def _fit(self) -> None:
         assert self._collection is not None
         began = time.monotonic()
+        self._clock.start(retraining=False)
         self._set(phase="fitting", stage="starting", error="")
         self._end_saving()
+
+        def report(progress: Progress) -> None:
+            self._end_if_cancelled()
+            self._report(progress)
+
         try:
-            done = self._collection.fit(report=self._report)
+            done = self._collection.fit(report=report)
         except Superseded:  # the next step begins again
+            self._clock.stop()
             return
         except ValueError as error:  # nothing to compare items by
+            self._clock.stop()
             self._unfitted = self._stepping[1:]
             if self._session.live is None:
                 self._set(phase="unfitted", stage="", error=f"{error}")
@@ -362,6 +418,7 @@ class Trainer(threading.Thread):
             else:  # it goes on with the model of before
                 self._set(phase="updating", stage="", error=f"{error}")
             return
+        self._clock.stop(done=done.model is not None)
         if done.model is None:  # the last annotation was withdrawn meanwhile
             return
         self._session.live = live = LiveModel(self._collection)
@@ -390,6 +447,8 @@ class Trainer(threading.Thread):
     ) -> None:
         """Train or score again, until a change comes in."""
         before, training = self._change_seen, compute == live.retrain
+        if training:
+            self._clock.start(retraining=True, seconds=live.training_seconds)
         if asked:
             self._set(phase="fitting", stage="starting", error="")
         elif training:
@@ -398,13 +457,17 @@ class Trainer(threading.Thread):
         def report(progress: Progress) -> None:
             if self._last_change != before or self._stopping or (self._fit_requested and not asked):
                 raise Interrupted
+            if training:
+                self._end_if_cancelled()
             self._report(progress)
 
         try:
             update = compute(report)
         except (Interrupted, Superseded):
+            self._clock.stop()
             self._set(phase="updating", stage="")
             return
+        self._clock.stop(done=training)
         if training:
             self._answered, self._map_checked, self._saved = self._taken, False, -1
             if asked and not live.collection.is_read_only:  # for other programs, as after lass fit
@@ -422,6 +485,7 @@ class Trainer(threading.Thread):
 
     def _report(self, progress: Progress) -> None:
         now = time.monotonic()
+        self._clock.enter(progress.stage)
         stage = STAGES.get(progress.stage, progress.stage)
         if stage == self.model.stage and now - self._last_sent < REPORT_EVERY:
             return
@@ -434,6 +498,7 @@ class Trainer(threading.Thread):
             changes["items_until_percentages"] = 0 if snapshot is None else snapshot.items_until_percentages
             changes["needed_for_percentages"] = "" if snapshot is None else snapshot.needed_for_percentages
             changes["retrained"] = snapshot is None or snapshot.model.retrained
+            changes["share"], changes["seconds_left"] = self._clock.estimate()
             if self._fit_requested and "phase" in changes:
                 changes["phase"] = "fitting"  # what was asked for comes next
             self.model = self.model.model_copy(update=changes)

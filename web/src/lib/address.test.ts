@@ -8,6 +8,7 @@ it("comes back as it was written", () => {
     { view: "map", item: 4, tag: null, query: {} },
     { view: "tags", item: 4, tag: 7, query: { filter: "next" } },
     { view: "review", item: null, tag: null, query: {} },
+    { view: "review", item: null, tag: null, query: {}, review: "useful.untagged.12" },
     { view: "progress", item: null, tag: null, query: {} },
   ];
   for (const place of places) expect(read(written(place))).toEqual(place);

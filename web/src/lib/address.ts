@@ -10,6 +10,8 @@ export interface Place {
   /** the open tag of the view of tags */
   tag: number | null;
   query: Query;
+  /** what the review asks about; empty: everything */
+  review?: string;
 }
 
 export const VIEWS: readonly View[] = ["review", "items", "map", "tags", "progress"];
@@ -39,6 +41,7 @@ export function read(hash: string): Place {
     item: view === "tags" ? whole(values.get("item")) : whole(part ?? values.get("item")),
     tag: view === "tags" ? whole(part) : null,
     query,
+    ...(values.get("review") ? { review: values.get("review")! } : {}),
   };
 }
 
@@ -53,6 +56,7 @@ export function written(place: Place): string {
     values.set("tag", `${tag}`);
     values.set("sign", sign ?? "is");
   }
+  if (place.review) values.set("review", place.review);
   const asked = values.toString();
   return `#/${place.view}${part === null ? "" : `/${part}`}${asked ? `?${asked}` : ""}`;
 }

@@ -137,6 +137,8 @@ export const simplex = async (three: [number, number, number]) =>
 
 /** Fits the model again from the start, in the background; events report its progress. */
 export const retrain = () => post("/api/retrain", undefined);
+/** Ends a training that is under way. */
+export const cancelTraining = () => post("/api/retrain/cancel", undefined);
 
 /** Uploads a table of items, and perhaps one of tags, and describes the first. Nothing is imported yet. */
 export async function preview(items: File, tagsFile: File | null): Promise<FilePreview> {

@@ -35,11 +35,12 @@ export const short = (number: number): string => {
   return number.toLocaleString("en", { maximumSignificantDigits: 3 });
 };
 
-/** A small share in two digits, such as 0.042 %, so that its fall can be seen. */
-export const precise = (share: number): string => {
-  const hundred = 100 * share;
-  return `${hundred > 0 && hundred < 1e-4 ? "<0.0001" : Number(hundred.toPrecision(2))} %`;
-};
+/** How long something still takes, about. */
+export function left(seconds: number): string {
+  if (seconds < 3) return "nearly done";
+  if (seconds < 60) return `about ${seconds < 20 ? Math.round(seconds) : 10 * Math.round(seconds / 10)} s left`;
+  return `about ${plural(Math.round(seconds / 60), "minute")} left`;
+}
 
 const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [
   [60, "second"],

@@ -3,6 +3,7 @@
 import { untrack } from "svelte";
 import { listing } from "../items/listing.svelte";
 import { read, written, type Place } from "./address";
+import { review } from "../review/review.svelte";
 import { studio } from "./studio.svelte";
 
 let jumped = false;
@@ -19,6 +20,7 @@ const here = (): Place => ({
   item: studio.selected,
   tag: studio.view === "tags" ? studio.tag : null,
   query: listing.query,
+  review: review.place,
 });
 
 /** Takes over what the address holds; returns whether the list must be asked for again. */
@@ -28,6 +30,7 @@ export function follow(hash: string): boolean {
   studio.view = place.view;
   if (place.item !== null) studio.selected = place.item;
   if (place.view === "tags") studio.tag = place.tag;
+  review.place = place.review ?? "";
   listing.text = place.query.text ?? "";
   listing.filter = place.query.filter ?? "all";
   listing.tag = place.query.tag ?? null;

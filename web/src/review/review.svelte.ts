@@ -7,9 +7,9 @@ import type { Filter } from "../lib/query";
 import { studio } from "../lib/studio.svelte";
 import type { AnnotationChange, ReviewQuery, ReviewQuestion } from "../lib/types";
 import { itemDetails } from "../panel/details";
+import { readPlace, writtenPlace, type Order } from "./place";
 import { keyOf, rate, remaining } from "./questions";
 
-export type Order = NonNullable<ReviewQuery["order"]>;
 type Answer = "accept" | "reject" | "keep" | "skip" | "all";
 /** What was decided, and what takes it back. */
 interface Decision {
@@ -56,6 +56,20 @@ class Review {
     text: this.text,
     rows: studio.picked,
   });
+
+  /** All questions, the surest first. */
+  everything(): void {
+    this.place = "";
+    studio.picked = null;
+  }
+
+  /** Order and choice of items in the address; empty: everything, the surest first. */
+  get place(): string {
+    return writtenPlace(this);
+  }
+  set place(place: string) {
+    ({ order: this.order, filter: this.filter, tag: this.tag } = readPlace(place));
+  }
 
   /** Asks for the queue from its beginning, as after another choice of order or items. */
   async restart(): Promise<void> {

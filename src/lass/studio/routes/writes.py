@@ -9,6 +9,7 @@ from lass.studio.item_rows import suggested_if
 from lass.studio.messages import (
     AnnotationBatch,
     Author,
+    CancelResult,
     ChangeResult,
     Index,
     ItemSelection,
@@ -100,3 +101,9 @@ def retrain(context: RequestContext) -> RetrainResult:
     """Fit the model again from the start, in the background."""
     _ = context.session.collection
     return RetrainResult(started=context.trainer.fit())
+
+
+@router.post("/retrain/cancel")
+def cancel_training(context: RequestContext) -> CancelResult:
+    """End a training that is under way; the model stays as it was."""
+    return CancelResult(cancelled=context.trainer.cancel())
