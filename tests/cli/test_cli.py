@@ -202,6 +202,7 @@ def test_add_items_and_tags(folder, files):
     )
     assert data == {
         "collection": str(folder), "items": 9, "added": 1, "annotations": 2, "new_tags": 1, "skipped": 0,
+        "updated": 0, "left_out": 0,
     }  # fmt: skip
     run("fit", folder)
     with Collection.open(folder) as collection:

@@ -183,7 +183,7 @@ def test_layouts_of_json_and_parquet(tmp_path):
 def test_columns_of_tags_by_name(tmp_path):
     path = put(tmp_path, "who,what,pkg,how\nann,mail,mutt,0.5\nbob,web,lynx,-2\n")
     found = read_tags(path, item="pkg", tag="what", value="how").annotations
-    assert found == [Annotation("mutt", "mail", 0.5), Annotation("lynx", "web", -2.0)]
+    assert found == [Annotation("mutt", "mail", 0.5, "ann"), Annotation("lynx", "web", -2.0, "bob")]
     path = put(tmp_path, "who,what,pkg\nann,mail+text,mutt\n")
     found = read_tags(path, item="pkg", tag="what", layout="column", separator="+").annotations
     assert [row.tag for row in found] == ["mail", "text"]

@@ -81,7 +81,7 @@ def test_everything_comes_back_in_every_format(tmp_path_factory, ids, tags, text
         for ending in FORMATS:
             first.export(folder / f"tags.{ending}")
             found = read_tags(folder / f"tags.{ending}", ids=ids).annotations
-            assert sorted(found) == sorted(annotations)
+            assert sorted(one[:3] for one in found) == sorted(annotations)
             first.export(folder / f"table.{ending}", what="table")
             with lass.create(folder / ending, folder / f"table.{ending}", tag_column="tags", **how) as second:
                 assert state(second) == before
@@ -163,7 +163,6 @@ def test_nul_is_refused_where_it_comes_in(tmp_path):
             lambda: collection.add_tag("a\0b"),
             lambda: collection.rename_tag("t", "a\0b"),
             lambda: collection.add_items([Item("b\0")]),
-            lambda: collection.add_items([Item("b", text="\0")]),
         ):
             with pytest.raises(ValueError, match="holds a NUL"):
                 act()

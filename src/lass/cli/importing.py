@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click import Option
 
 from lass.cli.output import PATH, Output, command, count, opened
-from lass.collection.importing import Imported, NewCollection, read_new, read_tables
-
-if TYPE_CHECKING:
-    from lass.tagging import Collection
+from lass.collection.adding import add_files
+from lass.collection.importing import Imported, NewCollection, read_new
 
 #: what to read, and how
 _READING = (
@@ -37,6 +35,11 @@ _READING = (
     Option(["--separator"], help="Between tags of one cell; by default ; or | or a comma."),
     Option(["--encoding"], help="Of the files; by default UTF-8 or by their byte-order mark."),
     Option(["--skip-bad"], is_flag=True, help="Leave bad rows out and count them, instead of stopping."),
+)  # fmt: skip
+
+_EXISTING = Option(
+    ["--existing"], type=click.Choice(["stop", "keep", "update"]), default="stop", show_default=True,
+    help="Rows about items that are there already: stop, leave them out, or replace what they hold.",
 )  # fmt: skip
 
 
@@ -88,7 +91,7 @@ def make(output: Output, folder: Path, new: NewCollection) -> None:
 
 @command(
     "lass add packages/ --items more.csv --id package", "lass add packages/ --tags tags-of-ann.csv",
-    options=_READING,
+    options=[*_READING, _EXISTING],
 )  # fmt: skip
 def add(output: Output, folder: Path, **options: Any) -> None:
     """Add items, annotations, or both to the collection in FOLDER.
@@ -97,84 +100,23 @@ def add(output: Output, folder: Path, **options: Any) -> None:
     needed for the new items too; without --items, they replace those of all items. The next fit connects
     new items to those that are there.
     """
-    vectors, edges = options.pop("vectors"), options.pop("edges")
-    if not any((options["items"], options["tags"], vectors, edges)):
+    existing = options.pop("existing")
+    if not any(options[name] for name in ("items", "tags", "vectors", "edges")):
         raise ValueError("nothing to add; give --items, --tags, --vectors or --edges")
     with opened(folder) as collection:
-        features = collection.settings.features
-        if options["items"] is not None:
-            options["id"] = options["id"] or features.get("id")
-            if features.get("kind") == "numeric":
-                options["numeric"] = options["numeric"] or features["columns"]
-            elif features.get("kind") in ("text", "embeddings"):
-                options["text"] = options["text"] or features["columns"]
-        beside = features.get("kind") != "edges"
-        known = collection.ids()
-        imported = read_tables(**options, known=set(known))
-        _leave_out_known(collection, imported, options["items"], set(known))
-        given = _given(collection, known, imported, vectors, edges, options)
-        before = set(collection.names())
-        items = collection.add_items(imported.items, imported.annotations, new=True)
-        if vectors is not None:
-            collection.save_features(given)
-        if edges is not None:
-            (collection.save_edges if beside else collection.save_graph)(given)
-        new = len(set(collection.names()) - before)
-    added = f"{count(len(imported.items), 'item')} and {count(len(imported.annotations), 'annotation')} added"
-    lines = [f"{folder}: {added}" + (f", with {count(new, 'new tag')}" if new else ""), imported.note]
+        added = add_files(collection, existing=existing, **options)
+        items = len(collection)
+    counts = f"{count(added.items, 'item')} and {count(added.annotations, 'annotation')} added"
+    counts += f", {count(added.updated, 'item')} updated" if added.updated else ""
+    counts += (
+        f", {count(added.left_out, 'row')} about items that are there left out" if added.left_out else ""
+    )
+    note = Imported(skipped=added.skipped, notes=added.notes).note
+    new = f", with {count(added.new_tags, 'new tag')}" if added.new_tags else ""
+    lines = [f"{folder}: {counts}{new}", note, f"Next: lass fit {folder}"]
     output.result(
-        "\n".join([*filter(None, lines), f"Next: lass fit {folder}"]),
-        collection=str(folder), items=items, added=len(imported.items),
-        annotations=len(imported.annotations), new_tags=new, skipped=len(imported.skipped),
+        "\n".join(filter(None, lines)),
+        collection=str(folder), items=items, added=added.items, updated=added.updated,
+        left_out=added.left_out, annotations=added.annotations, new_tags=added.new_tags,
+        skipped=len(added.skipped),
     )  # fmt: skip
-
-
-def _leave_out_known(collection: Collection, imported: Imported, items: Path, known: set[str]) -> None:
-    """Of a folder that grew, take what is new; ids in a table must all be new."""
-    if imported.found is None or imported.found.kind == "table":
-        return
-    where = str(collection.settings.features.get("folder", ""))
-    if imported.found.kind == "images" and where and str(items.resolve()) != where:
-        raise ValueError(f"--items must be the folder of the other pictures, {where}; put new ones there")
-    imported.items = [item for item in imported.items if item.id not in known]
-
-
-def _given(
-    collection: Collection, known: list[str], imported: Imported, vectors: Path | None, edges: Path | None,
-    options: dict[str, Any],
-) -> Any:  # fmt: skip
-    """Vectors or edges of all items, old and new; read before anything changes."""
-    kind = collection.settings.features.get("kind")
-    if vectors is not None and edges is not None:
-        raise ValueError("give --vectors and --edges one after the other, each in a command of its own")
-    for name, value in (("vectors", vectors), ("edges", edges)):
-        beside = name == "edges" and collection.saved_stamp("edges") is not None
-        if value is not None and kind != name and not beside:
-            raise ValueError(f"items of {collection.path} are not compared by {name}; leave --{name} out")
-        if value is None and kind == name and imported.items:
-            raise ValueError(
-                f"items of {collection.path} are compared by {name}; add those of the new: --{name}"
-            )
-    if vectors is not None:
-        from lass.collection.features import joined_vectors, read_vectors
-
-        if not imported.items:
-            return read_vectors(vectors, known)
-        return joined_vectors(collection.features, read_vectors(vectors, imported.ids), vectors)
-    if edges is not None:
-        from lass.collection.features import read_edges
-
-        ids = [*known, *imported.ids]
-        W, skipped = read_edges(edges, ids, encoding=options["encoding"], skip_bad=options["skip_bad"])
-        imported.skipped += skipped
-        if imported.items and (former := _edges_of(collection)) is not None:
-            former.resize(W.shape)
-            W = W.maximum(former)
-        return W
-    return None
-
-
-def _edges_of(collection: Collection) -> Any:
-    """The edges that were given, alone or beside features; None if there are none."""
-    saved = collection.saved_array("edges")
-    return collection.graph if saved is None else saved.matrix

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lass.collection.reading import BadInput, BadRow, Items, read_items, read_tags
 from lass.collection.reading.lines import CP1252, encoding_of, kind_of
+from lass.collection.reading.results import merged_items
 from lass.collection.reading.workbooks import WORKBOOKS
 from lass.collection.records import PARTS, Annotation, Item
 from lass.collection.settings import Settings
@@ -66,27 +67,32 @@ def read_tables(
     *, items: Any = None, id: str | None = None, title: str | None = None, text: str | Iterable[str] = (),
     numeric: str | Iterable[str] = (), tags: Any = None, layout: Any = "auto", value: str | None = None,
     tag_column: str | None = None, separator: str | None = None, encoding: str | None = None,
-    skip_bad: bool = False, known: Collection[str] = (),
+    skip_bad: bool = False, known: Collection[str] = (), no_text: bool = False,
 ) -> Imported:  # fmt: skip
     """Read items and tags, from files or tables in memory.
 
     See :func:`lass.collection.reading.read_items` and :func:`~lass.collection.reading.read_tags`; ``known``
-    are items that are there already and may get tags too.
+    are items that are there already and may get tags too. Several files of either kind may come as a list.
+    With ``no_text`` no column is taken for a text, whatever it is called.
     """
     result = Imported()
-    for source in (items, tags):
+    text_columns = () if no_text else _names(text) or None
+    for source in [*sources_of(items), *sources_of(tags)]:
         if encoding is None and isinstance(source, str | Path) and (name := other_encoding(Path(source))):
             result.notes.append(f"{source} is read as {name}; if letters look wrong: encoding= (--encoding)")
     if items is not None:
-        result.found = found = read_items(
-            items, id=id, title=title, text=_names(text) or None, numeric=_names(numeric),
-            tags_column=tag_column, separator=separator, encoding=encoding, skip_bad=skip_bad,
-        )  # fmt: skip
+        parts = [
+            (source, read_items(
+                source, id=id, title=title, text=text_columns, numeric=_names(numeric),
+                tags_column=tag_column, separator=separator, encoding=encoding, skip_bad=skip_bad,
+            )) for source in sources_of(items)
+        ]  # fmt: skip
+        result.found = found = merged_items(parts, skip_bad=skip_bad)
         result.items, result.annotations = _items(found), found.annotations
         result.skipped = list(found.skipped)
-    if tags is not None:
+    for source in sources_of(tags):
         more = read_tags(
-            tags, ids={*known, *result.ids}, layout=layout, value=value, separator=separator,
+            source, ids={*known, *result.ids}, layout=layout, value=value, separator=separator,
             encoding=encoding, skip_bad=skip_bad,
         )  # fmt: skip
         result.annotations = result.annotations + more.annotations
@@ -94,6 +100,13 @@ def read_tables(
     source = items if tags is None else tags
     _check_values(result, str(source) if isinstance(source, str | Path) else "tags", skip_bad)
     return result
+
+
+def sources_of(source: Any) -> list[Any]:
+    """One source, or several where it is a list of files; none where it is None."""
+    if isinstance(source, list | tuple) and source and all(isinstance(one, Path) for one in source):
+        return list(source)
+    return [] if source is None else [source]
 
 
 def other_encoding(path: Path) -> str | None:

@@ -131,6 +131,15 @@ def add(connection: Connection, new: Iterable[Item]) -> int:
     return row
 
 
+def change(connection: Connection, changed: Iterable[Item]) -> None:
+    """Give items that are there another title, text and extra."""
+    for item in changed:
+        name, *values = _values(item)
+        connection.execute(
+            "UPDATE items SET title = ?, text = ?, extra = ? WHERE row = ?", (*values, find(connection, name))
+        )
+
+
 def locate(
     connection: Connection, annotations: Iterable[Any], find_tag: Callable[[Any], int],
     find_person: Callable[[str], int],
@@ -215,7 +224,7 @@ def _values(item: Any) -> tuple[str, str, str, str]:
         raise ValueError(f"extra of item {name!r} must be a mapping that JSON can hold ({error})") from None
     return (
         name,
-        check_new_text(item.title, f"the title of item {name!r}", empty=True),
-        check_new_text(item.text, f"the text of item {name!r}", empty=True),
-        check_new_text(extra, f"extra of item {name!r}", empty=True),
+        check_text(item.title, f"the title of item {name!r}", empty=True),
+        check_text(item.text, f"the text of item {name!r}", empty=True),
+        check_text(extra, f"extra of item {name!r}", empty=True),
     )

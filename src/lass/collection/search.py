@@ -1,8 +1,8 @@
 """Items found by the texts in them: any part of a title, id or text, in any case.
 
 With many items an index is made in a file of its own, ``search.sqlite``, by SQLite's FTS5; it can be deleted
-at any time. Items never change, so the index holds the first ones, and the others are looked through. Where
-SQLite has no FTS5, or no index is there yet, all of them are.
+at any time, as it is when items change. The index holds the first ones, and the others are looked through.
+Where SQLite has no FTS5, or no index is there yet, all of them are.
 """
 
 from __future__ import annotations
@@ -59,6 +59,11 @@ class SearchIndex:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._checked = False
+
+    def discard(self) -> None:
+        """Delete the index: texts of items that are in it have changed."""
+        with self._lock:
+            self._drop()
 
     def close(self) -> None:
         """Let go of the file."""

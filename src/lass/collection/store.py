@@ -25,6 +25,7 @@ from lass.collection import (
     tag_table,
 )
 from lass.collection.database import NOBODY, Database, log_first_names, may_write
+from lass.collection.reading.archives import copy_into
 from lass.collection.records import Annotation, Change, Item, Moment, News, Since, TagChange
 from lass.collection.search import SearchIndex
 from lass.collection.settings import Settings
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SETTINGS, DATABASE = "collection.toml", "tags.sqlite"
+#: the folder of pictures that were copied into the collection
+PICTURES = "pictures"
 #: item, tag and value of an annotation, perhaps with who made it
 Given = tuple[str, str, float] | tuple[str, str, float, str]
 #: answers of the search that are kept
@@ -134,7 +137,7 @@ class CollectionStore:
     def create(
         cls, path: str | Path, items: Iterable[Item], tags: Iterable[str] = (),
         annotations: Iterable[Given] = (), *, settings: Settings | None = None,
-        features: Any = None, graph: Any = None, edges: Any = None,
+        features: Any = None, graph: Any = None, edges: Any = None, pictures: Path | None = None,
     ) -> Self:  # fmt: skip
         """Make a new folder, whole or not at all: as a hidden one next to it, which is renamed at the end.
 
@@ -151,6 +154,8 @@ class CollectionStore:
         settings : Settings, optional
         features, graph : matrices, optional
             Given ones, which cannot be made from the items.
+        pictures : Path, optional
+            A folder with files named by the ids of the items, to be copied into that of the collection.
         """
         _check_free(Path(path))
         folder = Path(path).resolve()
@@ -162,6 +167,10 @@ class CollectionStore:
         draft = draft_of(folder)
         draft.mkdir()
         try:
+            if pictures is not None:
+                items = list(items)
+                copy_into(pictures, draft / PICTURES, (item.id for item in items))
+                settings = replace(settings, features={**settings.features, "folder": PICTURES})
             settings.write(draft / SETTINGS)
             with closing(Database(draft / DATABASE, new=True)) as database:
                 with database.writing() as connection:
@@ -189,6 +198,11 @@ class CollectionStore:
             shutil.rmtree(draft, ignore_errors=True)
             raise
         return cls(path)
+
+    @property
+    def picture_folder(self) -> Path:
+        """Where the pictures are, if the items are pictures; their ids are paths within it."""
+        return self.path / str(self.settings.features.get("folder", ""))
 
     def close(self) -> None:
         """Let go of the files."""
@@ -264,13 +278,26 @@ class CollectionStore:
 
     def add_items(
         self, items: Iterable[Item], annotations: Iterable[Given] = (), *, who: str = "",
-        new: bool = False,
+        new: bool = False, changed: Iterable[Item] = (),
     ) -> int:  # fmt: skip
-        """Append items, with annotations of them or others; how many items there are then."""
-        items, annotations = list(items), list(annotations)
+        """Append items, with annotations of them or others; how many items there are then.
+
+        Items that are there already may come as ``changed``, with another title, text or extra: what is
+        computed from these is computed anew by the next fit.
+        """
+        items, annotations, changed = list(items), list(annotations), list(changed)
+        if changed:
+            # before the items, so that nothing computed from the former ones counts as fresh
+            edition = self.settings.features.get("edition", 0)
+            number = edition + 1 if isinstance(edition, int) else 1
+            self.change_settings(features={**self.settings.features, "edition": number})
         with self._database.writing() as connection:
+            item_table.change(connection, changed)
             count = item_table.add(connection, items)
             _import(connection, annotations, change_log.Action(connection, who, change_log.IMPORT), new)
+        if changed:
+            self._index.discard()
+            self._found = {}
         return count
 
     def names(self) -> list[str]:

@@ -14,7 +14,7 @@ def picture_of(session: Session, row: int) -> Path:
     item = session.row(row)
     if not has_picture(session):
         raise NotFound("Items of this collection are not pictures.")
-    folder = Path(str(session.collection.settings.features.get("folder", ""))).resolve()
+    folder = session.collection.picture_folder.resolve()
     path = (folder / item.id).resolve()
     if not path.is_relative_to(folder) or path.suffix.lower() not in IMAGES or not path.is_file():
         raise NotFound(f"The picture of {item.id!r} is not there.")

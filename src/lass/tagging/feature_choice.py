@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,7 +83,7 @@ def embeddings_of(
     """The embeddings of items; only those that are not in the collection's file yet are computed."""
     settings = collection.settings.features
     model, pictures = str(settings["model"]), settings.get("kind") == "images"
-    folder = Path(str(settings.get("folder", "")))
+    folder = collection.picture_folder
 
     def compute(places: list[int]) -> NDArray[np.float32]:
         noun = "pictures" if pictures else "texts"
@@ -195,7 +194,7 @@ class _Sample:
             found = embeddings_of(self.collection, self.items, self.report)
             self.report(Progress("comparison"))
             if self.collection.settings.features.get("kind") == "images":
-                folder = Path(str(self.collection.settings.features.get("folder", "")))
+                folder = self.collection.picture_folder
                 colours = image_features([folder / item.id for item in self.items], skipped=[])
                 self._rows = colours, colours, side_by_side(colours, found)
             else:

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -356,7 +355,7 @@ def _extract(
             return rows, numbers.state()
         case "images":
             skipped: list[BadRow] = []
-            folder = Path(str(settings.get("folder", "")))
+            folder = collection.picture_folder
             pictures = image_features([folder / item.id for item in items], skipped=skipped)
             if len(skipped) == len(items):
                 advice = "Is folder right in collection.toml?"

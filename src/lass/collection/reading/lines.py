@@ -33,7 +33,7 @@ SAMPLE = 2**24
 CP1252 = "cp1252"
 _ASCII = [bytes([letter]) for letter in range(97, 123)]
 _SURROGATES = re.compile("[\udc80-\udcff]")
-#: letters with accents, and signs that Word and Excel write, as cp1252 has them
+#: letters with accents, and signs that text processors write, as cp1252 has them
 _WESTERN = frozenset([*range(0xA0, 0xFF), 0x80, 0x85, *range(0x91, 0x98), 0x99])
 #: a byte beyond ASCII that stands alone; other scripts have them side by side
 _LONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
@@ -109,7 +109,7 @@ def encoding_of(path: Path) -> str:
     """What a file of text is read as: by its byte-order mark, as UTF-8, or as Windows writes in the West.
 
     A file that is not UTF-8 is taken for cp1252 only where its bytes look like letters of Western languages
-    among others; else it stays UTF-8, and the lines that are not are told.
+    among others; else it stays UTF-8, and lines that are not are bad rows.
     """
     stat = path.stat()
     return _guessed(path, stat.st_mtime_ns, stat.st_size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -46,15 +46,50 @@ class Tags:
     layout: str = ""
 
 
+def merged_items(parts: Sequence[tuple[object, Items]], *, skip_bad: bool) -> Items:
+    """The items of several files as one; an item that is in two of them is a bad row of the second."""
+    (_, first), *others = parts
+    files = dict.fromkeys(first.ids, str(parts[0][0]))
+    for source, more in others:
+        bad_rows = BadRowLog(str(source), skip_bad)
+        if more.kind != first.kind or len(more.text_columns) != len(first.text_columns):
+            raise bad_rows.error(
+                f"differs from {parts[0][0]}: {more.kind} and {first.kind} do not go together"
+            )
+        kept = []
+        for at, item in enumerate(more.ids):
+            if item in files:
+                bad_rows.add(None, f"item {shown(item)} is in {files[item]} already; remove one of them")
+            else:
+                kept.append(at)
+                files[item] = str(source)
+        before = len(first.ids)
+        for name in {**first.columns, **more.columns}:
+            values = first.columns.setdefault(name, [None] * before)
+            own = more.columns.get(name)
+            values += [None] * len(kept) if own is None else [own[at] for at in kept]
+        first.ids += [more.ids[at] for at in kept]
+        first.titles += [more.titles[at] for at in kept]
+        first.texts += [more.texts[at] for at in kept]
+        first.lengths += [more.lengths[at] for at in kept if more.lengths]
+        names = {more.ids[at] for at in kept}
+        first.annotations += [one for one in more.annotations if one.item in names]
+        first.skipped += more.skipped + bad_rows.skipped
+        if first.table:
+            given = first.table["columns"]
+            given += [name for name in more.table["columns"] if name not in given]
+    return first
+
+
 class AnnotationCollector:
-    """Collects annotations, each (item, tag) once, and finds those that contradict one another."""
+    """Collects annotations, each (item, tag) of a person once, and finds contradictions."""
 
     def __init__(self, bad_rows: BadRowLog, ids: Collection[str] | None = None) -> None:
         self.bad_rows = bad_rows
         self.ids = None if ids is None else frozenset(ids)
-        self.values: dict[tuple[str, str], tuple[float, int]] = {}
+        self.values: dict[tuple[str, str, str], tuple[float, int]] = {}
 
-    def add(self, line: int, item: Any, pairs: Iterable[tuple[str, float]]) -> None:
+    def add(self, line: int, item: Any, pairs: Iterable[tuple[str, float]], who: str = "") -> None:
         """Take the annotations of one row; ``BadCell`` where it names no item of the collection."""
         item = text_of(item).strip()
         if not item:
@@ -64,7 +99,7 @@ class AnnotationCollector:
                 f"item {shown(item)} is not in the collection; add it to the items, or leave this row out"
             )
         for tag, value in pairs:
-            before, first = self.values.setdefault((item, tag), (value, line))
+            before, first = self.values.setdefault((item, tag, who), (value, line))
             if before != value:
                 self.bad_rows.add(
                     line, f"item {shown(item)} has {value:g} for tag {shown(tag)}, but {before:g} in line "
@@ -83,4 +118,4 @@ class AnnotationCollector:
     @property
     def annotations(self) -> list[Annotation]:
         """The annotations so far; a value of zero is none."""
-        return [Annotation(item, tag, value) for (item, tag), (value, _) in self.values.items() if value]
+        return [Annotation(*key[:2], value, key[2]) for key, (value, _) in self.values.items() if value]

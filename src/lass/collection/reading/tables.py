@@ -18,7 +18,7 @@ from lass.collection.reading.lines import LIMIT, TOO_LONG, fault, is_packed, kin
 from lass.collection.reading.workbooks import WORKBOOKS, sheet_of, workbook_rows
 from lass.collection.spreadsheet import original
 
-#: lines by which the separator of cells is found, and the line by which Excel is told
+#: lines by which the separator of cells is found, and the line that names it for Excel
 LOOKED_AT = 50
 _SEPARATOR_LINE = re.compile(r'"?sep=([,;|\t])"?')
 #: most different keys in the objects of a JSON Lines file
@@ -187,9 +187,9 @@ def _open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Ta
     first = next((text for _, text in text_lines(path, BadRowLog(path), encoding) if text.strip()), None)
     if first is None:
         raise bad_rows.error("is empty")
-    told = _SEPARATOR_LINE.fullmatch(first.strip("\r\n")) if kind_of(path) == ".csv" else None
-    if told:
-        delimiter = told[1]
+    given = _SEPARATOR_LINE.fullmatch(first.strip("\r\n")) if kind_of(path) == ".csv" else None
+    if given:
+        delimiter = given[1]
     elif kind_of(path) == ".csv":
         log = BadRowLog(path, skip_bad=True)
         delimiter = _delimiter([text for _, text in islice(text_lines(path, log, encoding), LOOKED_AT)])
@@ -197,7 +197,7 @@ def _open_delimited(path: Path, bad_rows: BadRowLog, encoding: str | None) -> Ta
         delimiter = "\t"
     records = _records(path, bad_rows, encoding, delimiter)
     line, names = next(records, (0, []))
-    if told:
+    if given:
         line, names = next(records, (0, []))
     if bad_rows.skipped:
         bad = bad_rows.skipped[0]

@@ -16,6 +16,7 @@ Layout = Literal["auto", "long", "column", "wide"]
 ITEM = ("item", "id", "item_id")
 TAG = ("tag", "label", "category", "word")
 TAGS = ("tags", "labels", "categories", "keywords", "words")
+WHO = ("who",)
 VALUE = ("value", "weight", "sign", "score", "affinity")
 NEEDED = {
     "long": "a long table needs item and tag, and may have value",
@@ -54,8 +55,8 @@ def read_tags(
     In the first two ``-tag`` states that the item does not have the tag, and ``+tag`` is the same as
     ``tag``; a name that begins with a sign itself is written with another in front, ``+-5``. In a long table
     a sign counts only where no value is given: beside one the name stands as it is. An empty value is +1,
-    and false is -1. Names such as ``facet::tag`` or ``a/b/c`` stay as they are, and a cell may hold
-    a list as JSON, ``["a", "-b"]``.
+    and false is -1. A column ``who`` names the person whose annotation it is. Names such as ``facet::tag``
+    or ``a/b/c`` stay as they are, and a cell may hold a list as JSON, ``["a", "-b"]``.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def read_tags(
     if separator is not None and not separator:
         raise ValueError("separator must be one or more characters; found none")
     bad_rows = BadRowLog.of(source, "tags", skip_bad)
-    table = any_table(source, bad_rows, ("item", "tag", "value"), encoding)
+    table = any_table(source, bad_rows, ("item", "tag", "value", "who"), encoding)
     collector = AnnotationCollector(bad_rows, ids)
     item = item or table.find_id(*ITEM)
     at = table.position(item)
@@ -108,9 +109,12 @@ def read_tags(
         collector.add_cells([(line, cells[at], cells[tag_at]) for line, cells in rows], separator)
     else:
         rows, pairs = _long(table, rows, others, tag, value) if found == "long" else (rows, _wide(table, at))
+        who = table.find(*WHO) if found == "long" else None
+        who_at = None if who is None or who in (item, tag, value) else table.position(who)
         for line, cells in rows:
             try:
-                collector.add(line, cells[at], pairs(cells))
+                person = "" if who_at is None else text_of(cells[who_at]).strip()
+                collector.add(line, cells[at], pairs(cells), person)
             except BadCell as error:
                 bad_rows.add(line, str(error))
     if not collector.values and bad_rows.skipped:
