@@ -14,9 +14,15 @@ from lass.kernels.threads import kernels
 Array = NDArray[np.float64]
 Kind = Literal["plain", "normalized"]
 
+#: rows and columns of a matrix at most: indices have 32 bits
+LARGEST = 2**31 - 1
+#: sums of weights, affinities and their products with lam stay below it, so that nothing overflows
+RANGE = 1e300
+
 
 def as_sparse(matrix: Any, name: str) -> sp.csr_array:
     """A canonical float64 CSR copy of ``matrix`` (or itself, if it is that), checked for finite numbers."""
+    well_formed(matrix, name)
     try:
         kind = getattr(matrix, "dtype", None)
         if (np.asarray(matrix).dtype if kind is None else kind).kind == "c":
@@ -44,6 +50,32 @@ def as_sparse(matrix: Any, name: str) -> sp.csr_array:
         parts = (result.data, result.indices.astype(np.int32), result.indptr.astype(np.int32))
         result = sp.csr_array(parts, shape=result.shape)
     return result
+
+
+def well_formed(matrix: Any, name: str) -> None:
+    """Make sure that no index of a sparse matrix leads beyond its arrays, and no entry is masked.
+
+    Raises ``ValueError`` for indices or pointers out of range, masked arrays and more than 2^31 - 1 rows or
+    columns. O(nnz).
+    """
+    if isinstance(matrix, np.ma.MaskedArray) and np.ma.getmaskarray(matrix).any():
+        raise ValueError(f"{name} must have no masked entries; fill them, for example {name}.filled(0)")
+    if not sp.issparse(matrix):
+        return
+    if max(matrix.shape, default=0) > LARGEST:
+        raise ValueError(f"{name} must have at most 2^31 - 1 rows and columns; found shape {matrix.shape}")
+    try:
+        if matrix.format in ("csr", "csc", "bsr"):
+            matrix.check_format(full_check=True)
+        elif matrix.format == "coo":
+            for axis, (places, size) in enumerate(zip(matrix.coords, matrix.shape, strict=True)):
+                if len(places) and not (places.min() >= 0 and places.max() < size):
+                    raise ValueError(f"indices of axis {axis} must be from 0 to {size - 1}")
+    except (ValueError, TypeError, IndexError) as error:
+        raise ValueError(
+            f"{name} is a sparse matrix whose arrays do not fit each other ({error}); "
+            "make it anew, for example from rows, columns and values"
+        ) from None
 
 
 def csr_of(
@@ -89,6 +121,7 @@ def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.c
         W = W.copy()
         W.setdiag(0.0)
         W.eliminate_zeros()
+    _check_range(W, name)
     worst, at = kernels().asymmetry(W.indptr.astype(np.int64), W.indices, W.data)
     if worst == 0.0:
         return W
@@ -99,6 +132,23 @@ def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.c
             f"{name}[{j}, {i}] = {W[j, i]:g}. Symmetrise it, for example ({name} + {name}.T) / 2"
         )
     return as_sparse((W + W.T) / 2, name)
+
+
+def _check_range(W: sp.csr_array, name: str) -> None:
+    """Row sums and their inverses must be numbers."""
+    with np.errstate(over="ignore"):
+        sums = np.asarray(abs(W).sum(axis=1)).ravel()
+    if sums.max() > RANGE:
+        raise ValueError(
+            f"{name} must have row sums up to {RANGE:g}; found {sums.max():g} in row {sums.argmax()}. "
+            "Divide all weights by one number and multiply lam by it"
+        )
+    least = sums[sums > 0].min(initial=1.0)
+    if least < 1.0 / RANGE:
+        raise ValueError(
+            f"{name} must have row sums from {1.0 / RANGE:g} on, or zero; found {least:g} in row "
+            f"{int(np.flatnonzero(sums == least)[0])}. Drop such weights, or multiply all by one number"
+        )
 
 
 def _position(matrix: sp.csr_array, at: int) -> tuple[int, int]:

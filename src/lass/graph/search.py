@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from lass.graph.laplacians import well_formed
 from lass.graph.sklearn_search import FEW, Precomputed, ScikitLearn, Search
 
 SearchKind = Literal["auto", "exact", "approximate"]
@@ -25,12 +26,15 @@ POOR = 0.95
 
 #: metrics with searches of their own; all others are scikit-learn's
 OURS = ("euclidean", "cosine", "precomputed")
+#: those of them that square numbers, and the largest number that they square
+MEASURED, LARGEST = ("euclidean", "cosine"), 1e100
 #: kinds of numbers that single precision holds exactly
 _SMALL = {np.dtype(kind) for kind in ("f4", "f2", "i2", "u2", "i1", "u1", "?")}
 
 
 def as_items(X: Any, metric: str, name: str = "X") -> Any:
     """Rows of finite real numbers: a float array, or a CSR matrix where ``X`` is sparse."""
+    well_formed(X, name)
     if sp.issparse(X):
         X = sp.csr_array(X)
     else:
@@ -49,6 +53,8 @@ def as_items(X: Any, metric: str, name: str = "X") -> Any:
     if X.dtype.kind != "b" or metric in OURS:  # some metrics of scikit-learn are for truth values
         X = X.astype(np.float32 if X.dtype in _SMALL else np.float64, copy=False)
     _check_finite(X, name)
+    if metric in MEASURED:
+        _check_range(X, name)
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -69,6 +75,19 @@ def _check_finite(X: Any, name: str) -> None:
     raise ValueError(
         f"{name} must be finite; found {found} at row {row}, column {column}. Replace it or drop the row"
     )
+
+
+def _check_range(X: Any, name: str) -> None:
+    """Squares of numbers out of this range are infinite, or zero."""
+    values = X.data if sp.issparse(X) else X
+    if not values.size:
+        return
+    largest = max(abs(float(values.min())), abs(float(values.max())))
+    if largest > LARGEST or 0.0 < largest < 1.0 / LARGEST:
+        raise ValueError(
+            f"{name} must have a largest absolute value from {1.0 / LARGEST:g} to {LARGEST:g}; found "
+            f"{largest:g}. Divide {name} by it"
+        )
 
 
 def choose(X: Any, k: int, metric: str, how: SearchKind, seed: int) -> Search:

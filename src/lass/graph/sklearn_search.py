@@ -48,10 +48,22 @@ class ScikitLearn(Search):
 
         self.size, self.k = X.shape[0], k
         jobs = thread_count() if self.size >= FEW else None
-        self.fitted = NearestNeighbors(metric=metric, algorithm=algorithm, n_jobs=jobs).fit(X)
+        self.metric = metric
+        self.fitted = NearestNeighbors(metric=metric, algorithm=algorithm, n_jobs=jobs).fit(self._scaled(X))
+
+    def _scaled(self, X: Any) -> Any:
+        """Rows of length one for cosines: scikit-learn takes lengths below 2e-15 for zero."""
+        if self.metric != "cosine":
+            return X
+        squares = (
+            np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+        )
+        inverse = np.divide(1.0, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0)
+        return sp.csr_array(sp.diags_array(inverse) @ X) if sp.issparse(X) else inverse[:, None] * X
 
     def nearest(self, X: Any, own: Rows | None = None) -> Found:
         """The nearest fitted rows."""
+        X = self._scaled(X)
         if own is None:
             distances, which = self.fitted.kneighbors(X, min(self.k, self.size))
             return distances.astype(np.float64), which.astype(np.int64)

@@ -38,5 +38,14 @@ compiled_with_caller = njit(**OPTIONS)
 
 def compiled(*signatures: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A loop that is compiled for one or more signatures when its module is imported."""
-    spelled = [re.sub(r"\w+", lambda name: ARRAYS.get(name[0], name[0]), given) for given in signatures]
-    return njit(spelled, **OPTIONS)
+    return njit(_spelled(signatures), **OPTIONS)
+
+
+def compiled_exactly(*signatures: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The same where the order of operations matters."""
+    return njit(_spelled(signatures), **{**OPTIONS, "fastmath": False})
+
+
+def _spelled(signatures: tuple[str, ...]) -> list[str]:
+    """Signatures with the names of :data:`ARRAYS` written out."""
+    return [re.sub(r"\w+", lambda name: ARRAYS.get(name[0], name[0]), given) for given in signatures]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,6 +47,8 @@ def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     >>> read_labels(["cat", None, "dog", -1])
     (array(['cat', 'dog'], dtype='<U3'), array([ 0, -1,  1, -1]))
     """
+    if isinstance(y, np.ma.MaskedArray):
+        y = y.astype(object).filled(None)
     values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
     if values.dtype.kind == "O":
         known = np.array([not unknown(value) for value in values], dtype=bool)
@@ -68,6 +71,8 @@ def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         known = np.ones(len(values), bool)
         if values.dtype.kind == "f":
             known &= ~np.isnan(values)
+        if values.dtype.kind in "mM":
+            known &= ~np.isnat(values)
         if values.dtype.kind in "fi":
             known &= values != -1
         labels = values[known]
@@ -78,9 +83,22 @@ def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     if len(labels) == 0:
         raise ValueError("y must hold the label of at least one item; found none")
     classes, which = np.unique(labels, return_inverse=True)
+    if len(classes) == 1 and classes.dtype.kind in "fi" and classes[0] == 1 and (~known).any():
+        _warn_of_signs(values[~known])
     codes = np.full(len(values), -1, np.int64)
     codes[known] = which
     return classes, codes
+
+
+def _warn_of_signs(left_out: NDArray[Any]) -> None:
+    """Labels that are 1 and -1 alone may be meant as two classes."""
+    if all(np.isscalar(value) and value == -1 for value in left_out.tolist()):
+        warnings.warn(
+            "y holds 1 and -1 alone: -1 means that an item has no label, so that there is one class. "
+            "If -1 is a class, name the classes otherwise, for example 0 and 1",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def unknown(value: Any) -> bool:

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from lass.graph.laplacians import as_weights
 from lass.model.atomic import atomic_path
 from lass.model.checks import check_semidefinite, fixed_rows, number
-from lass.model.problem import Constraints, Problem, QuadraticTerm
+from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
+from lass.model.terms import Constraints, QuadraticTerm
 
 Thing = TypeVar("Thing")
 

@@ -16,6 +16,8 @@ from lass.model.quadratic_program import Array, GraphOperator
 
 #: numbers a sparse factor may hold before conjugate gradients take over
 FACTOR_LIMIT = 60_000_000
+#: the share of a diagonal that rounding may have lost
+LOST = 1e-15
 NO_GROUP = np.zeros(0, np.int32)
 
 
@@ -27,10 +29,16 @@ class Factor:
     """
 
     def __init__(self, matrix: sp.csc_array) -> None:
+        try:
+            self._factor = self._factorised(matrix)
+        except RuntimeError:  # singular in double precision alone: weights over many decades
+            self._factor = self._factorised(sp.csc_array(matrix + sp.diags_array(LOST * matrix.diagonal())))
+
+    @staticmethod
+    def _factorised(matrix: sp.csc_array) -> Any:
+        options = {"SymmetricMode": True}
         with one_blas_thread():
-            self._factor = splu(
-                sp.csc_array(matrix), "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-            )
+            return splu(sp.csc_array(matrix), "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
     @property
     def nnz(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,53 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from lass.graph.laplacians import Kind, as_sparse, as_weights, split_laplacian
+from lass.graph.laplacians import RANGE, Kind, as_sparse, as_weights, split_laplacian
 from lass.kernels.threads import kernels, over_rows
 from lass.model.category_totals import category_total_multipliers, transport_prices
+from lass.model.certificate import SMALL, Certified, follow, rounding_bound
 from lass.model.checks import check_semidefinite, fixed_rows, number, numbers, replaced
+from lass.model.contraction import Contraction
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, row_ranges
-
-
-@dataclass(frozen=True, eq=False)
-class QuadraticTerm:
-    """What lam weighs, checked: ``tr(Z' (diag(a) - W) Z) + tr(Z L_C Z')``."""
-
-    W: sp.csr_array
-    diagonal: Array  # a, with the ridge
-    ridge: float = 0.0
-    #: L_C, the Laplacian of the categories
-    category_laplacian: sp.csr_array | None = None
-    convex: bool = True  # diag(a) - W is positive semidefinite
-
-    @staticmethod
-    def of(
-        W: sp.csr_array, degree: Array, ridge: float, category_graph: Any, convex: bool = True
-    ) -> QuadraticTerm:
-        """The term of checked weights and their degrees, a ridge and a graph of categories."""
-        ridge, category_laplacian = number(ridge, "ridge"), None
-        if category_graph is not None:
-            weights = as_weights(category_graph, "category_graph")
-            category_laplacian = sp.csr_array(sp.diags_array(weights.sum(axis=1)) - weights)
-        return QuadraticTerm(W, degree + ridge, ridge, category_laplacian, convex)
-
-    @cached_property
-    def C(self) -> Array | None:
-        """L_C with all numbers, as dense solvers need it."""
-        return None if self.category_laplacian is None else self.category_laplacian.toarray()
-
-    @cached_property
-    def operator(self) -> GraphOperator:
-        """The Laplacian of all items, with what is known of its graph."""
-        return GraphOperator(self.W, self.diagonal)
-
-
-@dataclass(frozen=True, eq=False)
-class Constraints:
-    """What Z obeys beside the simplex, checked: fixed rows, and category totals of the others."""
-
-    rows: NDArray[np.intp]
-    Z: Array
-    category_totals: Array | None = None
+from lass.model.terms import Constraints, QuadraticTerm
 
 
 class Problem:
@@ -131,6 +91,7 @@ class Problem:
             found = self.category_laplacian.shape[0]
             raise ValueError(f"category_graph must have one row a category, {self.K}; found {found}")
         self.lam = number(lam, "lam", infinite=True)
+        self._check_range()
         if not isinstance(fixed, Constraints):
             rows, Z = fixed_rows(fixed, self.N, self.K)
             fixed = Constraints(rows, Z, None if prior is None else self._totals_of_free_rows(prior, Z))
@@ -145,6 +106,29 @@ class Problem:
                 "negative weights" if not self.convex else "row sums < 0 (laplacian='normalized' has some)"
             )
             raise ValueError(f"lam = inf has no meaning with {found}; use a large number")
+
+    def _check_range(self) -> None:
+        """Refuse numbers whose products would not be numbers."""
+        with np.errstate(over="ignore"):
+            total = float(np.abs(self.G.data).sum())
+            heaviest = 2.0 * self.lam * float(np.abs(self.diagonal).max(initial=0.0))
+        if total > RANGE:
+            raise ValueError(
+                f"G must have absolute values that sum up to {RANGE:g} at most; found {total:g}. Divide G "
+                "and lam by one number"
+            )
+        if not math.isfinite(self.lam) or self.lam == 0:
+            return
+        if heaviest > RANGE:
+            raise ValueError(
+                f"lam times the weights of an item must be up to {RANGE:g}; found lam = {self.lam:g} and "
+                f"{heaviest:g}. Take a smaller lam, or lam = inf for the crowd alone"
+            )
+        if total / RANGE > 2.0 * self.lam:
+            raise ValueError(
+                f"lam must not vanish beside the affinities, which sum up to {total:g}; found {self.lam:g}. "
+                "Take lam = 0 for the expert alone"
+            )
 
     @classmethod
     def from_laplacian(cls, L: Any, G: Any, lam: float = 1.0, **options: Any) -> Problem:
@@ -245,6 +229,29 @@ class Problem:
         """
         return float(self.ranges.sum())
 
+    @cached_property
+    def contraction(self) -> Contraction | None:
+        """Rows that are one for double precision; None in nearly all problems."""
+        return Contraction.of(self)
+
+    def contracted(self) -> Problem:
+        """The problem with one row a group of the contraction: ``P' L P`` and ``P' G``, P the membership."""
+        contraction = self.contraction
+        if contraction is None:
+            return self
+        group = contraction.group
+        P = sp.csr_array((np.ones(self.N), (np.arange(self.N), group)), (self.N, len(contraction.first)))
+        W = sp.csr_array(P.T @ self.W @ P)
+        W.setdiag(0.0)
+        W = as_sparse((W + W.T) / 2, "W")
+        diagonal = W.sum(axis=1) + P.T @ self.quadratic.excess[0]
+        rows = group[self.fixed_rows]
+        order = np.argsort(rows)
+        return Problem(
+            QuadraticTerm(W, diagonal, self.ridge), P.T @ self.G, self.lam,
+            fixed=Constraints(rows[order], self.fixed_Z[order]),
+        )  # fmt: skip
+
     def linear_term(self) -> sp.csr_array:
         """Affinities of the free rows, with what fixed neighbours add: G_f + 2 lam W_fl Z_l."""
         G = self.G if self.free.all() else self.G[self.free]
@@ -283,20 +290,30 @@ class Problem:
         return out if self.category_laplacian is None else out + Z @ self.category_laplacian
 
     def certify(
-        self, Z: Array, shift: Array | None = None, product: Array | None = None
-    ) -> tuple[float, float]:
-        """Objective and gap (or stationarity) of a feasible Z together.
+        self,
+        Z: Array,
+        shift: Array | None = None,
+        product: Array | None = None,
+        *,
+        enough: float = 0.0,
+    ) -> Certified:
+        """Objective and gap (or stationarity) of a feasible Z, with what rounding may have done to them.
 
         ``shift`` holds the multipliers of the category totals; by default good ones are found. ``product`` is
-        what :meth:`smoothness` gives, which is one product with the graph.
+        what :meth:`smoothness` gives, which is one product with the graph. A bound of the rounding up to
+        ``enough`` is added to the gap as it is; else, and where the problem is small, errors are followed.
         """
-        AZ = self.smoothness(Z) if product is None else product
+        AZ = product
         if self.category_totals is not None and shift is None and self.free.any():
             if self.lam > 0:
+                AZ = self.smoothness(Z) if AZ is None else AZ
                 shift = self._multipliers(Z, AZ, self.category_totals)
             else:
                 shift = transport_prices(self.G[self.free].toarray(), self.category_totals)
-        AZ = 2.0 * self.lam * AZ
+        bound = rounding_bound(self)
+        if bound > enough or Z.size <= SMALL:
+            return follow(self, Z, self.contraction, shift)
+        AZ = 2.0 * self.lam * (self.smoothness(Z) if AZ is None else AZ)
         gaps = np.empty(self.N)
         b = np.zeros(self.K) if shift is None else shift
         G = (self.G.indptr.astype(np.int64), self.G.indices, self.G.data)
@@ -305,7 +322,7 @@ class Problem:
         gap = float(gaps[self.free].sum())
         if self.category_totals is not None:
             gap += float(b @ (Z[self.free].sum(axis=0) - self.category_totals))
-        return 0.5 * quadratic - linear, gap
+        return Certified(0.5 * quadratic - linear, gap + bound)
 
     def _multipliers(self, Z: Array, AZ: Array, category_totals: Array) -> Array:
         """Good multipliers of the category totals at Z: those of one projected gradient step."""
@@ -316,7 +333,7 @@ class Problem:
 
     def objective(self, Z: ArrayLike) -> float:
         """The value lam * tr(Z' L Z) - tr(G' Z), with the terms of ridge and category graph."""
-        return self.certify(self._checked(Z, "objective"), np.zeros(self.K))[0]
+        return self.certify(self._checked(Z, "objective"), np.zeros(self.K)).objective
 
     def gradient(self, Z: ArrayLike) -> Array:
         """2 lam L Z - G, dense."""
@@ -329,7 +346,8 @@ class Problem:
     def gap(self, Z: ArrayLike, shift: Array | None = None) -> float:
         """How far a feasible Z can be from the optimum at most, in units of the objective.
 
-        ``F(Z) - F* <= sum_n ( <grad_n, z_n> - min_k grad_nk )`` over the free rows.
+        ``F(Z) - F* <= sum_n ( <grad_n, z_n> - min_k grad_nk )`` over the free rows, and what rounding may
+        have done to both sides (:mod:`lass.model.certificate`).
         With a prior, any number a category may be added to the gradient
         (``shift``, the multipliers of the category totals); by default a good one is found.
         """
@@ -339,7 +357,7 @@ class Problem:
 
     def stationarity(self, Z: ArrayLike, shift: Array | None = None) -> float:
         """What :meth:`gap` certifies with; without convexity it vanishes where Z is stationary, no more."""
-        return self.certify(self._checked(Z, "gap"), shift)[1]
+        return self.certify(self._checked(Z, "gap"), shift).gap
 
     def __repr__(self) -> str:
         return (

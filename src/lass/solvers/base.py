@@ -7,11 +7,13 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from lass.model.contraction import Contraction
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, QuadraticProgram
 from lass.solvers.assignments import AnyAssignments
 from lass.solvers.capabilities import Capabilities
 from lass.solvers.monitor import Monitor
+from lass.solvers.sparse.storage import SparseAssignments
 from lass.solvers.start import Start
 from lass.solvers.warm_state import WarmState
 
@@ -38,6 +40,12 @@ class Result:
     notes: list[str]
     shift: Array | None = None  # multipliers of the category totals
     warm: WarmState = field(default_factory=WarmState)
+
+    def expanded(self, contraction: Contraction) -> Result:
+        """The same for all rows, where each group of the contraction was one."""
+        group, joined = contraction.group, len(contraction.group) - len(contraction.first)
+        Z = self.Z.taken(group) if isinstance(self.Z, SparseAssignments) else self.Z[group]
+        return Result(Z, [*self.notes, f"{joined} rows equal others to the last digit by heavy edges"])
 
 
 class Backend(Protocol):

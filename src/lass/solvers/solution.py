@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from lass.graph.laplacians import components
+from lass.model.certificate import SHARE, SMALL, rounding_bound
 from lass.model.files import pack, pack_matrix, read, unpack, unpack_matrix, write
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
@@ -21,6 +22,7 @@ from lass.model.uniqueness import Uniqueness, examine
 from lass.solvers.assignments import AnyAssignments, is_sparse, neighbour_mean, to_dense, to_sparse, unpacked
 from lass.solvers.base import Solver
 from lass.solvers.canonical_optimum import canonical
+from lass.solvers.memory import fits
 from lass.solvers.methods import named
 from lass.solvers.monitor import Callback, Monitor, Step
 from lass.solvers.plan import plan
@@ -72,22 +74,34 @@ class Solution:
         self.row_terms: Array | None = None
         #: what :meth:`Problem.gap` certifies with; all that is known when weights are negative
         self.stationarity = 0.0
+        enough = SHARE * self.tol * self.problem.stake
         if certificate is None and is_sparse(self.Z):
             certificate = certify_rows(self.problem, self.Z)
         if isinstance(certificate, np.ndarray):
             self.row_terms = certificate
             self.objective, self.stationarity = map(float, certificate.sum(axis=1))
+            if math.isfinite(self.problem.lam):
+                bound = rounding_bound(self.problem)
+                if fits(*self.Z.shape) and (bound > enough or self.problem.N * self.problem.K <= SMALL):
+                    self.objective, self.stationarity = self.problem.certify(to_dense(self.Z))
+                else:
+                    self.stationarity += bound
         elif certificate is not None:
             self.objective, self.stationarity = certificate
         elif math.isfinite(self.problem.lam):
             product, Z = self.warm.product, to_dense(self.Z)
             if product is None:
                 product = self.problem.smoothness(Z)
-            self.objective, self.stationarity = self.problem.certify(Z, self.shift, product)
+            self.objective, self.stationarity = self.problem.certify(Z, self.shift, product, enough=enough)
             self.warm.product = product if product.size <= KEPT else None
         else:
             self.objective = -float(self.problem.G.multiply(self.Z).sum())
         stake = self.problem.stake
+        if math.isnan(self.objective):
+            raise ValueError(
+                "the solution has numbers out of range: weights, affinities and lam are too many orders of "
+                "magnitude apart. Drop the least weights or scale W, G and lam"
+            )
         self.gap = self.stationarity if self.problem.convex else math.nan
         self.relative_gap = self.gap / stake if stake > 0 else self.gap
         self.converged = bool(self.stationarity <= self.tol * stake or stake == 0.0)
@@ -114,8 +128,15 @@ class Solution:
         first = start._as_start(problem) if isinstance(start, Solution) else None
         if first is None and start is not None:
             first = Start.given(start, problem)
-        chosen = plan(problem, start=first, **where)
-        result = chosen.backend.run(problem, first, monitor, tol)
+        contraction = problem.contraction if max_iter != 0 else None
+        solved = problem
+        if contraction is not None:
+            solved = problem.contracted()
+            first = None if first is None else first.taken(contraction.first)
+        chosen = plan(solved, start=first, **where)
+        result = chosen.backend.run(solved, first, monitor, tol)
+        if contraction is not None:
+            result = result.expanded(contraction)
         # with max_iter=0 people ask for the certificate of what they gave
         found = result.Z if max_iter == 0 else canonical(problem, result.Z, result.warm)
         solution = cls(
@@ -151,11 +172,22 @@ class Solution:
             why = "interrupted" if self.interrupted else "out of iterations or at the limit of rounding"
             gap = self.stationarity / (self.problem.stake or 1.0)
             warnings.warn(
-                f"stopped at relative gap {gap:.2g}, not at {self.tol:g} ({why}); Z is feasible "
-                "and the gap holds. Raise max_iter or tol, or go on with update()",
+                f"stopped at relative gap {gap:.2g}, not at {self.tol:g} ({why}{self._span()}); Z is "
+                "feasible and the gap holds. Raise max_iter or tol, or go on with update()",
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
+
+    def _span(self) -> str:
+        """The weights, where rounding alone may exceed what was asked for."""
+        problem = self.problem
+        if not problem.W.nnz or rounding_bound(problem) <= self.tol * problem.stake:
+            return ""
+        weights = abs(problem.W.data)
+        return (
+            f": weights from {weights.min():.2g} to {weights.max():.2g} with lam = {problem.lam:.2g} leave "
+            "double precision too few digits"
+        )
 
     def at(self, Z: AnyAssignments) -> Solution:
         """The same problem at other assignments, certified anew."""

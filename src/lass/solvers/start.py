@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lass.model.checks import numbers
 from lass.model.problem import Problem
@@ -38,6 +39,10 @@ class Start:
                 f"found shape {self.Z.shape}"
             )
         return self
+
+    def taken(self, rows: NDArray[np.intp]) -> Start:
+        """Some rows of it, without what was known of all."""
+        return Start(self.Z.taken(rows) if is_sparse(self.Z) else self.Z[rows], self.feasible)
 
     def dense(self) -> Array:
         """A feasible copy, all N x K numbers of it."""
