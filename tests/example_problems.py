@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import lass
+from lass.model.certificate import rounding_bound
 from oracle import random_graph
 
 
@@ -55,3 +56,9 @@ def repelling(seed, N=12, K=3):
     W = np.where(sign | sign.T, -W, W)
     W[0, 1] = W[1, 0] = -1.0
     return W, rng.normal(size=(N, K))
+
+
+def assert_gap_is_true(solution):
+    """The printed gap is that of its assignments, with an allowance for rounding that covers it."""
+    exact = solution.problem.gap(solution.Z)
+    assert exact <= solution.gap <= exact + 1.01 * rounding_bound(solution.problem) + 1e-12 * abs(exact)

@@ -69,12 +69,28 @@ def test_one_label_a_class_all_labels_and_one_class(lam):
     once = np.full(60, -1)
     for k in range(3):
         once[np.flatnonzero(k == TRUTH)[0]] = k
-    for y in (once, TRUTH, np.where(TRUTH == 1, 1, -1)):
+    for y in (once, TRUTH, np.where(TRUTH == 2, 2, -1)):
         model = lass.LASS(lam=lam).fit(X, y)
         check_simplex(model.assignments_)
         assert model.classes_.tolist() == np.unique(y[y >= 0]).tolist()
-    assert (model.predict(NEW) == 1).all()
+    assert (model.predict(NEW) == 2).all()
     assert (lass.LASS(lam=0.0).fit(X, TRUTH).transduction_ == TRUTH).all()
+
+
+def test_one_and_minus_one_alone_are_perhaps_meant_as_two_classes():
+    y = np.where(TRUTH == 1, 1, -1)
+    with pytest.warns(UserWarning, match="y holds 1 and -1 alone: -1 means that an item has no label"):
+        assert lass.LASS(lam=1.0).fit(X, y).classes_.tolist() == [1]
+    named = np.where(TRUTH == 1, "yes", "no")
+    assert lass.LASS(lam=1.0).fit(X, named).classes_.tolist() == ["no", "yes"]
+
+
+def test_dates_may_be_labels_and_not_a_time_is_unknown():
+    y = np.array(["2020-01-01", "2021-01-01", "NaT"], dtype="datetime64[D]")[TRUTH]
+    model = lass.LASS(lam=1.0).fit(X, y)
+    assert model.classes_.tolist() == y[TRUTH < 2][np.unique(y[TRUTH < 2], return_index=True)[1]].tolist()
+    masked = np.ma.masked_array(TRUTH, mask=TRUTH == 2)
+    assert lass.LASS(lam=1.0).fit(X, masked).classes_.tolist() == [0, 1]
 
 
 def test_items_that_no_label_reaches_are_even():

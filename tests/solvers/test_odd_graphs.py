@@ -63,6 +63,7 @@ def test_the_estimator_answers_on_any_graph(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "y holds 1 and -1 alone")
         model = lass.LASS(metric="precomputed", prior="labels" if seed % 2 else None).fit(W, labels)
         certified(model.solution_)
         assert np.isfinite(model.predict_proba(W[:2])).all()

@@ -212,7 +212,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             self._build_graph(X, 1.0)
         else:
             self.classes_, codes = read_labels(
-                y if isinstance(y, list | tuple) else column_or_1d(y, warn=True)
+                y if isinstance(y, list | tuple | np.ma.MaskedArray) else column_or_1d(y, warn=True)
             )
             if self.edges is None:
                 self._build_graph(X, 2.0)

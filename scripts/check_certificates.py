@@ -1,0 +1,58 @@
+"""Random problems, each judged in rational arithmetic: is the true error at most the printed gap?
+
+python scripts/check_certificates.py --count 10000                     weights of 0 to 30 decades
+python scripts/check_certificates.py --count 10000 --decades 0 1       ordinary scales
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import exact
+
+import lass
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=1000, help="problems (1000)")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first one (0)")
+    parser.add_argument("--decades", type=float, nargs="+", default=[0, 6, 12, 20, 30])
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after these")
+    options = parser.parse_args()
+    print(json.dumps(check(options.count, tuple(options.decades), options.first, options.seconds)))
+
+
+def check(
+    count: int, decades: tuple[float, ...], first: int = 0, seconds: float = float("inf")
+) -> dict[str, float]:
+    """How many problems were solved and judged, how many converged, and how many gaps were false."""
+    began, judged, converged, false = time.perf_counter(), 0, 0, 0
+    for seed in range(first, first + count):
+        if time.perf_counter() - began > seconds:
+            break
+        W, G, lam = exact.random_problem(seed, decades)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lass.ConvergenceWarning)
+            solution = lass.solve(W, G, lam, max_iter=2000)
+        judged += 1
+        converged += solution.converged
+        weights = solution.problem.W.toarray()
+        if exact.exceeds(solution.objective, solution.gap, solution.Z, weights, G, lam):
+            false += 1
+            print(f"seed {seed}: the gap {solution.gap:g} is false", file=sys.stderr)
+    return {
+        "problems": judged, "converged": converged, "false": false, "decades": max(decades),
+        "seconds": time.perf_counter() - began,
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
