@@ -1,4 +1,4 @@
-"""Random problems, each judged in rational arithmetic: is the true error at most the printed gap?
+"""Solve random problems and judge in rational arithmetic whether the true error is at most the gap.
 
 python scripts/check_certificates.py --count 10000                     weights of 0 to 30 decades
 python scripts/check_certificates.py --count 10000 --decades 0 1       ordinary scales
@@ -16,7 +16,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import exact
-
 import lass
 
 

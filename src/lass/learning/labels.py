@@ -48,7 +48,8 @@ def read_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     (array(['cat', 'dog'], dtype='<U3'), array([ 0, -1,  1, -1]))
     """
     if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(object), None)
+        y, masked = np.array(y.data, object), np.ma.getmaskarray(y)
+        y[masked] = None
     values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
     if values.dtype.kind == "O":
         known = np.array([not unknown(value) for value in values], dtype=bool)
