@@ -198,10 +198,10 @@ def test_a_fit_recomputes_damaged_arrays_and_says_so(program_collection, name, h
             collection.saved_array(name)
         why = collection.stale_map() if name == "map" else collection.stale()[name]
         assert why == f"{name}.npz is damaged"
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         result = fit(collection)
-    lines = [str(one.message) for one in told]
+    lines = [str(one.message) for one in warned]
     if how in ("empty", "half") or (name == "assignments" != how):
         assert result.recomputed[name] == f"{name}.npz was damaged"
         assert lines == [f"{collection.path / 'arrays' / name}.npz is damaged; it is made again"]

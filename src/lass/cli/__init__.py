@@ -23,6 +23,9 @@ COMMANDS = {
     "log": "annotating:log",
     "next": "suggesting:next_items",
     "export": "exporting:export",
+    "check": "mending:check",
+    "repair": "mending:repair",
+    "restore": "mending:restore",
     "reproduce": "reproduce:reproduce",
 }
 

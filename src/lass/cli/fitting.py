@@ -94,6 +94,10 @@ def fit(
         if update and "scores" in result.seconds:
             needs = "an update takes more tagged items, and the same items, tags and settings"
             output.note(f"note: everything was fitted; {needs}")
+        try:
+            collection.back_up()
+        except (ValueError, OSError) as error:
+            output.note(f"note: no copy of the database was made: {error}")
         if output.as_json:
             output.json(as_data(folder, result))
         elif not output.quiet:

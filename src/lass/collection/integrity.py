@@ -26,7 +26,7 @@ def problems(connection: Connection) -> list[str]:
     return found + _annotations(connection) + _tags(connection)
 
 
-def _replayed(log: list[tuple[int, int | None, Any, Any]]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+def replayed(log: list[tuple[int, int | None, Any, Any]]) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """The last value by key, and the last new one that stands, from (number, undoes, key, value) in order."""
     stands: dict[int | None, bool] = {}
     for number, undoes, *_ in reversed(log):  # what reverses a change comes after it
@@ -88,7 +88,7 @@ def _tags(connection: Connection) -> list[str]:
     log = connection.execute(
         "SELECT number, undoes, category, name, used, merged FROM namings ORDER BY number"
     )
-    by_value, by_rule = _replayed(
+    by_value, by_rule = replayed(
         [(number, undoes, category, TagState(*state)) for number, undoes, category, *state in log]
     )
     expected = {category: listed_name(category, state) for category, state in by_value.items()}

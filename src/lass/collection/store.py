@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from lass.collection import (
     annotation_table,
     arrays,
+    backups,
     change_log,
     integrity,
     item_table,
@@ -526,6 +527,16 @@ class CollectionStore:
             entries = self._known_entries(connection)
             tags = annotation_table.tags_of_items(entries)
             return change_log.moments(connection, limit, tags, len(entries.indices))
+
+    def back_up(self, *, always: bool = False) -> Path | None:
+        """Copy the database into the folder ``backups``, once a day where it changed; the copy, if any.
+
+        The latest :data:`~lass.collection.backups.KEPT` stay; ``lass restore`` puts one back. A damaged
+        database is a ``ValueError``, and never takes the place of an older copy.
+        """
+        if self.is_read_only:
+            return None
+        return backups.back_up(self.path / DATABASE, self.revision(), always=always)
 
     def check(self) -> list[str]:
         """What is wrong with the database and the arrays, in sentences; reads all of them."""

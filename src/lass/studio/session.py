@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -13,18 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lass.collection import Change, Item
+from lass.collection.backups import quick_check
 from lass.collection.records import News
 from lass.collection.search import MIN_INDEXED
+from lass.collection.store import DATABASE
 from lass.studio.annotations import Annotations
 from lass.studio.items import Items
 from lass.studio.snapshot import Snapshot, SnapshotCache
 from lass.tagging import Collection, LiveModel
 from lass.tagging.reasons import named
 
+logger = logging.getLogger(__name__)
+
 #: rows from which on all annotations are read again rather than row by row
 MANY_ROWS = 50_000
 #: seconds after the opening until texts are indexed for the search, so that the first view comes first
 INDEX_AFTER = 5.0
+#: seconds after the opening until the database is checked and copied
+CARE_AFTER = 2.0
 #: what a change of another program is announced as
 OTHERS = "Changed by another program"
 
@@ -114,8 +121,8 @@ class Session:
                 self._collection = Collection.open_readable(self.folder)
             self._read(self._collection)
             idle = self._indexing is None or not self._indexing.is_alive()
-            if idle and len(self.items) >= MIN_INDEXED:
-                self._indexing = threading.Thread(target=self._index_texts, name="search index", daemon=True)
+            if idle:
+                self._indexing = threading.Thread(target=self._care, name="care of the files", daemon=True)
                 self._indexing.start()
 
     def _read(self, collection: Collection) -> None:
@@ -126,6 +133,23 @@ class Session:
         self.flagged = dict.fromkeys(collection.flagged_rows())
         self.revision = entries.number
 
+    def _care(self) -> None:
+        """Look for damage, make the copy of the day, and index the texts of a large collection."""
+        if self._closing.wait(CARE_AFTER):
+            return
+        path = self.folder / DATABASE
+        try:
+            if not self.collection.is_read_only and (problems := quick_check(path)):
+                raise ValueError(f"{path} is damaged ({problems[0]})")
+            self.collection.back_up()
+        except ValueError as error:
+            self.damage = f"{error}. Close the Studio, and run lass check {self.folder}."
+            self._changed("", AppliedChange(self.revision, self.damage, [], items=True), True)
+        except OSError as error:  # no room for a copy
+            logger.warning("%s", error)
+        if len(self.items) >= MIN_INDEXED:
+            self._index_texts()
+
     def _index_texts(self) -> None:
         """Index the texts of a large collection, half of the time at most."""
 
@@ -133,7 +157,7 @@ class Session:
             time.sleep(min(seconds, 1.0))
             return not self._closing.is_set()
 
-        if not self._closing.wait(INDEX_AFTER):
+        if not self._closing.wait(INDEX_AFTER - CARE_AFTER):
             with suppress(ValueError, OSError):  # the search goes through all items then
                 self.collection.index_texts(proceed)
 

@@ -1,0 +1,155 @@
+"""``lass check``, ``repair`` and ``restore``: whether a collection is whole, and what to do if not."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import click
+
+from lass.cli.output import Output, command, count
+
+
+@command("lass check packages/")
+def check(output: Output, folder: Path) -> None:
+    """Tell which files of the collection in FOLDER are whole, reading all of them; nothing is changed.
+
+    The database is compared with what follows from its log, arrays with their checksums. The exit code is 1
+    where something is damaged.
+    """
+    from lass.collection import arrays
+    from lass.collection.backups import backups
+    from lass.collection.settings import Settings
+    from lass.collection.store import DATABASE, SETTINGS
+
+    _expect_folder(folder)
+    found: dict[str, str] = {}
+    try:
+        Settings.read(folder / SETTINGS)
+        found[SETTINGS] = ""
+    except (ValueError, OSError) as error:
+        found[SETTINGS] = f"{error}"
+    found[DATABASE] = "; ".join(_database_problems(folder / DATABASE)[:5])
+    for name in arrays.MADE_FROM:
+        file = folder / "arrays" / f"{name}.npz"
+        if not file.exists():
+            continue
+        try:
+            arrays.load(file, verify=True)
+            found[f"arrays/{name}.npz"] = ""
+        except ValueError as error:
+            found[f"arrays/{name}.npz"] = f"{error}"
+    copies = backups(folder)
+    damaged = [name for name, problem in found.items() if problem]
+    if output.as_json:
+        output.json(
+            {"collection": str(folder), "damaged": damaged, "files": found,
+             "backups": [str(one.path) for one in copies]}
+        )  # fmt: skip
+    else:
+        for name, problem in found.items():
+            output.line(f"{name}: damaged ({problem})" if problem else f"{name}: whole")
+        newest = f", the latest of {copies[0].at:%Y-%m-%d %H:%M} UTC" if copies else ""
+        output.line(f"copies of the database: {len(copies)}{newest}")
+        if DATABASE in damaged:
+            output.line(
+                f"Next: lass repair {folder} rescues what can be read; lass restore {folder} takes a copy"
+            )
+        elif damaged:
+            output.line(f"Next: lass fit {folder}")
+    if damaged:
+        raise SystemExit(1)
+
+
+def _expect_folder(folder: Path) -> None:
+    from lass.collection.store import DATABASE, SETTINGS
+
+    if not any((folder / name).exists() for name in (DATABASE, SETTINGS)):
+        raise ValueError(f"{folder} is not the folder of a collection; make one: lass init --help")
+
+
+def _database_problems(path: Path) -> list[str]:
+    from lass.collection import integrity
+    from lass.collection.database import Database
+
+    if not path.is_file():
+        return ["it is not there"]
+    try:
+        database = Database(path, read_only=True)
+        try:
+            return database.read(integrity.problems)
+        finally:
+            database.close()
+    except (ValueError, OSError, sqlite3.Error) as error:
+        return [f"{error}"]
+
+
+@command("lass repair packages/")
+def repair(output: Output, folder: Path) -> None:
+    """Rescue what can be read of a damaged database in FOLDER into a new one.
+
+    Annotations follow from the log of all changes; items keep their places. The old files are kept in the
+    folder backups. A database that is whole is left alone.
+    """
+    from lass.collection.backups import replace_database
+    from lass.collection.repair import rescue
+    from lass.collection.store import DATABASE
+    from lass.model.atomic import draft_of
+
+    _expect_folder(folder)
+    database = folder / DATABASE
+    if not database.is_file():
+        raise ValueError(f"{folder} has no {DATABASE}; take a copy: lass restore {folder}")
+    if not _database_problems(database):
+        output.result(f"{database}: whole; nothing to repair", repaired=False)
+        return
+    draft = draft_of(database)
+    try:
+        found = rescue(database, draft)
+        kept = replace_database(database, draft)
+    finally:
+        draft.unlink(missing_ok=True)
+    lines = [
+        f"{database}: {count(found.items, 'item')}, {count(found.annotations, 'annotation')} and "
+        f"{count(found.changes, 'change')} rescued; the damaged files are in {kept}",
+        *(f"lost: {line}" for line in found.lost[:20]),
+        f"Next: lass fit {folder}",
+    ]
+    output.result(
+        "\n".join(lines), repaired=True, items=found.items, annotations=found.annotations,
+        changes=found.changes, lost=found.lost, kept=str(kept),
+    )  # fmt: skip
+
+
+@command("lass restore packages/ --list", "lass restore packages/")
+@click.option("--list", "listed", is_flag=True, help="Only list the copies, the latest first.")
+@click.option("--copy", "name", help="Name of the copy to take; by default the latest.")
+def restore(output: Output, folder: Path, listed: bool, name: str | None) -> None:
+    """Put a copy of the database in FOLDER back: lass fit and the Studio make one a day.
+
+    The present files are kept in the folder backups. Settings stay as they are.
+    """
+    from lass.collection import backups
+    from lass.collection.store import DATABASE
+
+    _expect_folder(folder)
+    copies = backups.backups(folder)
+    if listed:
+        lines = [f"{one.path.name}  {one.at:%Y-%m-%d %H:%M} UTC  change {one.changes}" for one in copies]
+        output.result("\n".join(lines) or "No copies yet.", copies=[one.path.name for one in copies])
+        return
+    if not copies:
+        raise ValueError(
+            f"there are no copies in {folder / backups.FOLDER}; lass repair rescues what can be read"
+        )
+    chosen = next((one for one in copies if name in (None, one.path.name)), None)
+    if chosen is None:
+        raise ValueError(
+            f"--copy must be one of {', '.join(one.path.name for one in copies)}; found {name!r}"
+        )
+    kept = backups.restore(folder / DATABASE, chosen.path)
+    output.result(
+        f"{folder}: the copy of {chosen.at:%Y-%m-%d %H:%M} UTC is back; the files of before are in {kept}\n"
+        f"Next: lass fit {folder}",
+        restored=chosen.path.name, kept=str(kept),
+    )  # fmt: skip

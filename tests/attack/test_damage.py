@@ -1,0 +1,159 @@
+"""Damaged databases: found, rescued from the log, and put back from a copy; the old files are kept."""
+
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+import lass
+from command_line import run
+from lass.collection import backups
+from lass.collection.database_image import read_image
+from lass.collection.repair import rescue
+
+DATABASE = "tags.sqlite"
+PAGE = 4096
+
+
+@pytest.fixture
+def busy(texts):
+    """A collection with a log of some length: annotations of two people, undone and done again, and tags."""
+    rng = np.random.default_rng(0)
+    with lass.open(texts) as collection:
+        for n in range(400):
+            who = ("ann", "bob")[n % 2]
+            if n % 7 == 3:
+                (collection.undo if n % 2 else collection.redo)(who)
+            elif n % 50 == 20:
+                collection.add_tag(f"a tag with a long name {n}" + "x" * 80, who=who)
+            else:
+                item, tag = f"{rng.integers(60):03d}", collection.tags[rng.integers(len(collection.tags))]
+                collection.annotate(item, {tag: int(rng.choice([-1, 1, 1, 0]))}, who=who)
+        collection.rename_tag("game", "games", who="ann")
+        collection.flag("005", who="bob")
+    (texts / DATABASE).write_bytes(bytes(read_image(texts / DATABASE)))
+    return texts
+
+
+def contents(path):
+    with lass.open(path, read_only=True) as collection:
+        assert collection.check() == []
+        items, retired = collection.items, collection.retired()
+        return (
+            [(item.id, item.text) for item in items], sorted(collection.annotations), retired,
+            collection.flagged_rows(), collection.history(limit=10_000),
+        )  # fmt: skip
+
+
+def test_what_is_whole_is_said_and_left_alone(busy):
+    assert "tags.sqlite: whole" in run("check", busy).stdout
+    before = (busy / DATABASE).read_bytes()
+    assert "nothing to repair" in run("repair", busy).stdout
+    assert (busy / DATABASE).read_bytes() == before
+    assert not (busy / "backups").exists()
+
+
+def test_wherever_one_page_is_damaged_no_annotation_is_lost(busy, tmp_path):
+    expected = contents(busy)
+    whole = (busy / DATABASE).read_bytes()
+    rng = np.random.default_rng(0)
+    rescued = 0
+    for page in range(1, len(whole) // PAGE):
+        for how in ("zeros", "noise"):
+            damaged = bytearray(whole)
+            part = slice(page * PAGE, (page + 1) * PAGE)
+            damaged[part] = bytes(PAGE) if how == "zeros" else rng.bytes(PAGE)
+            (busy / DATABASE).write_bytes(damaged)
+            new = tmp_path / DATABASE
+            found = rescue(busy / DATABASE, new)
+            other = tmp_path / "other"
+            shutil.copytree(busy, other, ignore=shutil.ignore_patterns("tags.sqlite*", "arrays"))
+            new.rename(other / DATABASE)
+            items, annotations, _, flags, history = contents(other)
+            assert [name for name, _ in items] == [name for name, _ in expected[0]]
+            assert len(history) >= found.changes
+            tags = {one.tag for one in annotations} - {one.tag for one in expected[1]}
+            if not tags:  # a tag whose names are lost has another
+                assert annotations == expected[1]
+            assert len(annotations) == len(expected[1])
+            assert flags in (expected[3], [])
+            rescued += bool(found.lost)
+            shutil.rmtree(other)
+    assert rescued > 5
+
+
+def test_repair_on_the_command_line_keeps_the_old_files(busy):
+    expected = contents(busy)
+    whole = (busy / DATABASE).read_bytes()
+    for page in range(1, len(whole) // PAGE):  # one that matters
+        damaged = bytearray(whole)
+        damaged[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
+        (busy / DATABASE).write_bytes(damaged)
+        checked = run("check", busy, "--json", code=1)
+        if "changes" in checked.stdout or "malformed" in checked.stdout:
+            break
+    assert json.loads(checked.stdout)["damaged"] == [DATABASE]
+    done = json.loads(run("repair", busy, "--json").stdout)
+    assert done["repaired"]
+    assert (busy / "backups").is_dir()
+    assert [path.read_bytes() == bytes(damaged) for path in (busy / "backups").glob("*/tags.sqlite")] == [
+        True
+    ]
+    assert contents(busy)[1] == expected[1]
+    run("check", busy)
+
+
+def test_a_copy_is_made_once_a_day_few_are_kept_and_none_of_a_damaged_database(texts):
+    database, now = texts / DATABASE, datetime(2026, 1, 1, tzinfo=UTC)
+    with lass.open(texts) as collection:
+        for day in range(9):
+            collection.tag(f"{day + 5:03d}", "mail")
+            for hour in (0, 5):
+                when = now + timedelta(days=day, hours=hour)
+                made = backups.back_up(database, collection.revision(), now=when)
+                assert (made is not None) == (hour == 0)
+        when += timedelta(days=3)
+        assert backups.back_up(database, collection.revision(), now=when) is None  # nothing changed
+        revision = collection.revision()
+    known = backups.backups(texts)
+    assert [one.at.day for one in known] == [9, 8, 7, 6, 5]
+    data = bytearray(database.read_bytes())
+    for page in range(2, len(data) // PAGE):
+        data[page * PAGE : (page + 1) * PAGE] = b"\xff" * PAGE
+    database.write_bytes(data)
+    with pytest.raises(ValueError, match=r"tags\.sqlite is damaged"):
+        backups.back_up(database, revision + 1, now=when)
+    assert backups.backups(texts) == known
+    assert not list((texts / "backups").glob(".*"))
+
+
+def test_a_copy_is_put_back_by_one_command_and_open_programs_notice(texts):
+    run("fit", texts, "--no-map")
+    assert "No copies" not in run("restore", texts, "--list").stdout
+    with lass.open(texts) as collection:
+        collection.tag("006", "mail", who="ann")
+        assert "is back" in run("restore", texts).stdout
+        with pytest.raises(OSError, match="was moved, deleted or replaced while it was open"):
+            collection.tag("009", "mail")
+    with lass.open(texts) as collection:
+        assert collection.annotations_of("006") == {}
+        assert collection.check() == []
+        assert "assignments" in collection.stale()
+        collection.fit()
+    (kept,) = (texts / "backups").glob("replaced-*")
+    for file in kept.iterdir():  # with the log that was not written back yet
+        shutil.copy(file, texts / file.name)
+    with lass.open(texts) as collection:
+        assert collection.annotations_of("006") == {"mail": 1}
+
+
+def test_mistakes_are_one_line(texts, tmp_path):
+    run("restore", texts, code=2)
+    run("check", tmp_path, code=2)
+    (texts / DATABASE).unlink()
+    assert "lass restore" in run("repair", texts, code=2).stderr
+    (texts / DATABASE).write_bytes(b"no database")
+    run("check", texts, code=1)
+    run("repair", texts, code=2)
