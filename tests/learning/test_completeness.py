@@ -13,7 +13,9 @@ from lass.collection import Item
 from lass.collection.bundled import debian
 from lass.learning.predictors.completeness import (
     INTERVAL,
+    PRIOR_VARIANCE,
     STEP,
+    VARIANCES,
     HoldoutPairs,
     _upper_end,
     estimate_completeness,
@@ -50,6 +52,18 @@ def test_gradient_of_the_loss_is_right(hidden_share):
     near = 0.5, np.array([0.3, -0.2]), 0.05
     expected = approx_fprime(theta, lambda x: pairs._loss(x, *near)[0])
     np.testing.assert_allclose(pairs._loss(theta, *near)[1], expected, rtol=1e-4)
+
+
+def test_few_items_get_small_weights_and_many_do_not():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(240, 40))
+    noise, ones = np.column_stack([np.arange(240) % 6 == 0, np.ones(240)]).T.astype(float)
+    few = HoldoutPairs(x, noise > 0, np.arange(240) // 6, ones, ones, 0.34)
+    assert few.choose_variance(1.0) == VARIANCES[0]  # nothing can be learnt
+    told = sample(1.0, 0.34, size=9000)
+    assert told.choose_variance(1.0) == PRIOR_VARIANCE
+    none = few._replace(hidden=np.zeros(240, bool))
+    assert none.choose_variance(1.0) == VARIANCES[0]  # nothing to learn from
 
 
 def test_weights_stay_near_others_by_how_few_items_there_are():

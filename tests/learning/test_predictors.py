@@ -140,6 +140,13 @@ def test_no_group_is_scored_by_a_linear_model_fitted_to_it():
     assert max(correct["apart"]) < 0.62
 
 
+def test_folds_do_not_go_together_with_data_drawn_with_the_same_seed():
+    group = np.random.default_rng(0).integers(4, size=240)
+    fold = LinearPredictor(np.eye(4)[group], np.arange(240), sp.csr_array((240, 240))).fold
+    together = np.array([[np.mean((group == a) & (fold == b)) for a in range(4)] for b in range(4)])
+    assert together.max() < 0.11  # a sixteenth, if one says nothing of the other
+
+
 def test_linear_models_are_ridge_regressions_of_what_is_there_and_around():
     X, W, G = collection(120, 4)
     model = LinearPredictor(X, np.arange(120), W)

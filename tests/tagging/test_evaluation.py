@@ -30,7 +30,7 @@ def test_all_methods_but_one_are_far_ahead_of_random_scores(found):
             "harmonic, tag by tag",
             "one-vs-rest logistic regression",
         ):
-            assert f1[name] > f1["random"] + 0.08
+            assert f1[name] > f1["random"] + 0.1
         assert result.ranked()[0] != "random"
 
 

@@ -27,8 +27,9 @@ UNLIKELY = 30.0
 INTERVAL = 3.32
 #: a completeness above this cannot be distinguished from one
 ALMOST_ONE = 0.8
-#: variance of the normal prior on weights
+#: variance of the normal prior on weights; with up to so many pairs one of several is chosen in folds of items
 PRIOR_VARIANCE = 0.1
+VARIANCES, CHOOSING, FOLDS = (0.001, 0.003, 0.01, 0.03, PRIOR_VARIANCE), 20_000, 4
 #: items at which the prior variance of weights that are drawn to others is half of that
 FEW_ITEMS = 50.0
 #: iterations of a regression at most, and the rise of the log-likelihood that ends it
@@ -54,7 +55,10 @@ class HoldoutPairs(NamedTuple):
     item_weight: Array
     hidden_share: float
 
-    def fit(self, completeness: float, start: Array, centre: Array | None = None) -> Array:
+    def fit(
+        self, completeness: float, start: Array, centre: Array | None = None,
+        prior_variance: float = PRIOR_VARIANCE,
+    ) -> Array:  # fmt: skip
         """Weights and a constant of the log-odds that a tag belongs, of largest penalised likelihood.
 
         With p the probability that a tag belongs and h the share that was hidden, a tag that is not
@@ -62,11 +66,44 @@ class HoldoutPairs(NamedTuple):
         if there is one, the nearer the fewer items there are: those that can lose a tag may be unlike others.
         """
         if centre is None:
-            return _minimise(self._loss, self._information, start, completeness)
+            return _minimise(self._loss, self._information, start, completeness, 0.0, prior_variance)
         items = len(np.unique(self.item))
         # of what is constant there, such as tags that occur together, other items teach nothing
-        variance = np.where(centre == 0.0, 1.0, items / (items + FEW_ITEMS)) * PRIOR_VARIANCE
+        variance = np.where(centre == 0.0, 1.0, items / (items + FEW_ITEMS)) * prior_variance
         return _minimise(self._loss, self._information, start, completeness, centre, variance)
+
+    def choose_variance(self, completeness: float, centre: Array | None = None) -> float:
+        """The variance of the prior on weights that predicts hidden tags of other items best, in folds.
+
+        The smallest whose likelihood is within one standard error of the best: few items do not determine
+        so many weights, and combine predictors worse than any one of these is. With many pairs the prior has
+        no influence, and nothing is tried.
+        """
+        if len(self.X) > CHOOSING:
+            return PRIOR_VARIANCE
+        fold = self.item % FOLDS
+        found = np.zeros((len(VARIANCES), FOLDS))
+        for one in range(FOLDS):
+            others, own = self._at(fold != one), self._at(fold == one)
+            if not own.hidden.any() or not others.hidden.any():
+                continue
+            fit = np.zeros(self.X.shape[1] + 1)
+            for number, variance in enumerate(VARIANCES):
+                fit = others.fit(completeness, fit, centre, variance)
+                found[number, one] = own._log_likelihood(fit, completeness)
+        best = found[np.argmax(found.sum(axis=1))]
+        behind = best - found
+        near = behind.sum(axis=1) <= np.sqrt(FOLDS) * behind.std(axis=1)
+        return VARIANCES[int(np.argmax(near))]
+
+    def _at(self, pairs: NDArray[np.bool_]) -> HoldoutPairs:
+        X, hidden, item, weight, item_weight, hidden_share = self
+        return HoldoutPairs(
+            X[pairs], hidden[pairs], item[pairs], weight[pairs], item_weight[pairs], hidden_share
+        )
+
+    def _log_likelihood(self, theta: Array, completeness: float) -> float:
+        return -self._loss(theta, completeness, theta[:-1])[0]
 
     def calibrate(self, completeness: float, theta: Array) -> Array:
         """Scale and shift the evidence so that :func:`~lass.learning.predictors.weights.probability` fits it.
@@ -208,11 +245,12 @@ def estimate_completeness(
     True
     """
 
-    def fit_all(share: float, starts: list[Array]) -> list[Array]:
+    def fit_all(share: float, starts: list[Array], choose: bool = False) -> list[Array]:
         fits: list[Array] = []
         for sample, start in zip(samples, starts, strict=True):
             centre = pooled(fits[0][:-1]) if fits and pooled is not None else None
-            fits.append(sample.fit(share, start, centre))
+            variance = sample.choose_variance(share, centre) if choose else PRIOR_VARIANCE
+            fits.append(sample.fit(share, start, centre, variance))
         return fits
 
     fits = [np.zeros(sample.X.shape[1] + 1) for sample in samples]
@@ -225,14 +263,11 @@ def estimate_completeness(
         likelihoods.append(
             sum(sample.within_items(shares[-1], fit) for sample, fit in zip(samples, fits, strict=True))
         )
-        if step == 0:
-            complete = fits
         if likelihoods[-1] < max(likelihoods) - UNLIKELY:
             break
     share = _upper_end(shares, likelihoods)
-    if share > ALMOST_ONE:
-        return 1.0, complete
-    return share, fit_all(share, fits)
+    share = 1.0 if share > ALMOST_ONE else share
+    return share, fit_all(share, fits, choose=True)
 
 
 def _upper_end(shares: list[float], likelihoods: list[float]) -> float:

@@ -64,7 +64,8 @@ class LinearPredictor:
         self.features: NDArray[np.float32] = np.asarray(reduced(features, seed), np.float32)
         self.near: NDArray[np.float32] = unit_rows(self.around(W, unit_rows(self.features)))
         self.penalties = penalties
-        self.fold = np.random.default_rng(seed).integers(FOLDS, size=groups.max() + 1)[groups]
+        # numbers of their own: features that were drawn with the same seed would go together with the folds
+        self.fold = np.random.default_rng([seed, FOLDS]).integers(FOLDS, size=groups.max() + 1)[groups]
 
     def around(self, W: sp.csr_array, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each row plus those on a random walk from it, near ones with more weight than far ones."""
