@@ -27,7 +27,7 @@ UNLIKELY = 30.0
 INTERVAL = 3.32
 #: a completeness above this cannot be distinguished from one
 ALMOST_ONE = 0.8
-#: variance of the normal prior on weights; with up to so many pairs one of several is chosen in folds of items
+#: variance of the normal prior on weights; of up to so many pairs one of several is chosen in folds of items
 PRIOR_VARIANCE = 0.1
 VARIANCES, CHOOSING, FOLDS = (0.001, 0.003, 0.01, 0.03, PRIOR_VARIANCE), 20_000, 4
 #: items at which the prior variance of weights that are drawn to others is half of that
