@@ -51,6 +51,20 @@ def test_an_unfinished_transaction_in_the_log_is_left_out(texts, tmp_path):
             assert collection.check() == []
 
 
+def test_what_a_killed_init_left_is_gone_after_the_next(tmp_path):
+    code = """
+import os, sys, lass
+items = ({"id": str(n)} if n < 5 else os._exit(1) for n in range(10))
+from lass.collection import CollectionStore, Item
+CollectionStore.create(sys.argv[1], (Item(one["id"]) for one in items))
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "c")], check=False, timeout=60)
+    (tmp_path / ".c.notes").mkdir()
+    assert len(list(tmp_path.glob(".c.*"))) == 2
+    lass.create(tmp_path / "c", ["a", "b"]).close()
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [".c.notes", "c"]
+
+
 READERS = (
     ["log"], ["export"], ["suggest"], ["next"], ["evaluate", "--seeds", "1"], ["groups"], ["log", "--json"],
 )  # fmt: skip

@@ -99,6 +99,16 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_stored(texts, serve):
             assert collection.annotations_of("006") == {"mail": 1}
 
 
+@pytest.mark.parametrize("name", ["row", "tag", "value"])
+@pytest.mark.parametrize("value", [True, False])
+def test_a_truth_value_is_no_number(texts, serve, name, value):
+    with serve(texts) as client:
+        change = TAGGED["annotations"][0] | {name: value}
+        answer = client.post("/api/annotations", json={"annotations": [change], "who": "ann"})
+        assert answer.status_code == 422
+        assert answer.json()["error"].startswith(f"annotations.0.{name}: ")
+
+
 def test_after_the_folder_is_gone_no_annotation_is_acknowledged(texts, serve):
     with serve(texts) as client:
         wait(client)

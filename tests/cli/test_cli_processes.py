@@ -91,7 +91,8 @@ def test_a_closed_pipe_ends_quietly(folder):
     assert done.returncode == 0
 
 
-def test_an_interrupt_ends_with_130_and_changes_nothing(tmp_path):
+@pytest.mark.parametrize(("ending", "code"), [("SIGINT", 130), ("SIGHUP", 129)])
+def test_an_interrupt_ends_with_its_code_and_changes_nothing(tmp_path, ending, code):
     rng = np.random.default_rng(0)
     where = tmp_path / "large"
     items = [Item(str(n)) for n in range(4000)]
@@ -107,9 +108,9 @@ def test_an_interrupt_ends_with_130_and_changes_nothing(tmp_path):
         line = process.stderr.readline()
         assert line, seen
         seen.append(line.strip())
-    process.send_signal(signal.SIGINT)
+    process.send_signal(getattr(signal, ending))
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert err == "lass: interrupted; what was there is unchanged\n"
     assert out == ""
     with Collection.open(where) as collection:

@@ -485,10 +485,11 @@ def test_pictures_are_shown_and_nothing_beside_them(tmp_path):
             assert refused.status_code == 404, refused.content[:20]
 
 
-def test_ctrl_c_is_the_normal_end(own_packages):
+@pytest.mark.parametrize("ending", ["SIGINT", "SIGHUP"])
+def test_ctrl_c_and_a_closed_terminal_are_normal_ends(own_packages, ending):
     with studio(own_packages) as running, running.client() as client:
         client.get("/api/state")
-        running.process.send_signal(signal.SIGINT)
+        running.process.send_signal(getattr(signal, ending))
         assert running.process.wait(20) == 0
 
 

@@ -16,6 +16,8 @@ import click
 
 #: errors that a user can cause: a wrong argument, a file that is not there, a disk that is full
 USER_ERRORS = (ValueError, OSError, ImportError)
+#: Ctrl-C, and a terminal that is closed
+SIGNALS = [signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 EXIT_CODES = "\nExit codes: 0 done, 1 failed, 2 wrong arguments or files, 130 interrupted.\n"
 
 
@@ -91,7 +93,7 @@ class CommandGroup(click.Group):
         """Run the command line and exit: whatever goes wrong is one line on stderr, never a traceback."""
         options["standalone_mode"] = False
         ours = threading.current_thread() is threading.main_thread()
-        before = signal.signal(signal.SIGINT, _interrupted) if ours else None
+        before = {one: signal.signal(one, _interrupted) for one in heeded()} if ours else {}
         for stream in (sys.stdout, sys.stderr):
             # a terminal that cannot show a character shows another
             with suppress(AttributeError, ValueError):
@@ -113,9 +115,14 @@ class CommandGroup(click.Group):
             what = f"unexpected {type(error).__name__}: {error}"
             _exit(f"{what} (LASS_TRACEBACK=1 shows where; please report it)", 1)
         finally:
-            if ours:
-                signal.signal(signal.SIGINT, before)
+            for one, handler in before.items():
+                signal.signal(one, handler)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def heeded() -> list[signal.Signals]:
+    """Signals that end a program, without what is ignored, as nohup has it."""
+    return [one for one in SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
 
 
 def _message(error: BaseException) -> str:
@@ -127,15 +134,16 @@ def _message(error: BaseException) -> str:
 def _exit(message: str, code: int) -> NoReturn:
     if os.environ.get("LASS_TRACEBACK") and sys.exc_info()[1] is not None:
         raise
-    with suppress(BrokenPipeError):
+    with suppress(OSError):  # nobody reads, or the terminal is closed
         click.echo("lass: " + " ".join(message.split()), err=True)
     sys.exit(code)
 
 
 def _interrupted(number: int, frame: FrameType | None) -> NoReturn:
     # not KeyboardInterrupt, on which a solver returns the solution so far
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _exit("interrupted; what was there is unchanged", 130)
+    for one in SIGNALS:
+        signal.signal(one, signal.SIG_IGN)
+    _exit("interrupted; what was there is unchanged", 128 + number)
 
 
 def _silence_stdout() -> None:

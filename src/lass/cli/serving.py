@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from lass.cli.fitting import print_fit, run
+from lass.cli.group import heeded
 from lass.cli.importing import make
 from lass.cli.output import PATH, Output, caption, command, opened
 from lass.cli.suggesting import print_suggestions
@@ -57,10 +59,12 @@ def start(output: Output, folder: Path, port: int, no_browser: bool) -> None:
         output.out.file.flush()
 
     def stop(*_: object) -> None:  # the server ends on Ctrl-C, and then raises the signal again
-        output.note("The Studio has stopped.")
+        with suppress(OSError):  # the terminal may be closed
+            output.note("The Studio has stopped.")
         raise SystemExit(0)
 
-    signal.signal(signal.SIGINT, stop)
+    for one in heeded():  # the server knows Ctrl-C alone
+        signal.signal(one, stop if one == signal.SIGINT else lambda *_: signal.raise_signal(signal.SIGINT))
     serve(folder, port, browser=not no_browser, announce=print_address)
 
 

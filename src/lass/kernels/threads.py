@@ -46,17 +46,30 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     return _blas().limit(limits=1, user_api="blas")
 
 
+#: seconds of compiling from which on it is logged
+NOTICED = 1.5
+
+
 @cache
 def kernels(name: str = "dense_rows") -> ModuleType:
     """The kernels of a module of this package; the first call on a machine compiles them and logs it."""
+    from numba.core import event
+
     began = time.perf_counter()
-    notice = threading.Timer(1.5, logger.warning, ["compiling kernels; later runs find them cached ..."])
-    notice.daemon = True
-    notice.start()
-    compiled = import_module(f"lass.kernels.{name}")
-    if notice.finished.is_set():
+    compiling: Any = event.RecordingListener()  # type: ignore[no-untyped-call]
+
+    def notice() -> None:
+        if compiling.buffer:  # on a busy machine it takes long to load them, too
+            logger.warning("compiling kernels; later runs find them cached ...")
+
+    timer = threading.Timer(NOTICED, notice)
+    timer.daemon = True
+    timer.start()
+    with event.install_listener("numba:compile", compiling):
+        compiled = import_module(f"lass.kernels.{name}")
+    timer.cancel()
+    if compiling.buffer and time.perf_counter() - began > NOTICED:
         logger.warning("kernels compiled in %.1f s", time.perf_counter() - began)
-    notice.cancel()
     return compiled
 
 

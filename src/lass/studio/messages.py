@@ -7,17 +7,25 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 #: annotations in one action, at most
 MAX_ANNOTATIONS = 100_000
 
 #: a row or a column
-Index = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+def _no_truth(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError(f"must be a whole number; found {str(value).lower()}")
+    return value
+
+
+Index = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, lt=2**31)]
 Who = Annotated[str, Field(max_length=100)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Value = Literal[-1, 0, 1]
+Value = Annotated[Literal[-1, 0, 1], BeforeValidator(_no_truth)]
 #: which items
 Filter = Literal["all", "untagged", "tagged", "doubtful", "changed", "next", "flagged"]
 
