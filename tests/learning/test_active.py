@@ -82,13 +82,77 @@ def test_samples_rank_as_refitting_does():
     np.testing.assert_allclose(by_item(exact)[1], wanted, rtol=1e-3, atol=1e-4)
 
 
+def told(solution, rows, known=()):
+    """The shares of all variances that a label of each of the rows explains, by dense linear algebra."""
+    W = solution.problem.W.toarray()
+    A = np.linalg.inv((np.diag(W.sum(axis=1)) - W)[np.ix_(rows, rows)])
+    precision = 1.0 / np.diag(A)
+    for item in known:
+        column = A[:, np.searchsorted(rows, item)].copy()
+        A -= np.outer(column, column) / column[np.searchsorted(rows, item)]
+    return (A**2).T @ precision / np.maximum(np.diag(A), 1e-300)
+
+
+def undecided(solution, rows):
+    two = np.sort(solution.Z[rows], axis=1)
+    margins = two[:, -1] - two[:, -2]
+    return np.array([(margins >= one - 1e-9).mean() for one in margins])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(5, 14), st.integers(2, 4))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_margin_is_exact_with_few_items(seed, N, K):
+    """What the label of an item tells of all others, times the square of how undecided the item is."""
+    rng = np.random.default_rng(seed)
+    solution = lass.solve(connected(rng, N), labelled(rng, N, K, min(K, N - 3)), 0.1, tol=1e-13)
+    rows = np.flatnonzero(np.diff(solution.problem.G.indptr) == 0)
+    items, scores = by_item(rank(solution))
+    np.testing.assert_array_equal(items, rows)
+    wanted = told(solution, rows) * undecided(solution, rows) ** 2
+    np.testing.assert_allclose(scores, wanted, rtol=1e-6, atol=1e-9)
+    batch = rank(solution, top=2)
+    left = told(solution, rows, batch.items[:1]) * undecided(solution, rows) ** 2
+    left[rows == batch.items[0]] = -np.inf
+    assert batch.scores[1] == pytest.approx(left.max(), rel=1e-6)
+
+
+def test_the_best_of_a_batch_are_computed_exactly():
+    """Scores of a batch are exact up to the weights of the items, though estimates chose whom to look at."""
+    rng = np.random.default_rng(7)
+    solution = lass.solve(connected(rng, 120), labelled(rng, 120, 3, 3), 0.1, tol=1e-12)
+    rows = np.flatnonzero(np.diff(solution.problem.G.indptr) == 0)
+    chosen = rank(solution, top=3, probes=64)
+    estimated = by_item(rank(solution, probes=64))[1]
+    exact = told(solution, rows) * undecided(solution, rows) ** 2
+    assert np.log(estimated / exact).std() < 2 * np.sqrt(2 / 64)
+    first = np.searchsorted(rows, chosen.items[0])
+    assert chosen.scores[0] == pytest.approx(exact[first], rel=0.1)
+    assert exact[first] >= 0.85 * exact.max()
+    for turn in (1, 2):
+        left = told(solution, rows, chosen.items[:turn]) * undecided(solution, rows) ** 2
+        assert chosen.scores[turn] == pytest.approx(left[np.searchsorted(rows, chosen.items[turn])], rel=0.1)
+
+
+@pytest.mark.parametrize(("weak", "probes"), [(1e-6, 100), (1e-3, 32)])
+def test_a_small_group_with_weak_edges_tells_of_itself_alone(weak, probes):
+    """Its variances are the largest of all, but there are few of them."""
+    group = np.repeat([0, 1, 2], (10, 30, 3))
+    W = np.where(group[:, None] == group, 1.0, weak) - np.eye(43)
+    G = np.zeros((43, 2))
+    G[0, 0] = G[1, 1] = 1.0
+    solution = lass.solve(W, G, 0.1, tol=1e-10)
+    batch = rank(solution, top=2, probes=probes)
+    np.testing.assert_array_equal(group[batch.items], [1, 2])
+    assert batch.scores[1] < 3.5
+
+
 def test_samples_estimate_the_coverage():
     """With many samples the scores are as close to the exact ones as promised."""
     rng = np.random.default_rng(3)
     solution = lass.solve(connected(rng, 60), labelled(rng, 60, 3, 3), 0.1)
-    exact = by_item(rank(solution, probes=60))[1]
+    exact = by_item(rank(solution, by="change", probes=60))[1]
     for seed in range(5):
-        error = np.log(by_item(rank(solution, probes=56, seed=seed))[1] / exact).std()
+        error = np.log(by_item(rank(solution, by="change", probes=56, seed=seed))[1] / exact).std()
         assert 0 < error < np.sqrt(2 / 56)
 
 

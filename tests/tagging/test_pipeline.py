@@ -100,9 +100,9 @@ def test_next_items_are_untagged_and_say_why(program_collection):
     expected = propose(model.solution.problem.W, labelled, model.solution, 4)
     assert [one.item for one in asked] == [annotations.ids[one.row] for one in expected]
     typical = [one for one in asked if one.reason.startswith("typical of ")]
-    assert 0 < len(typical) < 4  # with many tagged items the others come for what they change
+    assert 0 < len(typical) < 4  # with many tagged items the others come for what they tell
     assert typical == before[: len(typical)]
-    assert all(one.reason.startswith("its tags ") for one in asked if one not in typical)
+    assert all(one.reason.startswith("undecided") for one in asked if one not in typical)
     assert not any(collection.annotations_of(one.item) for one in asked)
     collection.annotate_all(
         [(item.id, "mail", 1) for item in collection.get_items() if not collection.annotations_of(item.id)]

@@ -158,7 +158,7 @@ def next_items(output: Output, folder: Path, top: int) -> None:
     """List the untagged items of FOLDER whose tags would help most with the others, each with a reason.
 
     The first are typical items that together cover the collection, and need neither tags nor a fit; with more
-    items tagged come those whose tags would change most of the others.
+    items tagged come undecided ones whose tags tell most of the others.
     """
     with opened(folder) as collection:
         found = collection.next_items(top)

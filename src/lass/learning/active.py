@@ -6,11 +6,17 @@ unlabelled items (its Green's function) and A_n its column. The entries A_mn / A
 probabilities: a random walk from m over the edges visits n before any labelled item. Their
 sum is the *coverage* of n, the number of items that its label decides. An outlier covers itself
 alone; the middle of an unlabelled group covers all of the group.
+
+In a Gaussian field with covariance A the label of n explains a share ``r_mn^2 = A_mn^2 / (A_nn A_mm)`` of the
+variance of m: the walk from m visits n, and the one from n visits m. Their sum over m is the number of
+items that n *tells*. It is V-optimality (Ji and Han 2012) with shares in place of variances, which
+small groups with weak edges would dominate.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -31,6 +37,8 @@ EXCESS = 1e-3
 EXACT, ROUGH = 1e-8, 1e-3
 #: margins closer than this share of the largest are the same
 STEP = 1e-6
+#: candidates with the largest estimates that are computed exactly before one is taken into a batch
+SHORTLIST = 8
 #: entries of right-hand sides or of Z that are computed together, columns of the former at least, and rows
 #: whose edges are looked at together
 ENTRIES, LEAST_COLUMNS, ROWS = 2**21, 4, 65_536
@@ -54,17 +62,15 @@ def rank(
     model : LASS or Solution
         Fitted, at 0 < lam < inf. A model's decisions count with their slide. Assignments may be sparse.
     by : {"margin", "change"}
-        What the coverage of an item is multiplied with (see the notes).
+        What an item is worth (see the notes).
 
-        "margin": the share of unlabelled items that are decided at least as clearly, by the
-        difference of their two largest assignments, squared: what an item covers counts as much as
-        the square of how undecided it is. It depends on the order of the margins
-        alone, so it works where assignments are nearly even (few labels, a large lam).
+        "margin": what it tells, times the square of how undecided it is: the share of
+        unlabelled items that are decided at least as clearly, by the difference of their two largest
+        assignments. It depends on the order of the margins alone, so it works where assignments are
+        nearly even (few labels, a large lam).
 
-        "change": ``1 - sum_k z_nk^2``. The score is then the assignment expected to move in the
-        collection, ``sum_k z_nk |dZ|_1 / 2`` if the label is k with probability z_nk. It goes to the
-        borders between categories later: the safer one with two or three labels a category,
-        where a border label can mislead, and the slower one from then on.
+        "change": its coverage times ``1 - sum_k z_nk^2``: the assignment expected to move in the
+        collection, ``sum_k z_nk |dZ|_1 / 2`` if the label is k with probability z_nk.
     among : array of item numbers, optional
         Only these, for example ``solution.uniqueness().flippable``, whose largest category
         is another one in an equally good solution.
@@ -73,8 +79,9 @@ def rank(
         chosen, so that no two cover the same items. By default all, each as if it were labelled
         alone.
     probes : int
-        Linear systems behind the coverage. With at most so many candidates it is exact; otherwise
-        A_nn is estimated from this many samples, with a relative error below ``sqrt(2 / probes)``.
+        Linear systems behind the scores. With at most so many unlabelled items they are exact, coverage
+        also with so many candidates; otherwise A_nn is estimated from this many samples, with a
+        relative error below ``sqrt(2 / probes)``, and what an item tells from as many again.
     seed : int
         Of the samples.
 
@@ -85,7 +92,9 @@ def rank(
 
     Notes
     -----
-    The coverage of item n is ``sum_m A_mn / A_nn``. All numerators come from one system, ``A 1``.
+    The coverage of item n is ``sum_m A_mn / A_nn``; all numerators come from one system, ``A 1``. What n
+    tells is ``sum_m v_m A_mn^2 / A_nn`` with ``v_m = 1 / A_mm``, of before the batch; the numerator is the
+    mean square of ``A sqrt(v) x`` at n, x random signs.
     The denominators come from Gaussian fields with covariance A: random numbers on the edges,
     weighted so that their sums at the items have the Laplacian as covariance, times A.
     Conjugate gradients, O(nnz(W) probes) a step, some columns at a time; each item of a
@@ -116,8 +125,9 @@ def rank(
         return Ranking(candidates, np.zeros(0))
     places = np.searchsorted(rows, candidates)
     uncertainty = _uncertainty(Z, rows, by)[places] if by == "margin" else _uncertainty(Z, candidates, by)
-    field = GaussianField(problem, rows, places, probes, seed)
-    scores = uncertainty * field.coverage()
+    field = GaussianField(problem, rows, places, probes, seed, tells=by == "margin")
+    worth = field.told if by == "margin" else field.coverage
+    scores = uncertainty * worth()
     if top is None:
         order = np.argsort(-scores, kind="stable")
         return Ranking(candidates[order], scores[order])
@@ -125,11 +135,18 @@ def rank(
     values = []
     for turn in range(min(int(top), len(candidates))):
         if turn:
-            field.condition_on(int(places[chosen[-1]]))
-            scores = uncertainty * field.coverage()
+            scores = uncertainty * worth()
             scores[chosen] = -np.inf
-        chosen.append(int(scores.argmax()))
-        values.append(scores[chosen[-1]])
+        best = int(scores.argmax())
+        if field.samples is not None:
+            # of many estimates the largest are too large: these are computed exactly
+            short = np.argsort(-scores, kind="stable")[: min(SHORTLIST, len(scores) - turn)]
+            exact = uncertainty[short] * field.exactly(short, tells=by == "margin")
+            best = int(short[exact.argmax()])
+            scores[best] = exact.max()
+        chosen.append(best)
+        values.append(scores[best])
+        field.condition_on(int(places[best]))
     return Ranking(candidates[chosen], np.array(values))
 
 
@@ -185,12 +202,14 @@ def _within(W: sp.csr_array, rows: NDArray[np.intp]) -> sp.csr_array:
 class GaussianField:
     """The field with covariance A, the Green's function of the unlabelled items.
 
-    ``places`` are the candidates among ``rows``; :meth:`coverage` is theirs.
+    ``places`` are the candidates among ``rows``; :meth:`coverage` and, with ``tells``, :meth:`told` are
+    theirs.
     """
 
     def __init__(
-        self, problem: Problem, rows: NDArray[np.intp], places: NDArray[np.intp], probes: int, seed: int
-    ) -> None:
+        self, problem: Problem, rows: NDArray[np.intp], places: NDArray[np.intp], probes: int, seed: int,
+        tells: bool = False,
+    ) -> None:  # fmt: skip
         self.places = places
         self.W = _within(problem.W, rows)
         degree = np.asarray(self.W.sum(axis=1)).ravel()
@@ -205,8 +224,15 @@ class GaussianField:
         self.operator = GraphOperator(self.W, self.diagonal)
         self.known: list[tuple[int, Array]] = []  # items that are known, and their columns then
         self.sums = self._solve(np.ones((len(rows), 1)), EXACT)[:, 0]
+        rng = np.random.default_rng(seed)
         self.samples: Array | None = None
         self.variances = np.empty(len(places))
+        #: of each row one over its variance; the squares of the means of its neighbours, summed over samples
+        self.precision, self._squares = np.empty(0), np.zeros(len(rows) if tells else 0)
+        #: columns of A at the candidates; or samples whose variances are sums of squares of columns, with
+        #: the precisions as weights
+        self.columns: Array | None = None
+        self.reach: Array | None = None
         if len(places) > probes:
             near = self.W[places]
             #: samples are kept at the candidates and their neighbours, since nothing else is asked of them
@@ -216,23 +242,52 @@ class GaussianField:
                 (near.data, np.searchsorted(self.kept, near.indices), near.indptr),
                 shape=(len(places), len(self.kept)),
             )
-            self.samples = self._sampled(probes, np.random.default_rng(seed))
+            self.samples = self._sampled(self._noise, probes, rng, self.kept)
         else:
-            unit = np.zeros((len(rows), len(places)))
-            unit[places, np.arange(len(places))] = 1.0
-            self.variances = self._solve(unit, EXACT)[places, np.arange(len(places))]
+            columns = self._solve(self._unit(places), EXACT)
+            self.variances = columns[places, np.arange(len(places))]
+            self.columns = columns if tells else None
+        if tells:
+            if len(rows) <= probes:
+                every = np.arange(len(rows))
+                self.precision = 1.0 / np.diag(self._solve(self._unit(every), EXACT))
+            else:
+                if self.samples is None:
+                    self._sampled(self._noise, probes, rng, places)
+                # of the neighbours' means; given its neighbours an item varies by 1 / a
+                self.precision = 1.0 / (1.0 / self.diagonal + self._squares / probes)
+            if self.samples is not None:
+                self.reach = self._sampled(self._scaled_signs, probes, rng, places)
+
+    def _unit(self, places: NDArray[np.intp]) -> Array:
+        unit = np.zeros((len(self.diagonal), len(places)))
+        unit[places, np.arange(len(places))] = 1.0
+        return unit
 
     def _solve(self, B: Array, tol: float) -> Array:
         return ConjugateGradients(self.operator.apply, self.diagonal, tol=tol).solve(B)
 
-    def _sampled(self, probes: int, rng: np.random.Generator) -> Array:
-        """Columns of the field at the rows that are kept, so many together that the memory stays small."""
-        samples = np.empty((len(self.kept), probes))
+    def _sampled(
+        self, draw: Callable[[int, np.random.Generator], Array], probes: int, rng: np.random.Generator,
+        kept: NDArray[np.intp],
+    ) -> Array:  # fmt: skip
+        """A times random columns, at some rows; so many together that the memory stays small."""
+        samples = np.empty((len(kept), probes))
         columns = int(np.clip(ENTRIES // len(self.diagonal), LEAST_COLUMNS, probes))
         for first in range(0, probes, columns):
             some = slice(first, min(first + columns, probes))
-            samples[:, some] = self._solve(self._noise(some.stop - first, rng), ROUGH)[self.kept]
+            drawn = self._solve(draw(some.stop - first, rng), ROUGH)
+            samples[:, some] = drawn[kept]
+            if len(self._squares) and not len(self.precision):
+                means = self.diagonal[:, None] * drawn
+                means -= self.operator.apply(drawn, np.empty_like(drawn))
+                means /= self.diagonal[:, None]
+                self._squares += np.einsum("np,np->n", means, means)
         return samples
+
+    def _scaled_signs(self, columns: int, rng: np.random.Generator) -> Array:
+        """Random columns with the precisions as covariance."""
+        return np.sqrt(self.precision)[:, None] * _signs(rng, len(self.diagonal), columns)
 
     def _noise(self, columns: int, rng: np.random.Generator) -> Array:
         """Random columns whose covariance is the Laplacian: a sign on every edge, and on every excess."""
@@ -250,26 +305,61 @@ class GaussianField:
             B += incidence @ _signs(rng, len(root), columns)
         return B
 
+    def _shares(self, columns: Array, variances: Array) -> Array:
+        """The sum of the shares of all variances that columns of A explain."""
+        shares = columns**2 * self.precision[:, None] / variances
+        # a precision from samples can be too large by far where weak edges alone lead to a label
+        return np.asarray(np.minimum(shares, 1.0).sum(axis=0))
+
+    def _variances(self) -> Array:
+        """A_nn of each candidate, given the items that are known."""
+        if self.samples is None:
+            return self.variances
+        # given its neighbours an item varies by 1 / a; only the rest needs samples
+        own = 1.0 / self.diagonal[self.places]
+        means = own[:, None] * (self.near @ self.samples)
+        return np.asarray(own + np.einsum("np,np->n", means, means) / means.shape[1])
+
     def coverage(self) -> Array:
         """The number of items that each candidate covers."""
-        variances = self.variances
-        if self.samples is not None:
-            # given its neighbours an item varies by 1 / a; only the rest needs samples
-            own = 1.0 / self.diagonal[self.places]
-            means = own[:, None] * (self.near @ self.samples)
-            variances = own + np.einsum("np,np->n", means, means) / means.shape[1]
-        return np.maximum(self.sums[self.places] / variances, 1.0)
+        return np.maximum(self.sums[self.places] / self._variances(), 1.0)
+
+    def told(self) -> Array:
+        """The number of items that each candidate tells."""
+        variances = self._variances()
+        if self.columns is not None:
+            return self._shares(self.columns, variances)
+        assert self.reach is not None
+        squares = np.einsum("np,np->n", self.reach, self.reach) / self.reach.shape[1]
+        # at least what it tells of itself
+        return np.maximum(squares / variances, self.precision[self.places] * variances)
+
+    def _columns_at(self, places: NDArray[np.intp]) -> Array:
+        """Columns of A at some rows, given the items that are known."""
+        columns = self._solve(self._unit(places), EXACT)
+        for item, earlier in self.known:
+            columns -= np.outer(earlier, earlier[places] / earlier[item])
+        return columns
+
+    def exactly(self, some: NDArray[np.intp], tells: bool) -> Array:
+        """What some of the candidates tell, or cover, without samples (but for the precision)."""
+        places = self.places[some]
+        columns = self._columns_at(places)
+        variances = columns[places, np.arange(len(places))]
+        if tells:
+            return self._shares(columns, variances)
+        return np.asarray(columns.sum(axis=0) / variances)
 
     def condition_on(self, place: int) -> None:
         """Take one item as known: the field given its value there."""
-        unit = np.zeros((len(self.sums), 1))
-        unit[place] = 1.0
-        column = self._solve(unit, EXACT)[:, 0]
-        for item, earlier in self.known:
-            column -= earlier * (earlier[place] / earlier[item])
+        column = self._columns_at(np.array([place]))[:, 0]
         self.known.append((place, column))
         share = column / column[place]
         self.sums -= share * self.sums[place]
+        if self.columns is not None:
+            self.columns -= np.outer(share, self.columns[place])
+        if self.reach is not None:
+            self.reach -= np.outer(share[self.places], self.reach[np.searchsorted(self.places, place)])
         if self.samples is not None:
             at = int(np.searchsorted(self.kept, place))
             self.samples -= np.outer(share[self.kept], self.samples[at])

@@ -32,7 +32,7 @@ BATCH, MANY = 64, 4096
 PART = 65_536
 #: additions that differ by less than this share are the same
 STEP = 1e-9
-#: items that are judged by what their label would change; of more some, evenly spread
+#: items that are judged by what their label would tell; of more some, evenly spread
 JUDGED, SOME = 20_000, 200
 #: with so many labelled items half of the proposals come from :func:`lass.learning.active.rank`
 LABELLED = 100
@@ -49,12 +49,12 @@ class Proposal(NamedTuple):
     """An item to label, and why."""
 
     row: int
-    #: items it adds to those covered, or that its label would change: the measure of its kind
+    #: items it adds to those covered, or that its label tells if it is undecided: the measure of its kind
     score: float
     #: how many items are similar to it, and how many of these are labelled
     similar: int
     labelled: int
-    #: whether it was taken for what it covers; else its label would change most of the others
+    #: whether it was taken for what it covers; else it is undecided and its label tells most of the others
     typical: bool
 
 
@@ -137,11 +137,10 @@ def propose(
     W: sp.csr_array, labelled: ArrayLike, solution: Solution | None = None, top: int = 10,
     order: ArrayLike | None = None, pause: Callable[[], object] = int,
 ) -> list[Proposal]:  # fmt: skip
-    """Items to label next: those that cover the collection, and later those that would change most.
+    """Items to label next: those that cover the collection, and later those whose label tells most.
 
     With n labelled items a share ``100 / (100 + n)`` of the proposals is by :func:`cover`, the others are by
-    :func:`lass.learning.active.rank` with ``by="change"``, taken in turns. Without a solution all are by
-    coverage.
+    :func:`lass.learning.active.rank`, taken in turns. Without a solution all are by coverage.
 
     Parameters
     ----------
@@ -167,7 +166,7 @@ def propose(
     if solution is not None and 0 < solution.problem.lam < np.inf and not _places(share, top).all():
         pause()
         among = _evenly(np.flatnonzero(~known), places)
-        changing = rank(solution, by="change", top=top, among=among)
+        changing = rank(solution, top=top, among=among)
     taken = _in_turns(found, changing, share, top)
     near = weights[np.array([row for row, *_ in taken], np.intp)]
     of_them = (near != 0).astype(float) @ known.astype(float)

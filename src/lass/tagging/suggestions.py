@@ -79,8 +79,8 @@ class DoubtfulTag(NamedTuple):
 class NextItem(NamedTuple):
     """An item to annotate, and why.
 
-    The score is about how many other items it stands for: what it adds to the items covered, or what its tags
-    would change. The two are not on one scale; the order of the list is what counts.
+    The score is about how many other items it stands for: what it adds to the items covered, or how many
+    its tags help with. The two are not on one scale; the order of the list is what counts.
     """
 
     item: str
@@ -323,8 +323,9 @@ def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
     """Items without annotations to annotate next, as one batch.
 
     The first are typical items that together cover the collection; the more items are annotated, the more
-    of the proposals are those whose tags would change most of the other assignments, see
-    :func:`lass.learning.coverage.propose`. A collection that was never fitted needs no annotation.
+    of the proposals are undecided ones whose tags tell most of the others: see
+    :func:`lass.learning.coverage.propose` and :func:`lass.learning.active.rank`. A collection that was never
+    fitted needs no annotation.
 
     Examples
     --------
@@ -379,7 +380,7 @@ def reason_for(proposal: Proposal) -> str:
     """Why an item should be annotated next, in a short sentence without a stop."""
     if not proposal.typical:
         others = round(proposal.score)
-        return f"its tags would change about {others:,} others" if others > 1 else "its tags are uncertain"
+        return f"undecided; its tags help with about {others:,} others" if others > 1 else "undecided"
     if not proposal.similar:
         return "unlike all other items"
     items = "1 similar item" if proposal.similar == 1 else f"{proposal.similar:,} similar items"
