@@ -100,8 +100,9 @@ class Studio {
     return found;
   }
 
-  /** Annotates: on the screen at once, on the disk when the answer comes; taken back if it is refused. */
-  async annotate(changes: AnnotationChange[]): Promise<boolean> {
+  /** Annotates: on the screen at once, on the disk when the answer comes; taken back if it is refused. It says what
+   * was done in the words of the server, or as told. */
+  async annotate(changes: AnnotationChange[], say?: string): Promise<boolean> {
     const before = new Map<number, ItemRow>();
     for (const change of changes) {
       const row = this.rows.get(change.row);
@@ -113,12 +114,13 @@ class Studio {
     this.#count(changes);
     const done = await this.#change(async () => {
       try {
-        return await api.annotate(changes, this.who);
+        const done = await api.annotate(changes, this.who);
+        return say === undefined ? done : { ...done, what: say };
       } finally {
         this.#pending = this.#pending.filter((change) => !changes.includes(change));
         this.#count(changes);
       }
-    });
+    }, say === undefined);
     if (!done) for (const row of before.values()) this.#put(row);
     return done;
   }
