@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
+from anyio import CapacityLimiter
 from fastapi import Depends, Request
 from numpy.typing import NDArray
 
@@ -22,6 +23,8 @@ from lass.studio.uploads import Uploads
 
 #: rows sent back with a change, at most
 MAX_ROWS = 200
+#: changes that are answered at once
+WRITERS = 8
 
 
 @dataclass
@@ -34,6 +37,8 @@ class Context:
     uploads: Uploads
     groups: Groups
     thumbnails: Thumbnails
+    #: threads for what is stored, which need not wait until a thread for reading is free
+    writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(WRITERS))
     _map: tuple[float, NDArray[np.float32]] | None = None
 
     @property
@@ -45,9 +50,14 @@ class Context:
         """An item for the list."""
         return row_of(self.session, self.snapshot, row)
 
+    def rows(self, rows: list[int]) -> list[ItemRow]:
+        """Some items for the list."""
+        snapshot, items = self.snapshot, self.session.rows(rows)
+        return [row_of(self.session, snapshot, row, item) for row, item in zip(rows, items, strict=True)]
+
     def result(self, change: AppliedChange) -> ChangeResult:
         """The answer to a change."""
-        rows = [self.row(row) for row in change.rows[:MAX_ROWS]]
+        rows = self.rows(change.rows[:MAX_ROWS])
         return ChangeResult(revision=change.revision, what=change.what, rows=rows)
 
     def points(self) -> NDArray[np.float32] | None:
@@ -88,7 +98,7 @@ class Context:
         )  # fmt: skip
 
 
-def _context(request: Request) -> Context:
+async def _context(request: Request) -> Context:  # else it would wait for a thread
     found: Context = request.app.state.context
     return found
 

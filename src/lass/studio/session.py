@@ -177,7 +177,12 @@ class Session:
 
     def names_of_rows(self, rows: Sequence[int]) -> list[str]:
         """What to call some items in a sentence."""
-        return [named(self.items[row]) for row in rows]
+        return [named(item) for item in self.rows(rows)]
+
+    def rows(self, rows: Sequence[int]) -> list[Item]:
+        """Some items, read together; ``NotFound`` where one does not exist."""
+        self.check_rows(rows)
+        return self.items.several(rows)
 
     def check_rows(self, rows: Iterable[int]) -> None:
         """``NotFound`` where one of the items does not exist."""
