@@ -231,7 +231,9 @@ def stored(page: Page, path: str = "") -> AbstractContextManager[object]:
     """Until the server answered to the next change: by then it is on the disk."""
     return page.expect_response(
         lambda answer: (
-            answer.request.method == "POST" and answer.url.endswith(path) and "/what-if" not in answer.url
+            answer.request.method == "POST"
+            and answer.url.endswith(path)
+            and not answer.url.endswith(("/what-if", "/selection"))
         )
     )
 

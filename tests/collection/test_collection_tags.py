@@ -94,6 +94,11 @@ class Model:
         }
         self.do(who, changed, {source: (tag, False)})
 
+    def delete_tag(self, tag, who):
+        column = self.column(tag)
+        gone = {key: 0 for key in self.by_person() if key[1] == column}
+        self.do(who, gone, {column: (tag, False)})
+
     def reverse(self, action, stands):
         before, action["stands"] = list(self.names), stands
         stated = self.by_person()
@@ -134,6 +139,7 @@ doing = [
     st.tuples(st.just("add_tag"), tag, somebody),
     st.tuples(st.just("rename_tag"), tag, tag, somebody),
     st.tuples(st.just("merge_tags"), tag, tag, somebody),
+    st.tuples(st.just("delete_tag"), tag, somebody),
 ]
 taking_back = [st.tuples(st.sampled_from(("undo", "redo")), st.none() | somebody)] * 3
 
@@ -253,7 +259,9 @@ def test_annotations_move_to_the_other_tag_where_it_has_none(letters):
     assert numbers == [4, 5, 6, 7]
     assert [str(line) for line in letters.tag_changes()] == ["tag x merged into y"]
     assert {change.tag for change in letters.history()} == {"x", "y"}
-    with pytest.raises(ValueError, match="tag 'x' is retired; to bring it back, add --new on the"):
+    with pytest.raises(
+        ValueError, match=r"'x' is retired \(merged into 'y'\); to bring it back, add --new on the"
+    ):
         letters.annotate("a", {"x": 1})
     with pytest.raises(ValueError, match=r"there is no tag 'x .retired 0.'"):
         letters.annotate("a", {"x (retired 0)": 1})
@@ -261,6 +269,44 @@ def test_annotations_move_to_the_other_tag_where_it_has_none(letters):
     assert letters.annotations_of("a") == {"x": 1, "y": -1}
     assert letters.annotations_of("b") == {"x": -1}
     assert letters.names() == TAGS
+
+
+def test_a_deleted_tag_takes_its_annotations_along_and_an_undo_brings_them_back(letters):
+    letters.annotate_all([("a", "x", 1), ("b", "x", -1), ("a", "y", -1)])
+    assert letters.delete_tag("x", who="ann") == [4, 5, 6]
+    assert letters.annotations_of("a") == {"y": -1}
+    assert letters.annotations_of("b") == {}
+    assert letters.retired() == {0}
+    assert [str(line) for line in letters.tag_changes()] == ["tag x retired"]
+    assert letters.synonyms() == {}
+    assert letters.undo("ann") == [7, 8, 9]
+    assert letters.annotations_of("a") == {"x": 1, "y": -1}
+    assert letters.annotations_of("b") == {"x": -1}
+    assert letters.names() == TAGS
+    letters.redo("ann")
+    assert letters.retired() == {0}
+    assert letters.check() == []
+
+
+def test_old_names_are_synonyms_until_they_are_undone_or_taken(letters):
+    assert letters.synonyms() == {}
+    letters.rename_tag("x", "v")
+    assert letters.synonyms() == {0: ["x"]}
+    letters.merge_tags("v", "y")
+    assert letters.synonyms() == {1: ["x", "v"]}
+    letters.add_tag("z")
+    letters.merge_tags("y", "z")
+    assert letters.synonyms() == {2: ["x", "y", "v"]}
+    with pytest.raises(ValueError, match=r"tag 'v' is retired .merged into 'z'.; to bring it back"):
+        letters.annotate("a", {"v": 1})
+    with pytest.raises(ValueError, match="there is no tag 'x' any more; it is called 'z' now"):
+        letters.annotate("a", {"x": 1})
+    letters.undo()
+    assert letters.synonyms() == {1: ["x", "v"]}
+    letters.add_tag("x")
+    assert letters.synonyms() == {1: ["v"]}
+    letters.delete_tag("y")
+    assert letters.synonyms() == {}
 
 
 def test_a_retired_tag_gives_up_its_name_and_comes_back(letters):

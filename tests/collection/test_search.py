@@ -1,5 +1,6 @@
 """Search with an index, with half of one, and without: the same items, ranked alike."""
 
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -11,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lass.collection import CollectionStore, Item, search
+from lass.collection.search import BEGINS, FOUND, IN_NAME, NAMED, NEAR, NOT_FOUND, PHRASE
 
 ODD = [
-    "Straße", "ΣΊΣΥΦΟΣ", "İstanbul", 'say "hi"', "a\0b", "tab\tand\nline", "e", "日本語",
+    "Straße", "ΣΊΣΥΦΟΣ", "İstanbul", 'say "hi"', "tab\tand\nline", "e", "日本語",
     "\U0001d518\U0001d52b", "x*y^z", "{id}:", "",
 ]  # fmt: skip
 ITEMS = [
@@ -31,42 +33,64 @@ def large(tmp_path, monkeypatch):
 
 
 def expected(text, items=ITEMS):
-    """As the Studio always searched: item by item."""
-    terms, ranks = text.lower().split(), []
+    """Item by item, without an index; no near words."""
+    terms, ranks = parts(text), []
     for item in items:
-        id, title, whole = item.id.lower(), item.title.lower(), " ".join(terms)
-        if not all(term in f"{item.title}\n{item.id}\n{item.text}".lower() for term in terms):
-            ranks.append(3)
-        elif id.startswith(whole) or title.startswith(whole):
-            ranks.append(0)
+        id, title, body = (f" {plain(part)}" for part in (item.id, item.title, item.text))
+        whole = f" {' '.join(terms)}"
+        if not all(term in title or term in id or term in body for term in terms):
+            ranks.append(NOT_FOUND)
+        elif not terms or id.startswith(whole) or title.startswith(whole):
+            ranks.append(BEGINS)
+        elif whole in id or whole in title:
+            ranks.append(IN_NAME)
+        elif whole in body:
+            ranks.append(PHRASE)
         else:
-            ranks.append(1 if all(term in id or term in title for term in terms) else 2)
+            ranks.append(NAMED if all(term in id or term in title for term in terms) else FOUND)
     return ranks
+
+
+def plain(text):
+    return " ".join(text.lower().replace("\0", "\N{REPLACEMENT CHARACTER}").split())
+
+
+def parts(text):
+    found = [plain(one.strip('"') if len(one) > 2 else one) for one in re.findall(r'"[^"]+"|\S+', text)]
+    return [one for one in found if one]
+
+
+def ranks(collection, text):
+    """Without near words."""
+    found = collection.search(text).ranks
+    return np.where(found == NEAR, NOT_FOUND, found).tolist()
 
 
 TEXTS = [
     "mail", "MAIL client", "p1", "p", "title", "Title s", "5", "ma 3", "i", "straße", "STRASSE", "σίσυφος",
     "σίσυφοσ", "i̇stanbul", "istanbul", '"hi"', '"', "a\0b", "\0", "日本語", "本", "\U0001d518",
     "\U0001d518\U0001d52b", "x*y^z", "{id}:", "no such", "*", "and OR", "NEAR(", "il cli", "p10 title",
+    '"mail 3"', 'p1 "3 client"', "mail  3 client", "say hi",
     "title p10", "'", "tle 1 cl", "\udcff", "line", "",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_index_finds_what_a_look_at_all_items_finds(large, text):
-    assert large.search(text).tolist() == expected(text)
+    assert ranks(large, text) == expected(text)
     large._found.clear()
     assert not large.index_texts(lambda _: False)  # a first page alone
-    assert large.search(text).tolist() == expected(text)
+    assert ranks(large, text) == expected(text)
     large._found.clear()
     assert large.index_texts()
-    assert large.search(text).tolist() == expected(text)
+    assert ranks(large, text) == expected(text)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_any_part_of_any_item_is_found(tmp_path_factory, data):
-    characters = st.characters(exclude_categories=["Cs"]) | st.sampled_from("abAB \t\n\"*:^'İßΣς\0")
+    characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    characters |= st.sampled_from("abAB \t\n\"*:^'İßΣς")
     texts = data.draw(st.lists(st.text(characters, max_size=8), min_size=5, max_size=5))
     items = [Item(f"i{n}", texts[n], texts[(2 * n + 1) % 5]) for n in range(5)]
     with pytest.MonkeyPatch.context() as patch:
@@ -76,7 +100,7 @@ def test_any_part_of_any_item_is_found(tmp_path_factory, data):
             source = data.draw(st.sampled_from(texts))
             low = data.draw(st.integers(0, len(source)))
             text = source[low : low + data.draw(st.integers(1, 6))]
-            assert collection.search(text).tolist() == expected(text, items)
+            assert ranks(collection, text) == expected(text, items)
 
 
 def test_items_that_come_later_are_found_before_they_are_indexed(large):
@@ -85,11 +109,11 @@ def test_items_that_come_later_are_found_before_they_are_indexed(large):
     more = [Item("late", "Mail of late", "nothing"), Item("later", "", "much mail")]
     large.add_items(more)
     for _ in range(2):
-        assert large.search("mail").tolist() == expected("mail", ITEMS + more)
+        assert ranks(large, "mail") == expected("mail", ITEMS + more)
         assert large.index_texts()
         large._found.clear()
     with CollectionStore.open(large.path) as other:
-        assert other.search("late").tolist() == expected("late", ITEMS + more)
+        assert ranks(other, "late") == expected("late", ITEMS + more)
         assert other.check() == []
 
 
@@ -99,7 +123,7 @@ def test_an_index_of_other_items_is_not_used(large, tmp_path):
     others = [Item(f"q{n}", "mail" * (n % 2)) for n in range(60)]
     with CollectionStore.create(tmp_path / "d", others) as other:
         shutil.copy(large.path / "search.sqlite", other.path)
-        assert other.search("mail").tolist() == expected("mail", others)
+        assert ranks(other, "mail") == expected("mail", others)
         assert not (other.path / "search.sqlite").exists()
         assert other.index_texts()
 
@@ -117,18 +141,18 @@ def test_a_damaged_index_is_made_again(large, content):
     path.write_bytes(damaged)
     with CollectionStore.open(large.path) as again:
         for text in TEXTS[:12]:
-            found = again.search(text).tolist()
+            found = ranks(again, text)
             assert content is None or found == expected(text)  # other numbers nobody can notice
     path.unlink(missing_ok=True)
     with CollectionStore.open(large.path) as again:
         assert again.index_texts()
-        assert again.search("mail").tolist() == expected("mail")
+        assert ranks(again, "mail") == expected("mail")
 
 
 def test_small_and_read_only_collections_get_no_index(large, tmp_path, monkeypatch):
     with CollectionStore.open(large.path, read_only=True) as other:
         assert not other.index_texts()
-        assert other.search("mail").tolist() == expected("mail")
+        assert ranks(other, "mail") == expected("mail")
     monkeypatch.setattr(search, "MIN_INDEXED", 61)
     assert not large.index_texts()
     assert not list(large.path.glob("search*"))
@@ -139,7 +163,7 @@ def test_without_fts5_all_items_are_looked_through(large, monkeypatch):
     monkeypatch.setattr(search, "is_available", lambda: False)
     with CollectionStore.open(large.path) as other:
         assert not other.index_texts()
-        assert other.search("mail client").tolist() == expected("mail client")
+        assert ranks(other, "mail client") == expected("mail client")
 
 
 def test_two_programs_index_together(large):
@@ -152,7 +176,7 @@ def test_two_programs_index_together(large):
 
         assert large.index_texts(meanwhile)
         assert pages
-        assert other.search("client").tolist() == large.search("client").tolist() == expected("client")
+        assert ranks(other, "client") == ranks(large, "client") == expected("client")
     connection = sqlite3.connect(large.path / "search.sqlite")
     assert connection.execute("SELECT count(*) FROM search").fetchone() == (60,)
     connection.close()
@@ -170,11 +194,53 @@ def test_a_kill_leaves_whole_pages_of_the_index(large):
         for _ in range(3):
             process.stdout.readline()
         process.kill()
-    assert large.search("mail client").tolist() == expected("mail client")
+    assert ranks(large, "mail client") == expected("mail client")
     connection = sqlite3.connect(large.path / "search.sqlite")
     (indexed,) = connection.execute("SELECT count(*) FROM search").fetchone()
     connection.close()
     assert indexed in (21, 28, 35, 42)
     assert large.index_texts()
     large._found.clear()
-    assert large.search("mail client").tolist() == expected("mail client")
+    assert ranks(large, "mail client") == expected("mail client")
+
+
+def test_phrases_come_first_and_near_words_last(tmp_path):
+    items = [
+        Item("a", "Reads news", "a client, and also mail"),
+        Item("b", "Mail client", "nothing else"),
+        Item("c", "Fast", "a mail\nclient of old"),
+        Item("d", "The mail client"),
+        Item("e", "Fast", "a list of clients for post"),
+        Item("f", "Client for mail"),
+        Item("g", "Bonsai"),
+    ]
+    with CollectionStore.create(tmp_path / "c", items) as collection:
+        found = collection.search("mail client")
+        assert found.ranks.tolist() == [FOUND, BEGINS, PHRASE, IN_NAME, NOT_FOUND, NAMED, NOT_FOUND]
+        assert (found.terms, found.near) == (("mail", "client"), ())
+        found = collection.search("mial client")
+        assert np.flatnonzero(found.ranks == NEAR).tolist() == [0, 1, 2, 3, 5]
+        assert found.near == ("mail",)
+        found = collection.search("bonsia")
+        assert (found.ranks == NEAR).tolist() == [False] * 6 + [True]
+        assert found.near == ("bonsai",)
+        assert collection.search('"mail client"').ranks.tolist().count(NOT_FOUND) == 4
+        assert collection.search('"bonsia"').near == ()
+        assert collection.search("zzzzz").near == ()
+
+
+def test_near_words_of_indexed_and_of_later_items(large):
+    def near(text):
+        large._found.clear()
+        found = large.search(text)
+        return found.near, np.flatnonzero(found.ranks == NEAR).tolist()
+
+    without = near("clinet")
+    assert without == (("client",), list(range(60)))
+    assert large.index_texts()
+    assert near("clinet") == without
+    large.add_items([Item("late", "Αθήνα", "parcels")])
+    assert near("prcels") == (("parcels",), [60])
+    assert near("αθηνα") == (("αθήνα",), [60])
+    assert large.index_texts()
+    assert near("prcels") == (("parcels",), [60])

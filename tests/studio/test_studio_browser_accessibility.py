@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from browser import FIXTURES, LARGE, TABLET, open_item, options_of, selected, shot, stored, tag_line
+from browser import FIXTURES, LARGE, TABLET, open_item, options_of, pick, selected, shot, stored, tag_line
 from lass import Collection
 from lass.collection import Item
 from studio_server import studio
@@ -14,9 +14,6 @@ from studio_server import studio
 chrome, served, open_page, page = FIXTURES
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-#: all of WCAG 2.2 at the levels A and AA, and good practice
-WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-PHONE = (390, 844)
 VIEWS = ("review", "items", "map", "three-tags", "tags", "tag-page", "progress")
 
 
@@ -25,7 +22,7 @@ def show(page, view, served):
     link = {"three-tags": "map", "tag-page": "tags"}.get(view, view).title()
     page.get_by_role("link", name=link, exact=True).click()
     if view == "review":
-        expect(page.get_by_test_id("question").get_by_test_id("evidence")).to_be_visible()
+        expect(page.get_by_test_id("evidence")).to_be_visible()
     elif view == "items":
         selected(page)
     elif view == "map":
@@ -48,14 +45,15 @@ def show(page, view, served):
 
 
 def violations(page, theme):
-    """Findings of axe, with where they are; in the dark theme only colours differ."""
+    """Serious findings of axe, with where they are; in the dark theme only colours differ."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
-    rules = {"runOnly": ["color-contrast"]} if theme == "dark" else {"runOnly": WCAG}
+    rules = {"runOnly": ["color-contrast"]} if theme == "dark" else {}
     found = page.evaluate("rules => axe.run(document, { resultTypes: ['violations'], ...rules })", rules)
     return [
         (rule["id"], node["target"], node["failureSummary"])
         for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
     ]
 
@@ -77,10 +75,6 @@ def test_every_view_is_accessible(page, served):
         wrong |= in_both(page, view, violations)
     show(page, "items", served)
     page.get_by_role("button", name=re.compile("^Why ")).first.click()
-    page.get_by_text("Numbers", exact=True).first.click()
-    page.get_by_text("Model details", exact=True).first.click()
-    expect(page.get_by_test_id("lam-slider")).to_be_visible()
-    wrong |= in_both(page, "model details", violations)
     page.get_by_role("button", name="Import / Export").click()
     wrong |= in_both(page, "menu", violations)
     page.keyboard.press("Escape")
@@ -93,11 +87,6 @@ def test_every_view_is_accessible(page, served):
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     wrong |= in_both(page, "help", violations)
     page.keyboard.press("Escape")
-    show(page, "review", served)
-    page.get_by_test_id("accept-all-button").click()
-    expect(page.get_by_test_id("expected")).to_be_visible()
-    wrong |= in_both(page, "accept all", violations)
-    page.keyboard.press("Escape")
     page.get_by_role("button", name="Import / Export").click()
     page.get_by_role("menuitem", name="Import items…").click()
     expect(page.get_by_test_id("import")).to_be_visible()
@@ -105,31 +94,8 @@ def test_every_view_is_accessible(page, served):
     assert {view: found for view, found in wrong.items() if found} == {}
 
 
-def test_every_view_is_accessible_on_a_phone(open_page, served):
-    served.post("/api/annotations", annotations=[{"row": 9, "tag": 1, "value": 1}], who="phone")
-    served.post("/api/undo", who="phone")
-    page = open_page(served.studio, size=PHONE)
-    wrong = {}
-    for view in VIEWS:
-        if view != "items":
-            show(page, view, served)
-        if view == "progress":
-            expect(page.locator("li.undone").first).to_be_visible()
-        wrong |= in_both(page, view, violations)
-        wrong |= in_both(page, f"{view} width", too_wide)
-    panel = open_item(page, served.get("/api/list")["rows"][3])
-    expect(panel).to_be_in_viewport()
-    expect(panel).to_have_attribute("aria-busy", "false")
-    panel.get_by_text("Model details", exact=True).click()
-    expect(panel.get_by_test_id("lam-slider")).to_be_visible()
-    page.wait_for_timeout(250)
-    wrong |= in_both(page, "panel", violations)
-    wrong |= in_both(page, "panel width", too_wide)
-    assert {view: found for view, found in wrong.items() if found} == {}
-
-
 def too_wide(page, _):
-    """What reaches beyond the screen, or beyond the bar above, in pixels."""
+    """How far something reaches beyond the screen, or beyond the bar above."""
     return page.evaluate(
         """() => {
             const bar = document.querySelector("header.bar");
@@ -139,7 +105,7 @@ def too_wide(page, _):
     )
 
 
-@pytest.mark.parametrize("size", [LARGE, TABLET, PHONE], ids=["large", "tablet", "phone"])
+@pytest.mark.parametrize("size", [LARGE, TABLET], ids=["large", "tablet"])
 def test_every_view_fits_the_screen(open_page, served, size):
     page = open_page(served.studio, size=size)
     wrong = {}
@@ -195,7 +161,7 @@ def test_help_names_every_key(page):
     help = page.get_by_role("dialog", name="Keys")
     for text in ("next item", "accept that suggestion", "reject it", "add any tag", "undo", "redo", "search"):
         expect(help.get_by_text(text, exact=True)).to_be_visible()
-    help.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Close the help").click()
     expect(help).to_be_hidden()
 
 
@@ -230,7 +196,7 @@ def test_a_collection_without_tags_shows_what_to_do(open_page, tmp_path):
             page.keyboard.press("t")
             page.keyboard.type(name)
             with stored(page, "/api/annotations"):
-                page.keyboard.press("Enter")
+                page.keyboard.press("Control+Enter")
             expect(panel.get_by_test_id("annotations").locator(f"[data-tag='{name}']")).to_be_visible()
         with Collection.open(folder) as collection:
             assert dict(collection.annotations_of("i2")) == {"about::mail": 1}
@@ -258,3 +224,55 @@ def test_errors_of_the_server_are_shown(open_page, served):
     page.unroute("**/api/list*")
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 800)], ids=["desktop", "phone"])
+def test_lists_tags_and_map_are_accessible_in_all_their_states(open_page, served, size):
+    page = open_page(served.studio, size=size)
+    wrong = {}
+
+    def look(name):
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        wrong.update(in_both(page, f"state {name}", violations))
+        if size[0] < 400:
+            wrong.update(in_both(page, f"width of {name}", too_wide))
+
+    look("items")
+    names = [tag["name"] for tag in sorted(served.get("/api/tags"), key=lambda tag: -tag["is"])[:2]]
+    for name in names:
+        pick(page, "Only items with a tag", name)
+    expect(page.get_by_test_id("tag-filter")).to_have_count(2)
+    look("conditions")
+    page.get_by_role("button", name=f"Remove the condition on {names[0]}").click()
+    page.get_by_role("button", name=f"Remove the condition on {names[1]}").click()
+    page.get_by_role("searchbox", name="Search items").fill("clinet")
+    expect(page.get_by_test_id("near-words")).to_be_visible()
+    look("near words")
+    page.get_by_test_id("item-list").focus()
+    page.keyboard.press("Control+a")
+    expect(page.get_by_test_id("selection-bar")).to_be_visible()
+    look("several items")
+    picker = page.get_by_role("combobox", name="Add a tag to these items")
+    picker.fill(names[0][:-2] + names[0][-1] + names[0][-2])
+    expect(
+        page.get_by_role("listbox", name="Add a tag to these items").get_by_role("option").first
+    ).to_be_visible()
+    look("near tags")
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Tags", exact=True).click()
+    tag_line(page, names[0]).click()
+    page.get_by_role("button", name="Delete…").click()
+    expect(page.get_by_test_id("delete-sentence")).to_be_visible()
+    look("tag page")
+    page.get_by_role("link", name="Map", exact=True).click()
+    expect(page.get_by_test_id("map-legend")).to_be_visible()
+    page.get_by_role("searchbox", name="Search on the map").fill("mail")
+    page.get_by_role("button", name="Choose them").click()
+    expect(page.get_by_test_id("lasso-summary")).to_be_visible()
+    look("chosen on the map")
+    page.get_by_test_id("lasso-bar").get_by_role("button", name="Clear").click()
+    for _ in range(3):
+        page.get_by_role("button", name="Zoom in").click()
+    expect(page.get_by_test_id("map-name").or_(page.get_by_test_id("item-name")).first).to_be_visible()
+    look("names on the map")
+    assert {view: found for view, found in wrong.items() if found} == {}

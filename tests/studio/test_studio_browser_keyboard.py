@@ -77,8 +77,10 @@ def test_keys_for_search_next_tags_and_help(page, served):
     assert served.annotations(item["id"]) == {}
     press("t")
     page.keyboard.type("mood::made by keys")
+    press("Enter")  # makes no tag alone
+    expect(page.get_by_role("combobox", name="Add a tag", exact=True)).to_have_value("mood::made by keys")
     with stored(page, "/api/annotations"):
-        press("Enter")
+        press("Control+Enter")
     assert served.annotations(item["id"]) == {"mood::made by keys": 1}
     press("?")
     help = page.get_by_role("dialog", name="Keys")

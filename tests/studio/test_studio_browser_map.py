@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from browser import FIXTURES, pick, stored
+from browser import FIXTURES, pick, stored, until
 from lass import Collection
 
 chrome, served, open_page, page = FIXTURES
@@ -129,7 +129,7 @@ def test_a_lasso_proposes_a_name_and_tags_in_one_action(page, plot, places, serv
     dialog.get_by_role("list", name="Items to tag").get_by_role("checkbox").first.uncheck()
     dialog.get_by_label("Tag", exact=True).fill("drawn::around")
     with stored(page, "/api/tag-items"):
-        dialog.get_by_role("button", name=f"Tag {len(inside) - 1} items").click()
+        dialog.get_by_role("button", name=f"tag {len(inside) - 1} items").click()
     with Collection.open(served.folder) as collection:
         ids = collection.ids()
         having = {row for row in inside if collection.annotations_of(ids[row]).get("drawn::around") == 1}
@@ -233,3 +233,121 @@ def test_items_between_three_tags(page, plot, served):
     page.get_by_role("tab", name="Three tags").focus()
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_role("tab", name="Map", exact=True)).to_have_attribute("aria-selected", "true")
+
+
+def test_names_tell_what_lies_where_and_items_have_theirs_when_near(page, plot, places, served):
+    groups = plot.get_by_test_id("group-label")
+    expect(groups.first).to_be_visible()
+    page.mouse.move(*np.median(places, axis=0).tolist())
+    page.mouse.wheel(0, -240)
+    page.mouse.wheel(0, -120)
+    names = plot.get_by_test_id("map-name")
+    expect(names.first).to_be_visible()
+    expect(groups).to_have_count(0)
+    shown = set(names.all_inner_texts())
+    page.mouse.wheel(0, -240)
+    until(
+        page,
+        """before => {
+        const now = [...document.querySelectorAll("[data-testid=map-name]")].map(one => one.textContent);
+        return now.length > 0 && now.some(name => !before.includes(name));
+    }""",
+        sorted(shown),
+    )
+    for _ in range(4):
+        page.mouse.wheel(0, -120)
+    items = plot.get_by_test_id("item-name")
+    expect(items.first).to_be_visible()
+    titles = {
+        row["title"] or row["id"]
+        for low in range(0, 500, 100)
+        for row in served.get("/api/rows", rows=",".join(map(str, range(low, low + 100))))
+    }
+    assert all(one in titles or one.endswith("…") for one in items.all_inner_texts())
+    page.get_by_label("Names on the map").uncheck()
+    expect(items).to_have_count(0)
+
+
+def test_search_on_the_map_goes_there_and_can_be_chosen(page, plot, served):
+    field = page.get_by_role("searchbox", name="Search on the map")
+    before = colours(plot)
+    field.fill("mail client")
+    found = served.get("/api/list", text="mail client")["rows"]
+    expect(page.get_by_test_id("map-found")).to_contain_text(f"{len(found)} items")
+    assert (colours(plot) != before).any()
+    field.press("Enter")
+    expect(plot).not_to_have_attribute("data-zoom", "1.000")
+    page.get_by_role("button", name="Choose them").click()
+    expect(page.get_by_test_id("lasso-bar").get_by_role("status").first).to_have_text(f"{len(found)} items")
+    field.press("Escape")
+    expect(page.get_by_test_id("map-found")).to_have_count(0)
+
+
+def test_a_lasso_says_what_its_items_have_in_common(page, plot, places, served):
+    low, high = np.quantile(places, 0.3, axis=0).tolist(), np.quantile(places, 0.7, axis=0).tolist()
+    inside = np.flatnonzero(((places > low) & (places < high)).all(axis=1)).tolist()
+    page.get_by_role("button", name="Lasso").click()
+    draw(page, [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])])
+    summary = served.post("/api/selection", rows=inside)
+    names = [tag["name"] for tag in served.get("/api/tags")]
+    lines = page.get_by_test_id("lasso-summary").get_by_role("listitem")
+    expect(lines).to_have_count(len(summary["tags"]))
+    for place, one in enumerate(summary["tags"]):
+        expect(lines.nth(place)).to_contain_text(names[one["tag"]].rpartition("::")[2])
+        expect(lines.nth(place)).to_contain_text(f"{one['having']} of {len(inside)} have it")
+    place, one = next((place, one) for place, one in enumerate(summary["tags"]) if one["likely"])
+    expect(lines.nth(place)).to_contain_text(f"suggested for {len(one['likely'])} more")
+    with stored(page):
+        lines.nth(place).get_by_role("button", name=re.compile("^Accept")).click()
+    tagged = set(served.get("/api/list", tag=f"{one['tag']}:is")["rows"])
+    assert set(one["likely"]) <= tagged
+    with stored(page):
+        page.get_by_test_id("toasts").get_by_role("button", name="Undo").click()
+    assert not set(one["likely"]) & set(served.get("/api/list", tag=f"{one['tag']}:is")["rows"])
+
+
+def test_points_are_coloured_by_number_of_tags_by_who_and_by_when(page, plot, served):
+    rows = list(range(40))
+    for who, some in (("ann", rows[:25]), ("bob", rows[25:])):
+        annotations = [{"row": row, "tag": 2, "value": -1} for row in some]
+        served.post("/api/annotations", annotations=annotations, who=who)
+    legend = page.get_by_test_id("map-legend")
+    choose = legend.get_by_role("combobox", name="Colour by", exact=True)
+    seen = [colours(plot)]
+    for by, title in (("tags", "Number of tags"), ("when", "Last changed"), ("who", "Last changed by")):
+        choose.select_option(by)
+        expect(legend.get_by_role("heading")).to_have_text(title)
+        page.wait_for_load_state("networkidle")
+        seen.append(colours(plot))
+        assert (seen[-1] != seen[-2]).any()
+    ann = legend.get_by_role("button", name="ann 25")
+    expect(ann).to_be_visible()
+    expect(legend.get_by_role("button", name="bob 15")).to_be_visible()
+    ann.click()
+    expect(ann).to_have_attribute("aria-pressed", "true")
+    for who in ("bob", "ann"):
+        served.post("/api/undo", who=who)
+
+
+def test_the_map_of_a_phone_can_be_moved_and_items_chosen(open_page, served):
+    page = open_page(served.studio, size=(390, 800), has_touch=True)
+    page.get_by_role("link", name="Map").click()
+    plot = page.get_by_test_id("plot").filter(visible=True)
+    expect(plot).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    box = plot.bounding_box()
+    assert box["width"] >= 380
+    assert box["height"] >= 240
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    points = np.frombuffer(served.client.get("/api/map").content, "<f4").reshape(-1, 2)
+    at = pixels(plot, points)
+    row = lonely(at, np.arange(500))
+    page.touchscreen.tap(*at[row].tolist())
+    expect(page.get_by_test_id("map-card")).to_be_visible()
+    page.get_by_role("searchbox", name="Search on the map").fill("mail client")
+    page.get_by_role("button", name="Choose them").click()
+    bar = page.get_by_test_id("lasso-bar")
+    expect(bar.get_by_role("button", name="Clear")).to_be_visible()
+    inside = bar.bounding_box()
+    assert inside["x"] >= 0
+    assert inside["x"] + inside["width"] <= 390

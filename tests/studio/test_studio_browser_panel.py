@@ -212,7 +212,7 @@ def test_what_if_moves_bars_and_is_kept_only_when_wanted(page, served):
     expect(keep).to_be_disabled()
     # a press on the chip withdraws the annotation
     with stored(page):
-        panel.get_by_test_id("annotations").locator(f"[data-tag='{tag}']").click()
+        panel.get_by_role("button", name=f"Withdraw is {tag}").click()
     assert served.annotations(item["id"]) == {}
 
 

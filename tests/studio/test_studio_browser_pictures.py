@@ -74,6 +74,7 @@ def test_pictures_are_in_list_panel_and_among_neighbours(page):
 
 
 def test_pictures_are_in_review_tag_page_and_map(page, served):
+    page.monitor.ignore_errors = True  # the map asks for the broken ones, too
     page.get_by_role("link", name="Review").click()
     seen(page.get_by_test_id("review-item").locator("img"))
     page.goto(f"{served.studio.base}/#/tags/0")
@@ -97,3 +98,46 @@ def test_copies_are_fetched_and_not_the_pictures(page, served):
     page.wait_for_load_state("networkidle")
     assert not [asked for asked in page.monitor.requests if asked.endswith("/picture")]
     assert (served.folder / "thumbnails").is_dir()
+
+
+def test_a_grid_of_pictures_is_walked_with_all_four_arrows(page, served):
+    page.monitor.ignore_errors = True  # the broken ones are in the last line
+    page.get_by_role("button", name="Grid of pictures").click()
+    tiles = options_of(page)
+    seen(tiles.first.locator("img"))
+    first, second = tiles.nth(0).bounding_box(), tiles.nth(1).bounding_box()
+    assert second["x"] > first["x"] + 50
+    assert second["y"] == first["y"]
+    columns = round(page.get_by_test_id("item-list").evaluate("list => list.clientWidth") / first["width"])
+    tiles.nth(0).click()
+    expect(page.get_by_test_id("panel")).to_have_attribute("data-row", "0")
+    for key, row in (("ArrowRight", 1), ("ArrowDown", 1 + columns), ("ArrowLeft", columns), ("ArrowUp", 0)):
+        page.keyboard.press(key)
+        expect(page.get_by_test_id("panel")).to_have_attribute("data-row", str(row))
+    page.keyboard.press("Shift+ArrowDown")
+    expect(page.get_by_test_id("selection-bar").get_by_role("status").first).to_have_text(
+        f"{columns + 1} items"
+    )
+    page.keyboard.press("End")
+    expect(page.locator("#item-44")).to_be_in_viewport()
+    page.reload()
+    expect(page.get_by_role("button", name="Grid of pictures")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Lines", exact=True).click()
+    expect(page.locator("#item-44 .lines")).to_be_visible()
+
+
+def test_a_broken_picture_has_a_sign_in_the_grid_too(page):
+    page.monitor.ignore_errors = True
+    page.get_by_role("button", name="Grid of pictures").click()
+    page.get_by_test_id("item-list").focus()
+    page.keyboard.press("End")
+    expect(page.locator("#item-44").get_by_test_id("broken-picture")).to_be_visible()
+    seen(page.locator("#item-42 img"))
+
+
+def test_pictures_lie_on_the_map(page):
+    page.monitor.ignore_errors = True
+    page.get_by_role("link", name="Map").click()
+    seen(page.get_by_test_id("map-picture").locator("img").first)
+    page.get_by_role("button", name="Zoom in").click()
+    seen(page.get_by_test_id("map-picture").locator("img").first)

@@ -148,6 +148,11 @@ def test_rename_and_merge_can_be_undone(page, tree, served):
     assert (after[before[:, one["tag"]] > 0, other["tag"]] > 0).all()
     assert not after[:, one["tag"]].any()
     expect(tag_line(page, one["name"])).to_have_count(0)
+    # what it was called finds the other
+    expect(
+        tree.get_by_role("treeitem").filter(has=page.get_by_title(other["name"], exact=True))
+    ).to_have_count(1)
+    expect(shown.get_by_test_id("synonyms")).to_contain_text(one["name"])
     tree.focus()
     with stored(page):
         page.keyboard.press("u")
@@ -173,3 +178,38 @@ def test_a_new_tag_is_made_and_its_making_undone(page, tree, served):
     expect(tag_line(page, "mood::<i>new</i>")).to_have_count(0)
     offered = [tag["name"] for tag in served.get("/api/tags") if not tag["retired"]]
     assert "mood::<i>new</i>" not in offered
+
+
+def test_a_tag_is_deleted_with_its_annotations_and_comes_back(page, tree, served):
+    tag = max((tag for tag in served.get("/api/tags") if not tag["retired"]), key=lambda tag: tag["is"])
+    with Collection.open(served.folder) as collection:
+        before = collection.annotation_matrix().G.toarray()
+    tag_line(page, tag["name"]).click()
+    shown = page.get_by_test_id("tag-page")
+    shown.get_by_role("button", name="Delete…").click()
+    expect(shown.get_by_test_id("delete-sentence")).to_contain_text(f"{tag['is'] + tag['isNot']} items")
+    page.keyboard.press("Escape")
+    expect(shown.get_by_test_id("delete-sentence")).to_have_count(0)
+    shown.get_by_role("button", name="Delete…").click()
+    with stored(page):
+        shown.get_by_role("button", name="Delete the tag").click()
+    expect(tag_line(page, tag["name"])).to_have_count(0)
+    with Collection.open(served.folder) as collection:
+        assert not collection.annotation_matrix().G[:, [tag["tag"]]].toarray().any()
+    with stored(page):
+        page.get_by_test_id("toasts").get_by_role("button", name="Undo").click()
+    expect(tag_line(page, tag["name"])).to_have_count(1)
+    with Collection.open(served.folder) as collection:
+        assert (collection.annotation_matrix().G.toarray() == before).all()
+
+
+def test_a_misspelt_new_tag_leads_to_the_one_that_is_there(page, tree, served):
+    tag = max((tag for tag in served.get("/api/tags") if not tag["retired"]), key=lambda tag: tag["is"])
+    wrong = tag["name"][:-2] + tag["name"][-1] + tag["name"][-2]
+    field = page.get_by_role("textbox", name="Name of a new tag")
+    field.fill(wrong)
+    field.press("Enter")
+    expect(page.get_by_role("button", name="Add a tag")).to_be_focused()
+    page.get_by_test_id("near-tags").get_by_role("button", name=tag["name"]).click()
+    expect(page.get_by_test_id("tag-page")).to_contain_text(tag["name"].rpartition("::")[2])
+    assert wrong not in [tag["name"] for tag in served.get("/api/tags")]

@@ -8,7 +8,7 @@ import pytest
 from lass.collection import Item
 from lass.collection import search as searching
 from lass.studio import session as sessions
-from lass.studio.item_lists import likely, list_rows
+from lass.studio.item_lists import Condition, likely, list_items, list_rows
 from lass.studio.session import NotFound, Session
 from lass.studio.tag_rows import tag_page, tags_of
 from lass.tagging import Collection
@@ -51,6 +51,10 @@ class Scores:
     def best(self, row):
         return []
 
+    @property
+    def best_scores(self):
+        return self.scores.max(axis=1)
+
 
 @pytest.fixture
 def opened(tmp_path):
@@ -72,6 +76,11 @@ def stored(session):
     with Collection.open(session.folder) as collection:
         G = collection.annotation_matrix().G.toarray()
     return [{int(tag): int(row[tag]) for tag in row.nonzero()[0]} for row in G]
+
+
+def listed(session, snapshot, kind, *conditions, **options):
+    parsed = [Condition.parse(one) for one in conditions]
+    return list_items(session, snapshot, "", kind, parsed, **options).rows.tolist()
 
 
 def check(session, rng):
@@ -100,10 +109,14 @@ def check(session, rng):
         best = [] if tag in session.retired else above[:count]
         assert likely(session, snapshot, np.arange(len(rows)), tag).tolist() == best
         has = [row for row in rows if expected[row].get(tag) == 1]
-        assert list_rows(session, snapshot, "", "all", tag, None).tolist() == has + best
-        assert list_rows(session, snapshot, "", "all", tag, "suggested").tolist() == best
+        assert listed(session, snapshot, "all", f"{tag}:is") == has
+        assert listed(session, snapshot, "all", f"{tag}:without") == [row for row in rows if row not in has]
+        assert listed(session, snapshot, "all", f"{tag}:suggested") == best
         tagged = [row for row in rows if having[row] and expected[row].get(tag) == -1]
-        assert list_rows(session, snapshot, "", "tagged", tag, "is-not").tolist() == tagged
+        assert listed(session, snapshot, "tagged", f"{tag}:is-not") == tagged
+        other = (tag + 1) % 4
+        both = [row for row in has if expected[row].get(other) != 1]
+        assert listed(session, snapshot, "all", f"{tag}:is", f"{other}:without") == both
         page = tag_page(session, snapshot, tag)
         assert [one.row.row for one in page.candidates] == best[:60]
         doubted = [row for row in has if snapshot.is_doubtful(row, tag)]
@@ -122,8 +135,8 @@ def test_lists_are_those_of_every_item(opened):
     assert [item.id for item in session.items] == [f"p{n}" for n in range(N)]
     assert [item.id for item in session.items[3:6]] == ["p3", "p4", "p5"]
     assert session.items[-1].id == f"p{N - 1}"
-    assert list_rows(session, None, "", "all", None, None).tolist() == list(range(N))
-    found = list_rows(session, None, "mail 1", "all", None, None).tolist()
+    assert list_rows(session, None, "", "all").tolist() == list(range(N))
+    found = list_rows(session, None, "mail 1", "all").tolist()
     texts = [f"{item.title}\n{item.id}\n{item.text}".lower() for item in session.items]
     assert sorted(found) == [row for row in range(N) if "mail" in texts[row] and "1" in texts[row]]
     begin = [row for row in found if session.items[row].title.lower().startswith("mail 1")]
@@ -153,9 +166,7 @@ def test_lists_follow_every_change(opened, monkeypatch, many):
     for step in steps:
         step()
         check(session, rng)
-    assert list_rows(session, None, "", "changed", None, None).tolist()[: N // 2] == sorted(
-        range(0, N, 2), reverse=True
-    )
+    assert list_rows(session, None, "", "changed").tolist()[: N // 2] == sorted(range(0, N, 2), reverse=True)
     with Collection.open(session.folder) as other:
         other.annotate("p8", {"post": 1}, who="shell")
         session.catch_up()
@@ -165,7 +176,7 @@ def test_lists_follow_every_change(opened, monkeypatch, many):
         session.catch_up()
     check(session, rng)
     assert len(session.items) == N + 1
-    assert list_rows(session, None, "of late", "all", None, None).tolist() == [N]
+    assert list_rows(session, None, "of late", "all").tolist() == [N]
 
 
 def test_what_was_undone_is_said_in_a_sentence(opened):
@@ -189,14 +200,70 @@ def test_texts_are_indexed_in_the_background(opened, monkeypatch):
     for module in (searching, sessions):
         monkeypatch.setattr(module, "MIN_INDEXED", 10)
     monkeypatch.setattr(sessions, "INDEX_AFTER", 0.0)
-    expected = list_rows(session, None, "chess", "all", None, None).tolist()
+    expected = list_rows(session, None, "chess", "all").tolist()
     again = Session(session.folder, lambda *_: None)
     again._indexing.join(30)
     assert not again._indexing.is_alive()
     assert (session.folder / "search.sqlite").is_file()
-    assert list_rows(again, None, "chess", "all", None, None).tolist() == expected
+    assert list_rows(again, None, "chess", "all").tolist() == expected
     again.close()
     monkeypatch.setattr(sessions, "INDEX_AFTER", 60.0)
     waiting, began = Session(session.folder, lambda *_: None), time.monotonic()
     waiting.close()
     assert time.monotonic() - began < 5
+
+
+def test_lists_are_sorted_both_ways(opened):
+    session, _ = opened
+    snapshot = Scores(np.random.default_rng(3))
+    titles = [item.title.lower() for item in session.items]
+    by_name = sorted(range(N), key=lambda row: (titles[row], row))
+    assert listed(session, None, "all", sort="name") == by_name
+    assert listed(session, None, "all", sort="name", backwards=True) == by_name[::-1]
+    counts = [sum(value > 0 for value in one.values()) for one in session.annotations]
+    most = sorted(range(N), key=lambda row: -counts[row])
+    assert listed(session, None, "all", sort="tags") == most
+    best = [*snapshot.best_scores.tolist(), *[0.0] * (N - len(snapshot))]
+    assert listed(session, snapshot, "all", sort="score") == sorted(range(N), key=lambda row: -best[row])
+    of_tag = [*snapshot.column(1).tolist(), *[0.0] * (N - len(snapshot))]
+    having = listed(session, snapshot, "all", "1:is")
+    assert listed(session, snapshot, "all", "1:is", sort="score") == sorted(
+        having, key=lambda row: -of_tag[row]
+    )
+    assert listed(session, None, "all", sort="changed") == list(range(N))
+    session.annotate([(7, 0, 1)], "ann")
+    session.annotate([(3, 0, 1), (9, 1, -1)], "bob")
+    session.annotate([(7, 1, 1)], "ann")
+    assert listed(session, None, "all", sort="changed")[:4] == [7, 9, 3, 0]
+    assert [change.who for change in session.last_changes()] == ["ann", "bob", "bob"]
+
+
+def test_tags_are_found_by_their_names_of_now_and_of_before(opened):
+    session, _ = opened
+    having = session.annotations.with_tag(3, 1).tolist()
+    chess = [row for row in range(N) if row % 3 == 0]
+    found = list_items(session, None, "chess", "all")
+    assert sorted(found.rows[: len(chess)].tolist()) == chess
+    assert found.rows[len(chess) :].tolist() == [row for row in having if row not in chess]
+    session.rename_tag(3, "board::checkers", "ann")
+    session.merge_tags(1, 3, "ann")
+    assert session.synonyms == {3: ["game", "chess"]}
+    now = session.annotations.with_tag(3, 1).tolist()
+    for text in ("checkers", "board", "game"):
+        assert list_rows(session, None, text, "all").tolist() == now
+    assert sorted(list_rows(session, None, "chess", "all").tolist()) == sorted({*chess, *now})
+    session.undo("ann")
+    assert list_rows(session, None, "game", "all").tolist() == session.annotations.with_tag(1, 1).tolist()
+    session.delete_tag(3, "ann")
+    assert list_rows(session, None, "checkers", "all").tolist() == []
+    assert session.undo("ann").what.startswith("Undid: ")
+    assert session.annotations.with_tag(3, 1).tolist() == having
+
+
+def test_near_words_are_found_and_given(opened):
+    session, _ = opened
+    found = list_items(session, None, "ches", "all")
+    assert (found.terms, found.near) == (("ches",), ())
+    found = list_items(session, None, "chses", "all")
+    assert found.rows.tolist() == list(range(0, N, 3))
+    assert found.near == ("chess",)

@@ -70,9 +70,9 @@ def test_lists_search_and_filter(served):
     assert not tagged & bare
     assert tagged | bare == set(everything)
     tag = max(get(client, "/api/tags"), key=lambda tag: tag["is"])
-    has = get(client, "/api/list", tag=tag["tag"], sign="is")["rows"]
+    has = get(client, "/api/list", tag=f"{tag['tag']}:is")["rows"]
     assert len(has) == tag["is"]
-    likely = get(client, "/api/list", tag=tag["tag"], sign="suggested")["rows"]
+    likely = get(client, "/api/list", tag=f"{tag['tag']}:suggested")["rows"]
     assert not set(likely) & set(has)
     scores = np.frombuffer(client.get("/api/map/scores", params={"tag": tag["tag"]}).content, "<f4")
     assert (np.diff(scores[likely]) <= 0).all()
@@ -161,9 +161,9 @@ def test_many_annotations_are_one_action(served):
         annotations=[{"row": row, "tag": tag, "value": -1} for row in rows],
         who="cy",
     )
-    assert set(rows) <= set(get(client, "/api/list", tag=tag, sign="is-not")["rows"])
+    assert set(rows) <= set(get(client, "/api/list", tag=f"{tag}:is-not")["rows"])
     assert post(client, "/api/undo", who="cy")["what"].endswith("on 20 items")
-    assert not set(rows) & set(get(client, "/api/list", tag=tag, sign="is-not")["rows"])
+    assert not set(rows) & set(get(client, "/api/list", tag=f"{tag}:is-not")["rows"])
 
 
 def test_tags_are_made_renamed_merged_and_it_is_undone(served):
@@ -178,7 +178,7 @@ def test_tags_are_made_renamed_merged_and_it_is_undone(served):
     post(client, f"/api/tags/{made}/merge", into=other, who="dan")
     tags = get(client, "/api/tags")
     assert tags[made]["retired"]
-    assert row in get(client, "/api/list", tag=other, sign="is")["rows"]
+    assert row in get(client, "/api/list", tag=f"{other}:is")["rows"]
     for _ in range(4):
         post(client, "/api/undo", who="dan")
     assert get(client, "/api/tags")[made]["retired"], "a tag whose making was undone is not offered"
@@ -188,6 +188,67 @@ def test_tags_are_made_renamed_merged_and_it_is_undone(served):
     refused = client.post(f"/api/tags/{other}/rename", json={"name": tags[1]["name"], "who": ""})
     assert refused.status_code == 400
     assert "merge" in refused.json()["error"]
+
+
+def test_a_tag_is_deleted_and_brought_back(served):
+    _, client, folder = served
+    tag = max(get(client, "/api/tags"), key=lambda tag: tag["is"])
+    having = get(client, "/api/list", tag=f"{tag['tag']}:is")["rows"]
+    assert post(client, f"/api/tags/{tag['tag']}/delete", who="eve")["what"] == f"Tag {tag['name']} deleted"
+    gone = get(client, "/api/tags")[tag["tag"]]
+    assert (gone["retired"], gone["is"], gone["isNot"]) == (True, 0, 0)
+    post(client, "/api/undo", who="eve")
+    assert get(client, "/api/list", tag=f"{tag['tag']}:is")["rows"] == having
+    with Collection.open(folder) as collection:
+        assert collection.check() == []
+    assert client.post("/api/tags/99999/delete", json={"who": ""}).status_code == 404
+
+
+def test_a_selection_in_short(served):
+    _, client, folder = served
+    wait_until_ready(client)
+    rows = list(range(0, 500, 3))
+    found = post(client, "/api/selection", rows=[*rows, rows[0]])
+    assert found["items"] == len(rows)
+    assert 1 < len(found["tags"]) <= 6
+    with Collection.open(folder) as collection:
+        G = collection.annotation_matrix().G
+    for one in found["tags"]:
+        column = G[:, [one["tag"]]].toarray().ravel()
+        assert one["having"] == (column[rows] > 0).sum()
+        assert one["notHaving"] == (column[rows] < 0).sum()
+        assert set(one["likely"]) <= set(rows)
+        assert not column[one["likely"]].any()
+        scores = np.frombuffer(client.get("/api/map/scores", params={"tag": one["tag"]}).content, "<f4")
+        assert sorted(one["likely"]) == [row for row in rows if scores[row] >= 0.5 and not column[row]]
+    assert client.post("/api/selection", json={"rows": [500]}).status_code == 404
+
+
+def test_names_and_colours_of_the_map(served):
+    _, client, folder = served
+    points = np.frombuffer(client.get("/api/map").content, "<f4").reshape(-1, 2)
+    whole = get(client, "/api/map/names", level=1, cells="0,1,0,1")
+    assert whole
+    assert all(abs(one["x"]) <= 1 and abs(one["y"]) <= 1 and one["items"] >= 4 for one in whole)
+    assert len({one["name"] for one in whole}) == len(whole)
+    finer = get(client, "/api/map/names", level=3, cells="0,7,0,7")
+    assert len(finer) > len(whole)
+    left = get(client, "/api/map/names", level=3, cells="0,3,0,7")
+    assert left
+    assert all(one["x"] < 0 for one in left)
+    assert sum(one["items"] for one in left) <= (points[:, 0] < 0).sum()
+    assert client.get("/api/map/names", params={"level": 3, "cells": "0,3"}).status_code == 400
+    counts = np.frombuffer(client.get("/api/map/tag-counts").content, "<u2")
+    with Collection.open(folder) as collection:
+        assert counts.tolist() == (collection.annotation_matrix().G > 0).sum(axis=1).tolist()
+    row = untagged(client, 7)
+    post(client, "/api/annotations", annotations=[{"row": row, "tag": 0, "value": 1}], who="zoe")
+    found = get(client, "/api/map/changes")
+    assert found["rows"][0] == row
+    assert found["people"][found["who"][0]] == "zoe"
+    assert abs(found["at"][0] - time.time()) < 600
+    assert len(found["rows"]) == len(set(found["rows"])) == len(found["who"]) == len(found["at"])
+    post(client, "/api/undo", who="zoe")
 
 
 def test_the_page_of_a_tag(served):

@@ -316,12 +316,12 @@ def test_no_request_waits_for_the_items_to_label_next_of_many(folder, monkeypatc
         fit(collection)
     session = Session(folder, lambda *_: None)
     session.live = trainer_module.LiveModel(session.collection)
-    assert item_lists.list_rows(session, session.snapshot, "", "next", None, None).tolist() == []
+    assert item_lists.list_rows(session, session.snapshot, "", "next").tolist() == []
     assert session.queue is None
     session.close()
     with running(folder) as (session, _):
         wait(lambda: session.queue)
-        found = item_lists.list_rows(session, session.snapshot, "", "next", None, None)
+        found = item_lists.list_rows(session, session.snapshot, "", "next")
         assert found.tolist() == [row for row in session.queue if not session.annotations[row]] != []
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lass.collection import people_table
 from lass.collection.database import NOBODY
 from lass.collection.people_table import combined
-from lass.collection.records import Change, Moment, Since, TagChange, check_text
+from lass.collection.records import Change, LastChange, Moment, Since, TagChange, check_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -274,6 +274,13 @@ def recent_rows(connection: Connection, limit: int) -> list[int]:
     return list(dict.fromkeys(item for item, batch in found if batch != IMPORT))
 
 
+def last_changes(connection: Connection) -> list[LastChange]:
+    """The last change of each item, the latest first; what came with the items is none."""
+    # of a group with max(), SQLite gives the other columns of that row
+    query = "SELECT item, max(number), at, who FROM changes WHERE batch > ? GROUP BY item ORDER BY 2 DESC"
+    return [LastChange(*found) for found in connection.execute(query, (IMPORT,))]
+
+
 def tag_changes(connection: Connection, limit: int) -> list[TagChange]:
     """The last changes of tags, the latest first; the names that all began with are no changes."""
     found = connection.execute(
@@ -287,6 +294,14 @@ def tag_changes(connection: Connection, limit: int) -> list[TagChange]:
         (limit,),
     )
     return [TagChange(*(*rest, bool(undone))) for *rest, undone in found]
+
+
+def standing_names(connection: Connection) -> Iterable[tuple[int, str]]:
+    """(category, name) of all changes of tags that stand, oldest first, the names from the start included."""
+    return connection.execute(
+        f"SELECT c.category, c.name FROM namings AS c WHERE c.undoes IS NULL AND {_stands('namings')}"
+        " ORDER BY c.number > 0, abs(c.number)"
+    )
 
 
 def since(connection: Connection, number: int) -> Since:

@@ -72,6 +72,12 @@ def rows_of(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     return {name: int(row[0]) for name, row in found if row is not None}
 
 
+def rows_by_name(connection: Connection) -> list[int]:
+    """All rows in the order of the titles, or ids where there are none, in any case."""
+    query = "SELECT row FROM items ORDER BY CASE title WHEN '' THEN id ELSE title END COLLATE NOCASE, row"
+    return [row for (row,) in connection.execute(query)]
+
+
 def pages(connection: Connection, first: int, size: int) -> list[tuple[int, str, str, str]]:
     """(row, id, title, text) of some items from a row on."""
     query = "SELECT row, id, title, text FROM items WHERE row >= ? AND row < ? ORDER BY row"

@@ -123,6 +123,15 @@ class Moment(NamedTuple):
     tagged: int
 
 
+class LastChange(NamedTuple):
+    """Who changed the annotations of an item last, and when."""
+
+    row: int
+    number: int
+    at: str
+    who: str
+
+
 class Since(NamedTuple):
     """What changed after some change: the rows of items with other annotations, and whether any tag was
     renamed, made or retired.
@@ -145,6 +154,7 @@ class News(NamedTuple):
     annotations: dict[int, dict[int, int]] | None
     names: list[str] | None
     retired: set[int]
+    synonyms: dict[int, list[str]]
     flagged: list[int]
 
 

@@ -27,16 +27,14 @@ from lass.collection import (
 )
 from lass.collection.database import NOBODY, Database, log_first_names, may_write
 from lass.collection.reading.archives import copy_into
-from lass.collection.records import Annotation, Change, Item, Moment, News, Since, TagChange
-from lass.collection.search import SearchIndex
+from lass.collection.records import Annotation, Change, Item, LastChange, Moment, News, Since, TagChange
+from lass.collection.search import Found, SearchIndex
 from lass.collection.settings import Settings
 from lass.collection.staging import SOURCES, Basis, Stage, Staged, Superseded
 from lass.model.atomic import atomic_path, draft_of, remove_leftovers
 
 if TYPE_CHECKING:
-    import numpy as np
     import scipy.sparse as sp
-    from numpy.typing import NDArray
 
 SETTINGS, DATABASE = "collection.toml", "tags.sqlite"
 #: the folder of pictures that were copied into the collection
@@ -109,7 +107,7 @@ class CollectionStore:
         self._ids: list[str] = []
         self._entries: annotation_table.Entries | None = None
         self._index = SearchIndex(self.path, self._texts, writable=not read_only)
-        self._found: dict[tuple[str, ...], NDArray[np.int8]] = {}
+        self._found: dict[str, Found] = {}
         #: array -> state of its file, and the stamp in it
         self._stamps: dict[str, tuple[Any, arrays.Stamp | None]] = {}
         #: of what :meth:`staged` gives
@@ -235,34 +233,39 @@ class CollectionStore:
 
     def get_rows(self, rows: Iterable[int]) -> list[Item]:
         """The items in some rows, in this order."""
-        with self._database.looking() as connection:
+        with self._database.reading() as connection:
             return item_table.items_of(connection, _checked_rows(connection, rows))
 
     def ids_of(self, rows: Iterable[int]) -> list[str]:
         """The ids of the items in some rows, in this order."""
-        with self._database.looking() as connection:
+        with self._database.reading() as connection:
             return item_table.ids_of(connection, _checked_rows(connection, rows))
+
+    def rows_by_name(self) -> list[int]:
+        """All rows in the order of their titles, or ids where there are none."""
+        return self._database.read(item_table.rows_by_name)
 
     def rows_of(self, ids: Iterable[str]) -> dict[str, int]:
         """The rows of items by id; ids that there are not are left out."""
-        with self._database.looking() as connection:
-            return item_table.rows_of(connection, ids)
+        return self._database.read(item_table.rows_of, ids)
 
-    def search(self, text: str) -> NDArray[np.int8]:
-        """How well each item is found by a text, all parts of which must be in it, in any case.
+    def search(self, text: str) -> Found:
+        """The items that hold all parts of a text, in any case; those in quotation marks as they stand.
 
         Returns
         -------
-        array of shape (number of items,)
-            0 if its id or title begins so, 1 if all parts are in these, 2 if they are anywhere in the item,
-            3 where it is not found.
+        Found
+            ``ranks``, of shape (number of items,): 0 if the id or title begins with the text, 1 if these have
+            it from the beginning of a word, 2 if the text has, 4 if all parts are in id and title, 5 if they
+            are anywhere in the item, 6 if near words are, 7 where it is not found. ``terms``: the parts;
+            ``near``: near words that were found, where few items have all parts.
         """
-        terms, items = tuple(text.lower().split()), len(self)
-        found = self._found.get(terms)
-        if found is None or len(found) != items:
-            found = self._index.ranks(terms, items)
-            found.flags.writeable = False
-            self._found = {**dict(list(self._found.items())[1 - SEARCHES :]), terms: found}
+        text, items = " ".join(text.lower().split()), len(self)
+        found = self._found.get(text)
+        if found is None or len(found.ranks) != items:
+            found = self._index.find(text, items)
+            found.ranks.flags.writeable = False
+            self._found = {**dict(list(self._found.items())[1 - SEARCHES :]), text: found}
         return found
 
     def index_texts(self, proceed: Callable[[float], bool] = lambda _: True) -> bool:
@@ -276,8 +279,7 @@ class CollectionStore:
         return self._index.extend(len(self), proceed)
 
     def _texts(self, first: int, size: int) -> list[tuple[int, str, str, str]]:
-        with self._database.looking() as connection:
-            return item_table.pages(connection, first, size)
+        return self._database.read(item_table.pages, first, size)
 
     def add_items(
         self, items: Iterable[Item], annotations: Iterable[Given] = (), *, who: str = "",
@@ -290,22 +292,18 @@ class CollectionStore:
         """
         items, annotations, changed = list(items), list(annotations), list(changed)
         if changed:
-            self._next_edition()
+            # before the items, so that nothing computed from the former ones counts as fresh
+            edition = self.settings.features.get("edition", 0)
+            number = edition + 1 if isinstance(edition, int) else 1
+            self.change_settings(features={**self.settings.features, "edition": number})
         with self._database.writing() as connection:
             item_table.change(connection, changed)
             count = item_table.add(connection, items)
             _import(connection, annotations, change_log.Action(connection, who, change_log.IMPORT), new)
         if changed:
-            # before and after: nothing computed from former items counts as fresh, killed or not
-            self._next_edition()
             self._index.discard()
             self._found = {}
         return count
-
-    def _next_edition(self) -> None:
-        edition = self.settings.features.get("edition", 0)
-        number = edition + 1 if isinstance(edition, int) else 1
-        self.change_settings(features={**self.settings.features, "edition": number})
 
     def names(self) -> list[str]:
         """The tags, by column; all differ, and those of retired tags end in "(retired COLUMN)"."""
@@ -335,6 +333,18 @@ class CollectionStore:
         """
         with self._database.writing() as connection:
             return tag_table.merge(connection, tag, into, change_log.Action(connection, who))
+
+    def delete_tag(self, tag: str, *, who: str = "") -> list[int]:
+        """Withdraw all annotations of a tag, and retire it; the numbers of the changes."""
+        with self._database.writing() as connection:
+            return tag_table.delete(connection, tag, change_log.Action(connection, who))
+
+    def synonyms(self) -> dict[int, list[str]]:
+        """Other names of tags, by column: those that a tag had, and those of tags merged into it.
+
+        They follow from the log: what is undone is no synonym any more, nor is a name that a tag in use has.
+        """
+        return self._database.read(tag_table.synonyms)
 
     def annotation_matrix(self) -> AnnotationMatrix:
         """All annotations as a signed matrix; all parts are of the same moment.
@@ -490,7 +500,7 @@ class CollectionStore:
     def history(self, item: str | None = None, limit: int = 100) -> list[Change]:
         """The last changes of annotations, of all items or one, the latest first."""
         _check_limit(limit)
-        with self._database.looking() as connection:
+        with self._database.reading() as connection:
             row = None if item is None else item_table.find(connection, item)
             return change_log.changes(connection, row, limit)
 
@@ -515,6 +525,7 @@ class CollectionStore:
                 annotation_table.of_rows(connection, rows) if len(rows) <= limit else None,
                 tag_table.names(connection) if tags else None,
                 tag_table.retired(connection) if tags else set(),
+                tag_table.synonyms(connection) if tags else {},
                 _flagged(connection),
             )  # fmt: skip
 
@@ -525,6 +536,10 @@ class CollectionStore:
         """
         _check_limit(limit)
         return self._database.read(change_log.recent_rows, limit)
+
+    def last_changes(self) -> list[LastChange]:
+        """Who changed the annotations of each item last, the latest first; not what came with the items."""
+        return self._database.read(change_log.last_changes)
 
     def moments(self, limit: int = 200) -> list[Moment]:
         """How many annotations there were after each action, oldest first; ``limit`` of them at most."""

@@ -1,8 +1,11 @@
-"""The tags of a collection: found, made, renamed and merged, each within a transaction of its caller.
+"""The tags of a collection: found, made, renamed, merged, deleted, each within a transaction of its caller.
 
-Columns are numbered 0, 1, 2, ... for ever. A tag that is merged into another, or whose making is
+Columns are numbered 0, 1, 2, ... for ever. A tag that is deleted or merged into another, or whose making is
 undone, is *retired*: it keeps its column, has no annotations, and gives up its name. Making a tag with
 the name of a retired one brings that one back.
+
+The *synonyms* of a tag are the names that it had, and those of tags that were merged into it; they follow
+from the log, so that an undo takes them back too.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from sqlite3 import Connection, DatabaseError
 from typing import Any
 
 from lass.collection import annotation_table
-from lass.collection.change_log import Action, TagState
+from lass.collection.change_log import Action, TagState, standing_names
 from lass.collection.records import check_new_text, check_text, did_you_mean
 
 #: how the names of retired tags end
 _RETIRED = re.compile(r" \(retired \d+\)$")
+#: retired tags, each with the one that it was merged into
+_MERGED = """SELECT n.category, n.merged FROM namings AS n JOIN retired AS r ON n.category = r.category
+    WHERE n.number = (SELECT max(number) FROM namings WHERE category = n.category)"""
 
 
 def names(connection: Connection) -> list[str]:
@@ -46,10 +52,14 @@ def find(connection: Connection, name: Any, instead: str = "") -> int:
     column = _find_used(connection, name)
     if column is not None:
         return column
+    gone, every = retired(connection), names(connection)
+    now = [repr(every[column]) for column, former in synonyms(connection).items() if name in former]
     if _find_retired(connection, name) is not None:
-        raise ValueError(f"tag {name!r} is retired{instead and f'; to bring it back, {instead}'}")
-    gone = retired(connection)
-    known = [other for column, other in enumerate(names(connection)) if column not in gone]
+        into = f" (merged into {' and '.join(now)})" if now else ""
+        raise ValueError(f"tag {name!r} is retired{into}{instead and f'; to bring it back, {instead}'}")
+    if now:
+        raise ValueError(f"there is no tag {name!r} any more; it is called {' or '.join(now)} now")
+    known = [other for column, other in enumerate(every) if column not in gone]
     near = did_you_mean(name, known)
     made = instead and f"{' To' if near else '; to'} make it, {instead}"
     raise ValueError(f"there is no tag {name!r}{near}{made}")
@@ -105,6 +115,34 @@ def merge(connection: Connection, tag: Any, into: Any, action: Action) -> list[i
         (item, target, person, value, None) for item, person, value in moved if (item, person) not in there
     ]
     return [*action.change(changes), action.change_tag(source, TagState(tag, used=False, merged=target))]
+
+
+def delete(connection: Connection, tag: Any, action: Action) -> list[int]:
+    """Withdraw everybody's annotations of a tag, and retire it; the numbers of the changes."""
+    column = find(connection, tag)
+    query = "SELECT item, person FROM annotations WHERE category = ?"
+    stated = connection.execute(query, (column,)).fetchall()
+    numbers = action.change([(item, column, person, 0, None) for item, person in stated])
+    return [*numbers, action.change_tag(column, TagState(tag, used=False))]
+
+
+def synonyms(connection: Connection) -> dict[int, list[str]]:
+    """Other names of tags in use, by column: those that it had, and those of tags merged into it.
+
+    A name that a tag in use has now is no synonym of another.
+    """
+    gone, every = retired(connection), names(connection)
+    taken = {name for column, name in enumerate(every) if column not in gone}
+    found: dict[int, dict[str, None]] = {}
+    into = dict(connection.execute(_MERGED))
+    for column, name in standing_names(connection):
+        seen = {column}
+        while column in gone and into.get(column) is not None and into[column] not in seen:
+            column = into[column]
+            seen.add(column)
+        if column not in gone and name not in taken:
+            found.setdefault(column, {})[name] = None
+    return {column: list(former) for column, former in found.items()}
 
 
 def insert(connection: Connection, name: Any) -> int:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from anyio import CapacityLimiter
 from fastapi import Depends, Request
 from numpy.typing import NDArray
 
@@ -23,8 +22,6 @@ from lass.studio.uploads import Uploads
 
 #: rows sent back with a change, at most
 MAX_ROWS = 200
-#: changes that are answered at once
-WRITERS = 8
 
 
 @dataclass
@@ -37,8 +34,6 @@ class Context:
     uploads: Uploads
     groups: Groups
     thumbnails: Thumbnails
-    #: threads for what is stored, which need not wait until a thread for reading is free
-    writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(WRITERS))
     _map: tuple[float, NDArray[np.float32]] | None = None
 
     @property
@@ -50,14 +45,9 @@ class Context:
         """An item for the list."""
         return row_of(self.session, self.snapshot, row)
 
-    def rows(self, rows: list[int]) -> list[ItemRow]:
-        """Some items for the list."""
-        snapshot, items = self.snapshot, self.session.rows(rows)
-        return [row_of(self.session, snapshot, row, item) for row, item in zip(rows, items, strict=True)]
-
     def result(self, change: AppliedChange) -> ChangeResult:
         """The answer to a change."""
-        rows = self.rows(change.rows[:MAX_ROWS])
+        rows = [self.row(row) for row in change.rows[:MAX_ROWS]]
         return ChangeResult(revision=change.revision, what=change.what, rows=rows)
 
     def points(self) -> NDArray[np.float32] | None:
@@ -98,7 +88,7 @@ class Context:
         )  # fmt: skip
 
 
-async def _context(request: Request) -> Context:  # else it would wait for a thread
+def _context(request: Request) -> Context:
     found: Context = request.app.state.context
     return found
 

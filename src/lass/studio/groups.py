@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from lass.studio.messages import ItemGroup
 from lass.studio.session import Session
-from lass.studio.snapshot import Snapshot
+from lass.studio.snapshot import LIKELY, Snapshot
 from lass.tagging.reasons import Explainer, content_of
 from lass.tagging.storage import SavedMap
-from lass.tagging.topics import Grouping, TextTerms, selection_terms, terms_of
+from lass.tagging.topics import Grouping, TextTerms, group_terms, selection_terms, terms_of
 from lass.tagging.topics import ItemGroup as FoundGroup
 
 #: items whose texts are read while a request waits, and items of which no terms are named
@@ -25,6 +27,7 @@ class Groups:
         self._session = session
         self._found: tuple[str, list[FoundGroup]] = "", []
         self._terms: tuple[int, TextTerms | None] | None = None
+        self._tags: tuple[Snapshot, TextTerms] | None = None
         self._explainer: Explainer | None = None
         self._lock, self._starting = threading.Lock(), threading.Lock()
         self._reading: threading.Thread | None = None
@@ -62,9 +65,37 @@ class Groups:
         None where items are not compared by their texts, while the terms of many texts are being read, which
         nobody waits for, and in very large collections.
         """
-        items, settings = len(self._session.items), self._session.collection.settings
+        settings = self._session.collection.settings
         compared = settings.metric != "precomputed" and settings.features.get("kind", "text") == "text"
-        if items > MANY_TEXTS or not compared:
+        return self._terms_by_now() if compared else None
+
+    def terms_of_parts(self, part: NDArray[np.intp], count: int) -> list[tuple[str, ...]]:
+        """What sets each part of the items apart: terms, or tags where there are no texts."""
+        known = self._terms_by_now() or self._tags_as_terms()
+        if known is None:
+            return [() for _ in range(count)]
+        return group_terms(known, part[: known.matrix.shape[0]], count)
+
+    def _tags_as_terms(self) -> TextTerms | None:
+        """Which tags each item has or is likely to have."""
+        snapshot = self._session.snapshot
+        if snapshot is None:
+            return None
+        if self._tags is None or self._tags[0] is not snapshot:
+            G = snapshot.model.solution.problem.G
+            blocks = []
+            for low, block in snapshot.scores.blocks():
+                likely = sp.csr_array((block.data >= LIKELY, block.indices, block.indptr), block.shape)
+                blocks.append(likely + sp.csr_array(G[low : low + block.shape[0]] > 0))
+            having = sp.csr_array(sp.vstack(blocks, format="csr"))
+            having.eliminate_zeros()
+            self._tags = snapshot, TextTerms(having.astype(np.float32), self._session.names[: snapshot.tags])
+        return self._tags[1]
+
+    def _terms_by_now(self) -> TextTerms | None:
+        """The terms of all texts; None while those of many are being read, and in very large collections."""
+        items = len(self._session.items)
+        if items > MANY_TEXTS:
             return None
         terms = self._terms
         if items > FEW_TEXTS and (terms is None or terms[0] != items):

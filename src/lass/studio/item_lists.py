@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.collection.search import NOT_FOUND
+from lass.collection.search import NOT_FOUND, TAGGED
 from lass.studio.annotations import Rows
 from lass.studio.messages import Filter
 from lass.studio.session import Session
 from lass.studio.snapshot import MANY_ITEMS, Snapshot
 
-Sign = Literal["is", "is-not", "suggested"]
+Sign = Literal["is", "without", "is-not", "suggested"]
+#: as found and filtered, names from A, the highest score, the latest change, or most tags first
+Sort = Literal["found", "name", "score", "changed", "tags"]
 
 #: changes of the log that "recently changed" looks at
 RECENT = 5000
@@ -21,15 +24,72 @@ RECENT = 5000
 MIN_SCORE, MIN_ITEMS = 0.1, 50
 
 
-def list_rows(
-    session: Session, snapshot: Snapshot | None, text: str, kind: Filter, tag: int | None, sign: Sign | None
-) -> Rows:
-    """Rows that pass the filters; those found by name or title first, else as the filter orders them."""
+class Condition(NamedTuple):
+    """What an item must have to be listed: a tag, no annotation that it has it, one that it has not, or a
+    suggestion.
+    """
+
+    tag: int
+    sign: Sign
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Such as "12:is-not"."""
+        tag, _, sign = text.partition(":")
+        return cls(int(tag), cast(Sign, sign))
+
+
+class Listed(NamedTuple):
+    """Rows in the order to show them; what to mark in them, and near words that were found instead."""
+
+    rows: Rows
+    terms: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
+
+
+def list_items(
+    session: Session, snapshot: Snapshot | None, text: str, kind: Filter,
+    conditions: Sequence[Condition] = (), sort: Sort = "found", *, backwards: bool = False,
+) -> Listed:  # fmt: skip
+    """Items that pass the filters and all conditions, sorted."""
     rows = _filtered(session, snapshot, kind)
-    if tag is not None:
+    for tag, sign in conditions:
         session.tag(tag)
         rows = _with_tag(session, snapshot, rows, tag, sign)
-    return _matching(session, rows, text) if text.split() else rows
+    found = Listed(rows)
+    if text.split():
+        found = _matching(session, rows, text)
+    rows = found.rows
+    if sort != "found":
+        rows = rows[np.argsort(_key(session, snapshot, rows, conditions, sort), kind="stable")]
+    return found._replace(rows=rows[::-1] if backwards else rows)
+
+
+def list_rows(session: Session, snapshot: Snapshot | None, text: str, kind: Filter) -> Rows:
+    """The rows of items that pass the filters; those found by name or title first."""
+    return list_items(session, snapshot, text, kind).rows
+
+
+def _key(
+    session: Session, snapshot: Snapshot | None, rows: Rows, conditions: Sequence[Condition], sort: Sort
+) -> NDArray[Any]:
+    """By which some items are sorted, the smallest first."""
+    items = len(session.annotations)
+    if sort == "name":
+        return session.by_name()[rows]
+    if sort == "tags":
+        return -session.annotations.n_tags[rows]
+    if sort == "changed":
+        places = np.full(items, items)
+        changed = [change.row for change in session.last_changes()]
+        places[changed] = np.arange(len(changed))
+        return places[rows]
+    scores = np.zeros(items, np.float32)
+    if snapshot is not None:
+        tag = next((tag for tag, _ in conditions if tag < snapshot.tags), None)
+        known = snapshot.best_scores if tag is None else snapshot.column(tag)
+        scores[: len(known)] = known[:items]
+    return -scores[rows]
 
 
 def _filtered(session: Session, snapshot: Snapshot | None, kind: Filter) -> Rows:
@@ -61,10 +121,10 @@ def doubted_pairs(session: Session, snapshot: Snapshot | None) -> list[tuple[int
     ]  # fmt: skip
 
 
-def _with_tag(session: Session, snapshot: Snapshot | None, rows: Rows, tag: int, sign: Sign | None) -> Rows:
-    value = -1 if sign == "is-not" else 1
-    having = rows[:0] if sign == "suggested" else rows[_marked(session, tag, value)[rows]]
-    return having if sign in ("is", "is-not") else np.r_[having, likely(session, snapshot, rows, tag)]
+def _with_tag(session: Session, snapshot: Snapshot | None, rows: Rows, tag: int, sign: Sign) -> Rows:
+    if sign == "suggested":
+        return likely(session, snapshot, rows, tag)
+    return rows[_marked(session, tag, -1 if sign == "is-not" else 1)[rows] ^ (sign == "without")]
 
 
 def _marked(session: Session, tag: int, *values: int) -> NDArray[np.bool_]:
@@ -86,9 +146,14 @@ def likely(session: Session, snapshot: Snapshot | None, rows: Rows, tag: int) ->
     return order[: max(int(np.count_nonzero(column[known] >= MIN_SCORE)), MIN_ITEMS)]
 
 
-def _matching(session: Session, rows: Rows, text: str) -> Rows:
-    """Rows with all of a text in them: first those whose id begins so, then those with it in the title."""
-    ranks = session.search(text)
+def _matching(session: Session, rows: Rows, text: str) -> Listed:
+    """Rows found by a text, the best first, see :mod:`lass.collection.search`; then those with such a tag."""
+    found = session.search(text)
+    ranks = found.ranks.copy()
+    for tag in session.tags_named(" ".join(found.terms)) if found.terms else []:
+        having = session.annotations.with_tag(tag, 1)
+        having = having[having < len(ranks)]
+        ranks[having] = np.minimum(ranks[having], TAGGED)
     known = rows[rows < len(ranks)]
-    found = known[ranks[known] < NOT_FOUND]
-    return found[np.argsort(ranks[found], kind="stable")]
+    known = known[ranks[known] < NOT_FOUND]
+    return Listed(known[np.argsort(ranks[known], kind="stable")], found.terms, found.near)

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from lass.collection import Change, Item
+from lass.collection import Change
 from lass.collection.records import PARTS
 from lass.studio.groups import Groups
 from lass.studio.messages import (
@@ -32,9 +32,9 @@ SNIPPET = 200
 CHANGES = 30
 
 
-def row_of(session: Session, snapshot: Snapshot | None, row: int, item: Item | None = None) -> ItemRow:
-    """An item for the list, read unless it is given."""
-    item = session.row(row) if item is None else item
+def row_of(session: Session, snapshot: Snapshot | None, row: int) -> ItemRow:
+    """An item for the list."""
+    item = session.row(row)
     annotations = session.annotations[row]
     having = [] if snapshot is None else [tag for tag, value in annotations.items() if value > 0]
     return ItemRow(
@@ -81,7 +81,7 @@ def item_details(session: Session, snapshot: Snapshot | None, groups: Groups, ro
             ExplainedSuggestion(**{**dict(reason), **dict(one)})
             for one, reason in zip(found, reasons, strict=False)
         ]
-    plain = row_of(session, snapshot, row, item)
+    plain = row_of(session, snapshot, row)
     return ItemDetails(
         **{name: getattr(plain, name) for name in ItemRow.model_fields},
         text=item.text, explained=explained,

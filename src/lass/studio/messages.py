@@ -74,6 +74,8 @@ class ItemList(Message):
 
     rows: list[int]
     revision: int
+    terms: list[str]  #: parts of the text that was looked for, in lower case
+    near: list[str]  #: near words that were found where few items have all parts
 
 
 class Tag(Message):
@@ -81,12 +83,13 @@ class Tag(Message):
 
     tag: int
     name: str
+    synonyms: list[str]  #: names that it had, or that tags had which were merged into it
     is_: int = Field(alias="is")  #: how many items have it
     is_not: int  #: how many items are annotated not to have it
     #: how many items without an annotation have a score of one half or more; null while there are no scores
     predicted: int | None
     total: float  #: sum of its shares over all items
-    retired: bool  #: merged into another or removed by undo: no longer offered
+    retired: bool  #: deleted, merged into another or removed by undo: no longer offered
 
 
 class ModelState(Message):
@@ -321,6 +324,40 @@ class ItemSelection(Message):
     """Some items."""
 
     rows: Annotated[list[Index], Field(min_length=1, max_length=MAX_ANNOTATIONS)]
+
+
+class SelectedTag(Message):
+    """How many of some items have a tag, and for which others it is likely."""
+
+    tag: int
+    having: int
+    not_having: int
+    likely: list[int]  #: rows without an annotation of it, and with a score of one half or more
+
+
+class SelectionSummary(Message):
+    """Some items in short: their most frequent tags, those that most of them have first."""
+
+    items: int
+    tags: list[SelectedTag]
+
+
+class MapName(Message):
+    """A name for items that lie together on the map: a term or tag that sets them apart."""
+
+    name: str
+    x: float
+    y: float
+    items: int
+
+
+class MapChanges(Message):
+    """Who changed the annotations of items last, and when; one entry an item that somebody changed."""
+
+    people: list[str]
+    rows: list[int]
+    who: list[int]  #: places in ``people``
+    at: list[int]  #: in seconds since 1970
 
 
 class ProposedName(Message):

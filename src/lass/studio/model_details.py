@@ -67,14 +67,13 @@ def _relevant(path: Array, shares: Array, g: Array) -> NDArray[np.intp]:
 
 
 def _neighbours(session: Session, explanation: Explanation) -> list[NeighbourDetails]:
-    rows = explanation.neighbours.tolist()[:NEIGHBOURS]
-    near = zip(rows, session.rows(rows), explanation.shares.tolist(), explanation.crowd, strict=False)
+    near = zip(explanation.neighbours.tolist(), explanation.shares.tolist(), explanation.crowd, strict=True)
     return [
         NeighbourDetails(
-            row=row, id=item.id, title=item.title or item.id, weight=weight,
-            annotations=tag_annotations(session.annotations[row]), contributions=adds.tolist(),
+            row=row, id=session.row(row).id, title=session.row(row).title or session.row(row).id,
+            weight=weight, annotations=tag_annotations(session.annotations[row]), contributions=adds.tolist(),
         )
-        for row, item, weight, adds in near
+        for row, weight, adds in list(near)[:NEIGHBOURS]
     ]  # fmt: skip
 
 

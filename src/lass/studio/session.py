@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -13,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.collection import Change, Item
+from lass.collection import Change, Item, LastChange
 from lass.collection.backups import quick_check
 from lass.collection.records import News
-from lass.collection.search import MIN_INDEXED
+from lass.collection.search import MIN_INDEXED, Found
 from lass.collection.store import DATABASE
 from lass.studio.annotations import Annotations
 from lass.studio.items import Items
@@ -69,6 +70,8 @@ class Session:
         self.items = Items()
         self.names: list[str] = []
         self.retired: set[int] = set()
+        #: other names of tags, by column
+        self.synonyms: dict[int, list[str]] = {}
         #: by row: {column: +1 or -1}
         self.annotations = Annotations()
         #: rows of flagged items, the latest flag first
@@ -80,6 +83,9 @@ class Session:
         #: why an item of the queue is proposed, by row
         self.reasons: dict[int, str] = {}
         self._snapshots = SnapshotCache()
+        self._by_name = np.zeros(0, np.int64)
+        #: as of a change of the log
+        self._last_changes: tuple[int, list[LastChange]] = -1, []
         #: annotations before the last change, of the rows that it changed at least
         self._former: Mapping[int, dict[int, int]] | Annotations = {}
         #: what is wrong with the database, once that is known
@@ -129,7 +135,8 @@ class Session:
         entries, names = collection.annotation_entries(), collection.names()
         self.annotations = Annotations(entries, len(names))
         self.items = Items(collection, range(len(self.annotations)))
-        self.names, self.retired = names, set(collection.retired())
+        self._by_name = np.zeros(0, np.int64)
+        self.names, self.retired, self.synonyms = names, set(collection.retired()), collection.synonyms()
         self.flagged = dict.fromkeys(collection.flagged_rows())
         self.revision = entries.number
 
@@ -177,12 +184,7 @@ class Session:
 
     def names_of_rows(self, rows: Sequence[int]) -> list[str]:
         """What to call some items in a sentence."""
-        return [named(item) for item in self.rows(rows)]
-
-    def rows(self, rows: Sequence[int]) -> list[Item]:
-        """Some items, read together; ``NotFound`` where one does not exist."""
-        self.check_rows(rows)
-        return self.items.several(rows)
+        return [named(self.items[row]) for row in rows]
 
     def check_rows(self, rows: Iterable[int]) -> None:
         """``NotFound`` where one of the items does not exist."""
@@ -190,10 +192,37 @@ class Session:
             if not 0 <= row < len(self.items):
                 raise NotFound(f"There is no item {row}; there are {len(self.items)}.")
 
-    def search(self, text: str) -> NDArray[np.int8]:
-        """How well each item is found by a text, see :meth:`lass.collection.CollectionStore.search`."""
+    def search(self, text: str) -> Found:
+        """The items found by a text, see :meth:`lass.collection.CollectionStore.search`."""
         found = self.collection.search(text)
-        return found[: len(self.items)]
+        return found._replace(ranks=found.ranks[: len(self.items)])
+
+    def tags_named(self, text: str) -> list[int]:
+        """Tags in use with a text in their name or a synonym, from the beginning of a word."""
+        pattern = re.compile(rf"(?:^|[\s:_\-/.]){re.escape(' '.join(text.lower().split()))}")
+        return [
+            tag for tag, name in enumerate(self.names)
+            if tag not in self.retired
+            and any(pattern.search(one.lower()) for one in (name, *self.synonyms.get(tag, ())))
+        ]  # fmt: skip
+
+    def by_name(self) -> NDArray[np.int64]:
+        """(items,) the place of each item in the order of their names."""
+        if len(self._by_name) != len(self.items):
+            order = np.array(self.collection.rows_by_name(), np.int64)
+            places = np.empty(len(order), np.int64)
+            places[order] = np.arange(len(order))
+            self._by_name = places[: len(self.items)]
+        return self._by_name
+
+    def last_changes(self) -> list[LastChange]:
+        """Who changed the annotations of each item last, the latest first."""
+        known, found = self._last_changes
+        if known != self.revision:
+            known = self.revision
+            found = [change for change in self.collection.last_changes() if change.row < len(self.items)]
+            self._last_changes = known, found
+        return found
 
     def recently_changed(self, limit: int) -> list[int]:
         """Items that the last changes were about, the latest first."""
@@ -267,6 +296,11 @@ class Session:
         what = f"{before} merged into {after}"
         return self._do(lambda collection: collection.merge_tags(before, after, who=who), what, who)
 
+    def delete_tag(self, tag: int, who: str) -> AppliedChange:
+        """Withdraw all annotations of a tag, and retire it."""
+        name = self.tag(tag)
+        return self._do(lambda collection: collection.delete_tag(name, who=who), f"Tag {name} deleted", who)
+
     def catch_up(self) -> None:
         """Read what other programs changed."""
         if self._collection is None:
@@ -281,7 +315,6 @@ class Session:
     def _reverse(self, act: Callable[[Collection], object], verb: str, who: str) -> AppliedChange:
         with self._lock:
             before, items = self.revision, len(self.items)
-            names, retired = list(self.names), set(self.retired)
             done = self._do(act, "", who, quiet=True)
             if done.revision == before:
                 what = "Nothing to undo" if verb == "Undid" else "Nothing to do again"
@@ -298,25 +331,8 @@ class Session:
                 ]
             ids = self.collection.ids_of({row for row, _, _ in found[:1]})
             named = [(ids[0], tag, value) for _, tag, value in found] if len(done.rows) == 1 else found
-            of_tags = self._of_tags(names, retired, {tag for _, tag, _ in found}, verb == "Undid")
-            what = f"{verb}: {', '.join([*of_tags, *([_sentence(named)] if found else [])])}"
+            what = f"{verb}: {_sentence(named)}" if found else f"{verb} a change of tags"
             return self._announce(who, AppliedChange(done.revision, what, done.rows), not found)
-
-    def _of_tags(self, names: list[str], retired: set[int], annotated: set[str], undone: bool) -> list[str]:
-        """What an action did to tags, which was just undone, or done again, by what they were before."""
-        back, gone = retired - self.retired, self.retired - retired
-        removed, made = (back, gone) if undone else (gone, back)
-        # a retired tag has another name, so that its own is free
-        own = {tag: (self.names if tag in back else names)[tag] for tag in removed | made}
-        found = []
-        for tag, (old, new) in enumerate(zip(names, self.names, strict=False)):
-            if old != new and tag not in own:
-                found.append(f"{new} renamed to {old}" if undone else f"{old} renamed to {new}")
-        for tag in sorted(removed):
-            others = annotated - {names[tag], self.names[tag]}
-            into = f"merged into {min(others)}" if len(others) == 1 else "removed"
-            found.append(f"{own[tag]} {into}")
-        return found + [f"new tag {own[tag]}" for tag in sorted(made)]
 
     def _do(
         self, act: Callable[[Collection], object], what: str, who: str, *, quiet: bool = False
@@ -341,7 +357,7 @@ class Session:
             self._read(collection)
         else:
             if news.names is not None:
-                self.names, self.retired = news.names, news.retired
+                self.names, self.retired, self.synonyms = news.names, news.retired, news.synonyms
             self._former = self.annotations.update(news.annotations, len(self.names))
             self.flagged = dict.fromkeys(news.flagged)
             self.revision = news.number

@@ -20,6 +20,8 @@ from lass.tagging.suggestions import next_rows
 
 #: a tag is predicted from this score on
 LIKELY = 0.5
+#: score from which on a suggestion is shown on the map instead of a tag that most items have
+TELLING = 0.25
 #: items to label next, and doubtful tags, at most
 NEXT_ITEMS, DOUBTS = 100, 1000
 #: with more items fewer are listed to be labelled next: each takes long to find
@@ -112,19 +114,47 @@ class Snapshot:
     def tops(self) -> NDArray[np.uint16]:
         """(N,) the stated tag with the largest share of each item, else its first suggestion.
 
+        A tag that more than half of the tagged items have tells nothing on a map: another comes before it.
         ``NONE`` where nothing is suggested, and for all items without a tag while too little is known.
         """
         top = np.full(len(self), NONE, np.uint16)
         G = self.model.solution.problem.G
-        if not self.items_until_percentages and len(np.unique(G.indices)) > 1:
-            found = self.suggester.first_suggestions()
-            top[found >= 0] = np.minimum(found[found >= 0], NONE - 1)
         stated = (G > 0).tocoo()
         n, k = stated.coords
-        order = np.lexsort((k, -self.Z[n, k], n))
+        # a tag that tells nothing comes after any other that is stated, or likely enough
+        common = 2 * np.bincount(k, minlength=self.tags) > len(np.unique(n))
+        suggested = self.first_suggestions if len(np.unique(G.indices)) > 1 else np.full(len(self), -1)
+        if self.items_until_percentages:
+            suggested = np.full(len(self), -1)
+        telling = (suggested >= 0) & ~common[suggested]
+        telling[telling] = self.best_scores[telling] >= TELLING
+        hidden = np.flatnonzero((suggested >= 0) & common[suggested])
+        if len(hidden):
+            rows, tags, _ = self.suggester.best(hidden, 2)
+            likely = ~common[tags] & (self.scores.at(rows, tags) >= TELLING)
+            suggested = suggested.copy()
+            suggested[rows[likely]] = tags[likely]
+            telling[rows[likely]] = True
+        top[suggested >= 0] = np.minimum(suggested[suggested >= 0], NONE - 1)
+        order = np.lexsort((k, -self.Z[n, k], common[k], n))
         first = order[np.unique(n[order], return_index=True)[1]]
+        first = first[~(common[k[first]] & telling[n[first]])]
         top[n[first]] = np.minimum(k[first], NONE - 1)
         return top
+
+    @cached_property
+    def first_suggestions(self) -> NDArray[np.int32]:
+        """(N,) the first suggestion of each item; -1 where there is none."""
+        return self.suggester.first_suggestions()
+
+    @cached_property
+    def best_scores(self) -> NDArray[np.float32]:
+        """(N,) its score, zero where there is none."""
+        first = self.first_suggestions
+        rows = np.flatnonzero(first >= 0)
+        found = np.zeros(len(self), np.float32)
+        found[rows] = self.scores.at(rows, first[rows])
+        return found
 
     @cached_property
     def suggester(self) -> TagSuggester:

@@ -27,7 +27,8 @@ def _tag(session: Session, snapshot: Snapshot | None, tag: int) -> Tag:
     if snapshot is not None and tag < known:
         predicted, total = int(snapshot.predicted[tag]), float(snapshot.totals[tag])
     return Tag(
-        tag=tag, name=session.names[tag], **{"is": having}, is_not=not_having, retired=tag in session.retired,
+        tag=tag, name=session.names[tag], synonyms=session.synonyms.get(tag, []),
+        **{"is": having}, is_not=not_having, retired=tag in session.retired,
         predicted=predicted, total=total,
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 /** What the part of the address after "#" holds, so that reload, back and a shared link show the same. */
 
-import type { Filter, Query, Sign } from "./query";
+import { type Filter, type Query, readCondition, type Sort, writtenCondition } from "./query";
 import type { View } from "./studio.svelte";
 
 export interface Place {
@@ -16,7 +16,7 @@ export interface Place {
 
 export const VIEWS: readonly View[] = ["review", "items", "map", "tags", "progress"];
 export const FILTERS: readonly Filter[] = ["all", "untagged", "tagged", "doubtful", "changed", "next", "flagged"];
-const SIGNS: readonly Sign[] = ["is", "is-not", "suggested"];
+const SORTS: readonly Sort[] = ["found", "name", "score", "changed", "tags"];
 
 const whole = (text: string | null | undefined): number | null =>
   text && /^\d{1,9}$/.test(text) ? Number(text) : null;
@@ -31,11 +31,11 @@ export function read(hash: string): Place {
   if (text) query.text = text;
   const filter = FILTERS.find((known) => known === values.get("filter"));
   if (filter && filter !== "all") query.filter = filter;
-  const tag = whole(values.get("tag"));
-  if (tag !== null) {
-    query.tag = tag;
-    query.sign = SIGNS.find((known) => known === values.get("sign")) ?? "is";
-  }
+  const conditions = values.getAll("tag").flatMap((one) => readCondition(one) ?? []);
+  if (conditions.length) query.conditions = conditions;
+  const sort = SORTS.find((known) => known === values.get("sort"));
+  if (sort && sort !== "found") query.sort = sort;
+  if (values.has("backwards")) query.backwards = true;
   return {
     view,
     item: view === "tags" ? whole(values.get("item")) : whole(part ?? values.get("item")),
@@ -49,13 +49,12 @@ export function written(place: Place): string {
   const values = new URLSearchParams();
   const part = place.view === "tags" ? place.tag : place.item;
   if (place.view === "tags" && place.item !== null) values.set("item", `${place.item}`);
-  const { text, filter, tag, sign } = place.query;
+  const { text, filter, conditions, sort, backwards } = place.query;
   if (text) values.set("text", text);
   if (filter && filter !== "all") values.set("filter", filter);
-  if (typeof tag === "number") {
-    values.set("tag", `${tag}`);
-    values.set("sign", sign ?? "is");
-  }
+  for (const one of conditions ?? []) values.append("tag", writtenCondition(one));
+  if (sort && sort !== "found") values.set("sort", sort);
+  if (backwards) values.set("backwards", "");
   if (place.review) values.set("review", place.review);
   const asked = values.toString();
   return `#/${place.view}${part === null ? "" : `/${part}`}${asked ? `?${asked}` : ""}`;

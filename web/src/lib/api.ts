@@ -1,6 +1,6 @@
 /** Every request the Studio makes, in one place. Errors are `Refused`, with a sentence for people. */
 
-import type { Query } from "./query";
+import { type Query, writtenCondition } from "./query";
 import type {
   AnnotationChange,
   ColumnMapping,
@@ -28,7 +28,7 @@ type Body<P extends Path> = paths[P]["post"] extends {
 interface Options {
   /** takes the place of {row} or {tag} in the path */
   index?: number;
-  query?: Record<string, string | number | null | undefined>;
+  query?: Record<string, string | number | boolean | null | undefined | readonly string[]>;
   signal?: AbortSignal;
 }
 
@@ -43,7 +43,10 @@ export class Refused extends Error {
 
 function url(path: Path, { index, query = {} }: Options = {}): string {
   const values = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) if ((value ?? "") !== "") values.set(key, `${value}`);
+  for (const [key, value] of Object.entries(query)) {
+    if (value instanceof Array) for (const one of value) values.append(key, one);
+    else if ((value ?? "") !== "") values.set(key, `${value}`);
+  }
   const filled = path.replace(/\{\w+\}/, `${index}`);
   return values.size ? `${filled}?${values}` : filled;
 }
@@ -83,7 +86,8 @@ const numbers = (path: Path, query?: Options["query"]): Promise<ArrayBuffer> =>
 
 export const state = () => get("/api/state");
 export const tags = () => get("/api/tags");
-export const list = (query: Query, signal?: AbortSignal) => get("/api/list", { query, signal });
+export const list = ({ conditions = [], ...query }: Query, signal?: AbortSignal) =>
+  get("/api/list", { query: { ...query, tag: conditions.map(writtenCondition) }, signal });
 /** Up to 200 rows. */
 export const rows = (wanted: number[]) => get("/api/rows", { query: { rows: wanted.join(",") } });
 export const item = (row: number, signal?: AbortSignal) => get("/api/items/{row}", { index: row, signal });
@@ -117,9 +121,12 @@ export const renameTag = (tag: number, name: string, who: string) =>
   post("/api/tags/{tag}/rename", { name, who }, { index: tag });
 export const mergeTag = (tag: number, into: number, who: string) =>
   post("/api/tags/{tag}/merge", { into, who }, { index: tag });
+export const deleteTag = (tag: number, who: string) => post("/api/tags/{tag}/delete", { who }, { index: tag });
 
 /** Gives a tag, which may be a new one, to many items in one action. */
 export const tagItems = (rows: number[], name: string, who: string) => post("/api/tag-items", { rows, name, who });
+/** The most frequent tags of some items. */
+export const selection = (rows: number[]) => post("/api/selection", { rows });
 /** Groups of similar items, the largest first. */
 export const groups = () => get("/api/groups");
 /** A name for some items, from their own texts. */
@@ -129,6 +136,13 @@ export const proposedName = (rows: number[]) => post("/api/proposed-name", { row
 export const map = async () => new Float32Array(await numbers("/api/map"));
 /** The top tag of every item; 65535 where there is none. */
 export const tops = async () => new Uint16Array(await numbers("/api/map/tops"));
+/** Names of what lies together, by cells of a grid of 2^level a side: columns and rows, from and to. */
+export const mapNames = (level: number, cells: readonly number[]) =>
+  get("/api/map/names", { query: { level, cells: cells.join(",") } });
+/** How many tags every item has. */
+export const tagCounts = async () => new Uint16Array(await numbers("/api/map/tag-counts"));
+/** Who changed the annotations of items last, and when. */
+export const mapChanges = () => get("/api/map/changes");
 /** The score of one tag, for every item. */
 export const scores = async (tag: number) => new Float32Array(await numbers("/api/map/scores", { tag }));
 /** Shares of three tags, three numbers an item. */

@@ -30,6 +30,11 @@ it("undoes and redoes", () => {
   expect(command(press("Z", { metaKey: true, shiftKey: true }))).toEqual({ do: "redo" });
 });
 
+it("chooses several with Shift and an arrow", () => {
+  expect(command(press("ArrowDown", { shiftKey: true }))).toEqual({ do: "extend", by: 1 });
+  expect(command(press("PageUp", { shiftKey: true }))).toEqual({ do: "extend", by: -10 });
+});
+
 it("leaves other combinations to the browser", () => {
   expect(command(press("a", { ctrlKey: true }))).toBeNull();
   expect(command(press("1", { code: "Digit1", ctrlKey: true }))).toBeNull();

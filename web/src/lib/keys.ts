@@ -3,7 +3,7 @@
 import type { View } from "./studio.svelte";
 
 export type Command =
-  | { do: "move"; by: number }
+  | { do: "move" | "extend"; by: number }
   | { do: "ends"; end: "first" | "last" }
   | { do: "accept" | "reject"; place: number | null }
   | { do: "view"; view: View }
@@ -59,7 +59,8 @@ export function command(press: Press, chord = false): Command | null {
   // With Shift the key of a digit is "!", "§" and so on, as the keyboard has it; the code stays.
   const digit = /^(?:Digit|Numpad)([1-9])$/.exec(press.code)?.[1];
   if (digit) return { do: press.shiftKey ? "reject" : "accept", place: Number(digit) - 1 };
-  return PLAIN[press.key] ?? null;
+  const found = PLAIN[press.key] ?? null;
+  return found?.do === "move" && press.shiftKey && press.key.length > 1 ? { do: "extend", by: found.by } : found;
 }
 
 const TYPED = /^(?:text|search|email|url|tel|password|number|date|datetime-local|month|time|week)$/;
@@ -72,14 +73,13 @@ export function typing(target: EventTarget | null): boolean {
   return target instanceof HTMLInputElement && TYPED.test(target.type);
 }
 
-/** Keys that the focused element itself answers to: a slider's arrows, a button's Enter, all keys in a menu. */
+/** Keys that the focused element itself answers to: a slider's arrows, a button's Enter, a menu's arrows. */
 export function keeps(target: EventTarget | null, key: string): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement && target.type === "range")
     return /^(?:Arrow|Page|Home|End)/.test(key);
-  if (target.closest("[role=menu], [popover]")) return true;
   if (key === "Enter") return target.closest("button, a[href], summary, input") !== null;
-  return /^(?:Arrow|Home|End)/.test(key) && target.closest("[role=tablist], [role=radiogroup]") !== null;
+  return /^(?:Arrow|Home|End)/.test(key) && target.closest("[role=menu], [role=tablist], [role=radiogroup]") !== null;
 }
 
 /** What the help shows. */
@@ -102,6 +102,8 @@ export const HELP: { part: string; keys: [string[], string][] }[] = [
       [["n"], "next item to label"],
       [["/"], "search"],
       [["r"], "refresh the list"],
+      [["Shift ↓", "Ctrl A"], "choose several items, or all"],
+      [["Ctrl C", "Ctrl V"], "copy the tags of the item, paste them"],
       [["Enter"], "into the panel"],
       [["Esc"], "back, close"],
     ],

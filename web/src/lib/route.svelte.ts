@@ -33,8 +33,9 @@ export function follow(hash: string): boolean {
   review.place = place.review ?? "";
   listing.text = place.query.text ?? "";
   listing.filter = place.query.filter ?? "all";
-  listing.tag = place.query.tag ?? null;
-  listing.sign = place.query.sign ?? "is";
+  listing.conditions = place.query.conditions ?? [];
+  listing.sort = place.query.sort ?? "found";
+  listing.backwards = place.query.backwards ?? false;
   return before !== written({ ...here(), view: "items", item: null });
 }
 

@@ -100,9 +100,8 @@ class Studio {
     return found;
   }
 
-  /** Annotates: on the screen at once, on the disk when the answer comes; taken back if it is refused. It says what
-   * was done in the words of the server, or as told. */
-  async annotate(changes: AnnotationChange[], say?: string): Promise<boolean> {
+  /** Annotates: on the screen at once, on the disk when the answer comes; taken back if it is refused. */
+  async annotate(changes: AnnotationChange[]): Promise<boolean> {
     const before = new Map<number, ItemRow>();
     for (const change of changes) {
       const row = this.rows.get(change.row);
@@ -114,13 +113,12 @@ class Studio {
     this.#count(changes);
     const done = await this.#change(async () => {
       try {
-        const done = await api.annotate(changes, this.who);
-        return say === undefined ? done : { ...done, what: say };
+        return await api.annotate(changes, this.who);
       } finally {
         this.#pending = this.#pending.filter((change) => !changes.includes(change));
         this.#count(changes);
       }
-    }, say === undefined);
+    });
     if (!done) for (const row of before.values()) this.#put(row);
     return done;
   }
@@ -145,6 +143,7 @@ class Studio {
     this.#change(() => api.renameTag(tag, name, this.who));
   mergeTag = (tag: number, into: number): Promise<boolean> =>
     this.#change(() => api.mergeTag(tag, into, this.who));
+  deleteTag = (tag: number): Promise<boolean> => this.#change(() => api.deleteTag(tag, this.who));
   addTag = async (name: string): Promise<number | null> => {
     let made: number | null = null;
     await this.#change(async () => {

@@ -42,6 +42,21 @@ export function pan(camera: Camera, size: Size, right: number, down: number): Ca
   return { ...camera, x: held(camera.x - right / unit), y: held(camera.y + down / unit) };
 }
 
+/** What can be seen. */
+export function inSight(camera: Camera, size: Size): [left: number, right: number, bottom: number, top: number] {
+  const unit = scale(camera, size);
+  const [across, up] = [size.width / 2 / unit, size.height / 2 / unit];
+  return [camera.x - across, camera.x + across, camera.y - up, camera.y + up];
+}
+
+/** Shows a box, and something around it. */
+export function shown(size: Size, left: number, right: number, bottom: number, top: number): Camera {
+  const camera = { x: (left + right) / 2, y: (bottom + top) / 2, zoom: 1 };
+  const unit = scale(camera, size);
+  const room = Math.min(size.width / Math.max(right - left, 1e-6), size.height / Math.max(top - bottom, 1e-6));
+  return { ...camera, zoom: Math.min(NEAREST / 8, Math.max(1, (0.8 * room) / unit)) };
+}
+
 /** Comes nearer by a factor; what is under this point of the screen stays there. */
 export function zoomAt(camera: Camera, size: Size, factor: number, left: number, top: number): Camera {
   const zoom = Math.min(NEAREST, Math.max(FARTHEST, camera.zoom * factor));

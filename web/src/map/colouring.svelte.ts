@@ -1,8 +1,16 @@
 /** What the points of the map are coloured by; other views may set it and then show the map. */
 
+export type By = "top" | "score" | "tags" | "who" | "when";
+
 class Colouring {
-  /** the scores of one tag; null: the top tag of each item */
+  by = $state<By>("top");
+  /** whose scores are shown */
   tag = $state<number | null>(null);
+
+  score(tag: number): void {
+    this.tag = tag;
+    this.by = "score";
+  }
 }
 
 export const colouring = new Colouring();

@@ -3,6 +3,7 @@
 import type { ItemGroup } from "../lib/types";
 
 export interface GroupLabel {
+  name: string;
   group: ItemGroup;
   /** place in the list, which gives its colour */
   place: number;
@@ -20,6 +21,7 @@ export function groupLabels(groups: readonly ItemGroup[], positions: Float32Arra
   return groups.map((group, place) => {
     const rows = group.rows.filter((row) => 2 * row + 1 < positions.length);
     return {
+      name: group.name,
       group,
       place,
       x: middle(rows.map((row) => positions[2 * row]!)),
@@ -32,15 +34,15 @@ export function groupLabels(groups: readonly ItemGroup[], positions: Float32Arra
 const LETTER = 8.5;
 const LINE = 24;
 
-/** Labels with room on the screen; larger groups come first, and those that would lie on one of them are left out. */
-export function withRoom(
-  labels: readonly GroupLabel[],
+/** Labels with room on the screen; the first come first, and those that would lie on one of them are left out. */
+export function withRoom<Label extends { name: string; x: number; y: number }>(
+  labels: readonly Label[],
   project: (x: number, y: number) => [number, number],
-): (GroupLabel & { left: number; top: number })[] {
-  const kept: (GroupLabel & { left: number; top: number; half: number })[] = [];
+): (Label & { left: number; top: number })[] {
+  const kept: (Label & { left: number; top: number; half: number })[] = [];
   for (const label of labels) {
     const [left, top] = project(label.x, label.y);
-    const half = (label.group.name.length * LETTER) / 2 + 10;
+    const half = (label.name.length * LETTER) / 2 + 10;
     const free = kept.every(
       (other) => Math.abs(other.left - left) > other.half + half || Math.abs(other.top - top) > LINE,
     );

@@ -87,3 +87,40 @@ export function byScore(scores: Float32Array, dark: boolean): Paint {
   });
   return { colours, order: layered(layers, steps - 1) };
 }
+
+/** Counts as numbers from 0 to 1, so that also few differ; and the count that is shown as 1. */
+export function byCount(counts: Uint16Array): { values: Float32Array; most: number } {
+  const most = Math.max(1, counts.reduce((high, count) => Math.max(high, count), 0));
+  const all = Math.log1p(most);
+  return { values: Float32Array.from(counts, (count) => Math.log1p(count) / all), most };
+}
+
+export interface Changes {
+  rows: readonly number[];
+  who: readonly number[];
+  at: readonly number[];
+}
+
+/** Who changed each item last, as top tags are given: a place in the list of people, `UNKNOWN` for nobody. */
+export function byPerson({ rows, who }: Changes, items: number): Uint16Array {
+  const found = new Uint16Array(items).fill(UNKNOWN);
+  rows.forEach((row, place) => {
+    if (row < items) found[row] = who[place]!;
+  });
+  return found;
+}
+
+/** Where the untouched end and the first change begins. */
+const OLDEST = 0.25;
+
+/** When each item was changed last, from 0 (never) to 1 (the latest). */
+export function byTime({ rows, at }: Changes, items: number): { values: Float32Array; from: number; to: number } {
+  const from = at.reduce((low, time) => Math.min(low, time), Infinity);
+  const to = at.reduce((high, time) => Math.max(high, time), -Infinity);
+  const values = new Float32Array(items);
+  rows.forEach((row, place) => {
+    const share = to > from ? (at[place]! - from) / (to - from) : 1;
+    if (row < items) values[row] = OLDEST + (1 - OLDEST) * share;
+  });
+  return { values, from, to };
+}

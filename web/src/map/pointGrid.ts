@@ -2,6 +2,8 @@
 
 const CELLS = 128;
 
+export type Box = [left: number, right: number, bottom: number, top: number];
+
 /** Points by cell of a grid over the world from -1 to 1. */
 export class PointGrid {
   readonly #positions: Float32Array;
@@ -42,6 +44,31 @@ export class PointGrid {
       }
     }
     return found;
+  }
+
+  /** The points of a box from the left to the right and from below, in rising order. */
+  inBox([left, right, bottom, top]: Box): number[] {
+    const found: number[] = [];
+    for (let row = cellOf(bottom); row <= cellOf(top); row++) {
+      const end = this.#begins[row * CELLS + cellOf(right) + 1]!;
+      for (let at = this.#begins[row * CELLS + cellOf(left)]!; at < end; at++) {
+        const point = this.#sorted[at]!;
+        const [x, y] = [this.#positions[2 * point]!, this.#positions[2 * point + 1]!];
+        if (x >= left && x <= right && y >= bottom && y <= top) found.push(point);
+      }
+    }
+    return found.sort((a, b) => a - b);
+  }
+
+  /** One point of each cell of another grid, with so many cells a side of the world: the first. */
+  spread(points: readonly number[], side: number): number[] {
+    const cell = (coordinate: number) => Math.floor(((coordinate + 1) / 2) * side);
+    const first = new Map<number, number>();
+    for (const point of points) {
+      const key = cell(this.#positions[2 * point]!) + side * cell(this.#positions[2 * point + 1]!);
+      if (!first.has(key)) first.set(key, point);
+    }
+    return [...first.values()];
   }
 
   /** All points within a closed line (even-odd rule), in rising order. */

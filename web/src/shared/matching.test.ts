@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { best, fit, nameParts } from "./matching";
+import { best, distance, fit, nameParts } from "./matching";
 
 const NAMES = ["use::editing", "works-with::editor", "interface::text-mode", "game", "made-of::credit", "role::program"];
 const tags = NAMES.map((name) => ({ name }));
-const names = (typed: string, limit = 12) => best(tags, typed, limit).map((tag) => tag.name);
+const names = (typed: string, limit = 12) => best(tags, typed, limit).map(({ tag }) => tag.name);
 
 describe("nameParts", () => {
   it("parts a facet from the rest", () => {
@@ -27,7 +27,32 @@ describe("best", () => {
   it("keeps the given order when nothing is typed, up to the limit", () => {
     expect(names("", 2)).toEqual(["use::editing", "works-with::editor"]);
   });
-  it("finds nothing where nothing fits", () => {
+  it("finds nothing where nothing fits or is near", () => {
     expect(names("zzz")).toEqual([]);
+    expect(names("zzzzzzz")).toEqual([]);
+  });
+  it("offers near names where one is misspelt, whole or as far as it is typed", () => {
+    expect(names("gmae")).toEqual(["game"]);
+    expect(names("editign")).toEqual(["use::editing"]);
+    expect(names("interfcae::te")).toEqual(["interface::text-mode"]);
+    expect(best(tags, "gmae", 5)[0]).toMatchObject({ near: true, synonym: null });
+  });
+  it("finds tags by names that they had", () => {
+    const renamed = [...tags, { name: "use::revision", synonyms: ["use::versioning"] }];
+    expect(best(renamed, "version", 5)).toEqual([
+      { tag: renamed.at(-1), rank: 5, synonym: "use::versioning", near: false },
+    ]);
+    expect(best(renamed, "versoining", 5)[0]).toMatchObject({ near: true, synonym: "use::versioning" });
+  });
+});
+
+describe("distance", () => {
+  it("counts letters missing, added, other or swapped, and lets the end be missing", () => {
+    expect(distance("mail", "mail", 2)).toBe(0);
+    expect(distance("mial", "mail", 2)).toBe(1);
+    expect(distance("mal", "mail", 2)).toBe(1);
+    expect(distance("maill", "mail", 2)).toBe(1);
+    expect(distance("interf", "interface", 2)).toBe(0);
+    expect(distance("zzzz", "mail", 2)).toBe(3);
   });
 });

@@ -3,7 +3,7 @@ import type { Tag } from "../lib/types";
 import { arrange, type Wish } from "./tree";
 
 const tag = (number: number, name: string, is: number, predicted: number, retired = false): Tag => ({
-  tag: number, name, is, isNot: 0, predicted, total: 0, retired,
+  tag: number, name, synonyms: [], is, isNot: 0, predicted, total: 0, retired,
 });
 const TAGS = [
   tag(0, "use::editing", 10, 5),

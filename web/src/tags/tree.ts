@@ -1,7 +1,7 @@
 /** Tags as rows of a list, plain or by facet, searched and sorted. */
 
 import type { Tag } from "../lib/types";
-import { fit, nameParts } from "../shared/matching";
+import { fitTag, nameParts } from "../shared/matching";
 
 export type Sort = "name" | "annotated" | "predicted" | "ratio";
 
@@ -46,7 +46,7 @@ export interface Wish {
 }
 
 export function arrange(tags: readonly Tag[], wish: Wish): ListRow[] {
-  const found = tags.filter((tag) => !tag.retired && fit(tag.name, wish.typed) !== null).sort(order(wish.sort));
+  const found = tags.filter((tag) => !tag.retired && fitTag(tag, wish.typed) !== null).sort(order(wish.sort));
   if (!wish.byFacet) return found.map((tag) => ({ kind: "tag", tag, nested: false }));
   const facets = new Map<string, Tag[]>();
   for (const tag of found) {

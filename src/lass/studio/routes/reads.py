@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import FileResponse, StreamingResponse
 from numpy.typing import NDArray
+from pydantic import StringConstraints
 
 from lass.studio.context import Context, RequestContext
-from lass.studio.item_lists import Sign, list_rows
+from lass.studio.item_lists import Condition, Listed, Sort, list_items
 from lass.studio.item_rows import explained_tags, item_details, logged_changes
+from lass.studio.map_names import map_names
 from lass.studio.messages import (
     EventData,
     ExplainedTag,
@@ -22,6 +27,8 @@ from lass.studio.messages import (
     ItemList,
     ItemRow,
     LoggedChange,
+    MapChanges,
+    MapName,
     ProgressPoint,
     StudioState,
     Tag,
@@ -40,6 +47,10 @@ PAGE = 200
 
 Numbers = Annotated[str, Query(pattern=r"^\d{1,9}(,\d{1,9})*$", max_length=10 * PAGE)]
 Text = Annotated[str, Query(max_length=500)]
+Conditions = Annotated[
+    Sequence[Annotated[str, StringConstraints(pattern=r"^\d{1,9}:(is|without|is-not|suggested)$")]],
+    Query(max_length=20),
+]
 
 
 @router.get("/state")
@@ -65,16 +76,19 @@ def list_(
     context: RequestContext,
     text: Text = "",
     filter: Filter = "all",
-    tag: Index | None = None,
-    sign: Sign | None = None,
+    tag: Conditions = (),
+    sort: Sort = "found",
+    backwards: bool = False,
 ) -> Response:
-    """Rows that pass the filters, in the order to show them."""
+    """Rows that pass the filters and all conditions on tags, such as 12:is-not, in the order to show them."""
     session = context.session
-    rows, revision = np.zeros(0, np.int64), session.revision
+    found, revision = Listed(np.zeros(0, np.int64)), session.revision
     if not session.is_empty:
-        rows = list_rows(session, context.snapshot, text, filter, tag, sign)
+        conditions = [Condition.parse(one) for one in tag]
+        found = list_items(session, context.snapshot, text, filter, conditions, sort, backwards=backwards)
     # an ItemList; a million rows would take long as one
-    body = f'{{"rows":[{",".join(map(str, rows.tolist()))}],"revision":{revision}}}'
+    rows, terms, near = (",".join(map(str, found.rows.tolist())), *map(json.dumps, found[1:]))
+    body = f'{{"rows":[{rows}],"revision":{revision},"terms":{terms},"near":{near}}}'
     return Response(body, media_type="application/json")
 
 
@@ -84,7 +98,7 @@ def rows(context: RequestContext, rows: Numbers) -> list[ItemRow]:
     wanted = [int(row) for row in rows.split(",")]
     if len(wanted) > PAGE:
         raise ValueError(f"at most {PAGE} rows can be asked for at once; found {len(wanted)}")
-    return context.rows(wanted)
+    return [context.row(row) for row in wanted]
 
 
 @router.get("/items/{row}")
@@ -157,6 +171,39 @@ def tops(context: RequestContext) -> Response:
     if snapshot is None:  # without annotations no item has a top tag
         return _numbers(np.full(items, NONE, np.uint16))
     return _numbers(_padded(snapshot.tops, items, NONE))
+
+
+@router.get("/map/names")
+def names(
+    context: RequestContext, level: Annotated[int, Query(ge=0, le=10)], cells: Numbers
+) -> list[MapName]:
+    """Names of what lies together, by cells of a grid of 2^level cells a side, counted from left and below.
+
+    ``cells``: the first and last column, the first and last row.
+    """
+    wanted = [int(cell) for cell in cells.split(",")]
+    if len(wanted) != 4:
+        raise ValueError(f"cells must be four: columns and rows, from and to; found {len(wanted)}")
+    points = context.points()
+    return [] if points is None else map_names(context.groups, points, level, wanted)
+
+
+@router.get("/map/tag-counts", response_class=Response)
+def tag_counts(context: RequestContext) -> Response:
+    """How many tags each item has, as 16-bit numbers."""
+    return _numbers(np.minimum(context.session.annotations.n_tags, NONE).astype(np.uint16))
+
+
+@router.get("/map/changes")
+def map_changes(context: RequestContext) -> MapChanges:
+    """Who changed the annotations of items last, and when."""
+    changes = [] if context.session.is_empty else context.session.last_changes()
+    people = {who: place for place, who in enumerate(dict.fromkeys(change.who for change in changes))}
+    return MapChanges(
+        people=list(people), rows=[change.row for change in changes],
+        who=[people[change.who] for change in changes],
+        at=[int(datetime.fromisoformat(change.at).timestamp()) for change in changes],
+    )  # fmt: skip
 
 
 @router.get("/map/scores", response_class=Response)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from anyio import to_thread
 from fastapi import APIRouter
 
-from lass.studio.context import Context, RequestContext
+from lass.studio.context import RequestContext
 from lass.studio.item_rows import suggested_if
+from lass.studio.map_names import selection_summary
 from lass.studio.messages import (
     AnnotationBatch,
     Author,
@@ -21,38 +19,34 @@ from lass.studio.messages import (
     NewTagResult,
     ProposedName,
     RetrainResult,
+    SelectionSummary,
     TaggedSelection,
     WhatIf,
     WhatIfResult,
 )
 from lass.studio.model_details import model_details
-from lass.studio.session import AppliedChange, NotFound
+from lass.studio.session import NotFound
 
 router = APIRouter()
 
 
-async def _stored(context: Context, change: Callable[[], AppliedChange]) -> ChangeResult:
-    """Make a change in a thread for it, and answer once it is on the disk."""
-    return await to_thread.run_sync(lambda: context.result(change()), limiter=context.writers)
-
-
 @router.post("/annotations")
-async def annotate(context: RequestContext, batch: AnnotationBatch) -> ChangeResult:
+def annotate(context: RequestContext, batch: AnnotationBatch) -> ChangeResult:
     """Store annotations as one action."""
-    changes = [(change.row, change.tag, change.value) for change in batch.annotations]
-    return await _stored(context, lambda: context.session.annotate(changes, batch.who))
+    changes = ((change.row, change.tag, change.value) for change in batch.annotations)
+    return context.result(context.session.annotate(changes, batch.who))
 
 
 @router.post("/undo")
-async def undo(context: RequestContext, by: Author) -> ChangeResult:
+def undo(context: RequestContext, by: Author) -> ChangeResult:
     """Reverse the last action of a person."""
-    return await _stored(context, lambda: context.session.undo(by.who))
+    return context.result(context.session.undo(by.who))
 
 
 @router.post("/redo")
-async def redo(context: RequestContext, by: Author) -> ChangeResult:
+def redo(context: RequestContext, by: Author) -> ChangeResult:
     """Reverse the last undo of a person."""
-    return await _stored(context, lambda: context.session.redo(by.who))
+    return context.result(context.session.redo(by.who))
 
 
 @router.post("/tags")
@@ -63,9 +57,9 @@ def add_tag(context: RequestContext, tag: NewTag) -> NewTagResult:
 
 
 @router.post("/tag-items")
-async def tag_items(context: RequestContext, asked: TaggedSelection) -> ChangeResult:
+def tag_items(context: RequestContext, asked: TaggedSelection) -> ChangeResult:
     """Give a tag, which may be a new one, to some items: one action, so one undo."""
-    return await _stored(context, lambda: context.session.tag_items(asked.rows, asked.name, asked.who))
+    return context.result(context.session.tag_items(asked.rows, asked.name, asked.who))
 
 
 @router.post("/proposed-name")
@@ -74,6 +68,18 @@ def proposed_name(context: RequestContext, selection: ItemSelection) -> Proposed
     context.session.check_rows(selection.rows)
     terms = context.groups.selection_terms(selection.rows)
     return ProposedName(name=terms[0] if terms else "", terms=list(terms))
+
+
+@router.post("/selection")
+def selection(context: RequestContext, selection: ItemSelection) -> SelectionSummary:
+    """Some items in short; nothing is stored."""
+    return selection_summary(context.session, context.snapshot, selection.rows)
+
+
+@router.post("/tags/{tag}/delete")
+def delete_tag(context: RequestContext, tag: Index, by: Author) -> ChangeResult:
+    """Withdraw all annotations of a tag, and retire it."""
+    return context.result(context.session.delete_tag(tag, by.who))
 
 
 @router.post("/tags/{tag}/rename")
