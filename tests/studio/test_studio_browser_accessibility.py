@@ -88,7 +88,7 @@ def test_every_view_is_accessible(page, served):
     wrong |= in_both(page, "help", violations)
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Import / Export").click()
-    page.get_by_role("menuitem", name="Import items…").click()
+    page.get_by_role("menuitem", name="Import…").click()
     expect(page.get_by_test_id("import")).to_be_visible()
     wrong |= in_both(page, "import", violations)
     assert {view: found for view, found in wrong.items() if found} == {}

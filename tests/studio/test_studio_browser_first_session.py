@@ -149,9 +149,9 @@ def test_from_an_empty_folder_to_twenty_tags(open_page, tmp_path, table):
 
 def import_table(story, content):
     page = story.page
-    page.get_by_role("button", name="Import items…").click()
+    page.get_by_role("button", name="Import…").click()
     dialog = page.get_by_test_id("import")
-    dialog.get_by_label("Table of items").set_input_files(
+    dialog.get_by_label("Items", exact=True).set_input_files(
         {"name": "packages.csv", "mimeType": "text/csv", "buffer": content.encode()}
     )
     dialog.get_by_role("button", name="Preview").click()

@@ -5,7 +5,9 @@ import io
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
+from test_studio_browser_accessibility import in_both, violations
 
 from browser import FIXTURES, open_item, options_of, shot, tag_line
 from lass import Collection
@@ -47,7 +49,7 @@ def table():
 
 def import_dialog(page):
     page.get_by_role("button", name="Import / Export").click()
-    page.get_by_role("menuitem", name="Import items…").click()
+    page.get_by_role("menuitem", name="Import…").click()
     dialog = page.get_by_test_id("import")
     expect(dialog).to_be_visible()
     return dialog
@@ -59,9 +61,9 @@ def test_a_table_becomes_a_collection_in_the_page(open_page, tmp_path):
         page = open_page(running, rows=False)
         expect(page.get_by_role("heading", name="This collection has no items yet")).to_be_visible()
         shot(page, "empty")
-        page.get_by_role("button", name="Import items…").click()
+        page.get_by_role("button", name="Import…").click()
         dialog = page.get_by_test_id("import")
-        dialog.get_by_label("Table of items").set_input_files(
+        dialog.get_by_label("Items", exact=True).set_input_files(
             {"name": "things.csv", "mimeType": "text/csv", "buffer": table()}
         )
         shot(page, "import-files")
@@ -107,7 +109,7 @@ def test_a_table_becomes_a_collection_in_the_page(open_page, tmp_path):
 
 
 def preview(dialog, name, content):
-    dialog.get_by_label("Table of items").set_input_files(
+    dialog.get_by_label("Items", exact=True).set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content}
     )
     dialog.get_by_role("button", name="Preview").click()
@@ -126,8 +128,9 @@ def test_a_bad_file_is_refused_with_a_reason(page, served):
     refused(dialog, "binary.csv")
     preview(dialog, "broken.csv", b'name,body\na,hello\n"never closed,text\nc,more\n')
     dialog.get_by_role("checkbox", name="body", exact=True).check()
-    dialog.get_by_role("button", name=re.compile("^Import ")).click()
-    refused(dialog, "line 3: a quotation that begins in this row never ends")
+    problems = dialog.get_by_test_id("problems")
+    expect(problems).to_contain_text("line 3: a quotation that begins in this row never ends")
+    expect(dialog.get_by_role("button", name=re.compile("^Import "))).to_be_disabled()
     assert served.get("/api/state")["items"] == 500
 
 
@@ -140,7 +143,7 @@ def test_a_file_of_which_no_row_can_be_read_is_explained(page):
 
 def test_a_file_of_another_kind_is_refused_before_it_is_sent(page):
     dialog = import_dialog(page)
-    dialog.get_by_label("Table of items").set_input_files(
+    dialog.get_by_label("Items", exact=True).set_input_files(
         {"name": "letter.docx", "mimeType": "application/msword", "buffer": b"text"}
     )
     expect(dialog).to_contain_text("“letter.docx” is not a table that can be read here")
@@ -149,28 +152,176 @@ def test_a_file_of_another_kind_is_refused_before_it_is_sent(page):
     expect(dialog).to_be_hidden()
 
 
-def test_exports_and_the_report_are_files(page, served, tmp_path):
-    def fetched(name):
-        page.get_by_role("button", name="Import / Export").click()
-        with page.expect_download() as download:
-            page.get_by_role("menuitem", name=name).click()
-        path = tmp_path / download.value.suggested_filename
-        download.value.save_as(path)
-        return path
+def export_dialog(page):
+    page.get_by_role("button", name="Import / Export").click()
+    page.get_by_role("menuitem", name="Export…").click()
+    dialog = page.get_by_test_id("export")
+    expect(dialog).to_be_visible()
+    return dialog
 
+
+def exported(page, folder, what, format=None, *, raw=False):
+    dialog = export_dialog(page)
+    dialog.get_by_role("radio", name=re.compile(f"^{what}")).check()
+    if format:
+        dialog.get_by_label("Format").select_option(format)
+    if raw:
+        dialog.get_by_role("checkbox").check()
+    with page.expect_download() as download:
+        dialog.get_by_role("link", name="Export").click()
+    expect(dialog).to_be_hidden()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def test_exports_are_files(page, served, tmp_path):
     with Collection.open(served.folder) as collection:
-        G = collection.annotation_matrix().G
-    table = fetched("Tags .csv")
-    assert table.name == "annotations.csv"
-    with table.open(newline="") as lines:
+        G, ids = collection.annotation_matrix().G, collection.ids()
+    table = exported(page, tmp_path, "Your table, with tags")
+    assert table.name == "table.csv"
+    assert table.read_text(encoding="utf-8").startswith("\ufeff")
+    with table.open(newline="", encoding="utf-8-sig") as lines:
+        assert [row["id"] for row in csv.DictReader(lines)] == ids
+    tags = exported(page, tmp_path, "Tags One row an item and tag", "csv")
+    with tags.open(newline="") as lines:
         assert len(list(csv.DictReader(lines))) == G.nnz
-    suggestions = fetched("Suggestions .jsonl")
+    suggestions = exported(page, tmp_path, "Suggestions", "jsonl")
     found = [json.loads(line) for line in suggestions.read_text().splitlines()]
     assert found
     assert {"item", "tag"} <= set(found[0])
-    assignments = fetched("Model shares .csv")
+    people = json.loads(exported(page, tmp_path, "Tags, with who and when", "json").read_text())
+    assert {"item", "tag", "value", "who", "at"} == set(people[0])
+    assignments = exported(page, tmp_path, "Model shares", "csv", raw=True)
     with assignments.open(newline="") as lines:
         assert len({line["item"] for line in csv.DictReader(lines)}) > 400
+
+
+def test_json_has_no_choice_of_raw_texts(page):
+    dialog = export_dialog(page)
+    expect(dialog.get_by_role("checkbox")).to_be_visible()
+    dialog.get_by_label("Format").select_option("json")
+    expect(dialog.get_by_role("checkbox")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 800)], ids=["wide", "narrow"])
+def test_the_dialogs_are_accessible(size, open_page, served):
+    page = open_page(served.studio, size=size)
+    wrong = {}
+
+    def check(name):
+        wrong.update(in_both(page, name, violations))
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        box = page.locator("dialog[open]").bounding_box()
+        assert 0 <= box["x"] <= size[0] - box["width"]
+        assert page.evaluate(
+            "[...document.querySelectorAll('dialog[open] .body')].every("
+            "body => body.scrollWidth <= body.clientWidth)"
+        )
+
+    dialog = export_dialog(page)
+    check("export")
+    page.keyboard.press("Escape")
+    dialog = import_dialog(page)
+    dialog.get_by_text("Vectors or edges").click()
+    check("import-files")
+    fits = "fields => fields.every(field => field.scrollHeight <= field.clientHeight)"
+    assert page.locator(".drop").evaluate_all(fits)
+    rows = "name;summary\ncafé;Größe und Länge von allem\nthé;ein anderer Text dazu\nbad\n"
+    preview(dialog, "excel.csv", rows.encode("cp1252"))
+    problem = "excel.csv, line 4: 1 cells where the header has 2"
+    expect(dialog.get_by_test_id("problems")).to_contain_text(problem)
+    check("import-columns")
+    assert {name: found for name, found in wrong.items() if found} == {}
+    page.close()
+
+
+def test_the_encoding_is_shown_and_can_be_changed(page):
+    dialog = import_dialog(page)
+    preview(dialog, "excel.csv", "name;summary\ncafé;Größe und Länge von allem\n".encode("cp1252"))
+    encoding = dialog.get_by_label("Letters are read as")
+    expect(encoding.locator("option").first).to_have_text("found by itself: Western (Windows, cp1252)")
+    table = dialog.get_by_role("region", name="The first rows")
+    expect(table).to_contain_text("café")
+    encoding.select_option("cp1251")
+    expect(table).to_contain_text("caf\u0439")
+    encoding.select_option("")
+    expect(table).to_contain_text("café")
+
+
+def test_bad_rows_are_shown_and_left_out_only_when_chosen(page, served):
+    dialog = import_dialog(page)
+    preview(dialog, "rows.csv", b"name,summary\nnew-1,some text of some terms\nbad\n")
+    expect(dialog.get_by_test_id("problems")).to_contain_text("rows.csv, line 3")
+    button = dialog.get_by_role("button", name="Import 1 row")
+    expect(button).to_be_disabled()
+    expect(dialog.get_by_role("status")).to_contain_text("Leave out the rows that cannot be read")
+    dialog.get_by_role("checkbox", name="Leave out rows that cannot be read").check()
+    expect(button).to_be_enabled()
+
+
+def test_known_items_are_updated_or_left_out_and_columns_are_remembered(open_page, tmp_path):
+    table = b"key,about,more\na,some text of a,x\nb,some text of b,y\n"
+    with studio(tmp_path / "new") as running:
+        page = open_page(running, rows=False)
+        page.get_by_role("button", name="Import…").click()
+        dialog = page.get_by_test_id("import")
+        preview(dialog, "first.csv", table)
+        dialog.get_by_label("Title to show").select_option("more")
+        dialog.get_by_role("button", name="Import 2 rows").click()
+        expect(page.get_by_test_id("import-result")).to_contain_text("2 items imported")
+        dialog.get_by_role("button", name="Import more").click()
+        preview(dialog, "second.csv", table.replace(b"some text of a", b"another text") + b"c,text of c,z\n")
+        expect(dialog.get_by_label("Title to show")).to_have_value("more")
+        expect(dialog).to_contain_text("2 rows about items that are there already")
+        dialog.get_by_label("Update the items").check()
+        dialog.get_by_role("button", name="Import 3 rows").click()
+        result = page.get_by_test_id("import-result")
+        expect(result).to_contain_text("1 item imported")
+        expect(result).to_contain_text("1 item updated.")
+        dialog.get_by_role("button", name="Import more").click()
+        preview(dialog, "third.csv", table.replace(b"some text of b", b"never"))
+        dialog.get_by_role("button", name="Import 2 rows").click()
+        expect(result).to_contain_text("2 rows about items that are there already left out")
+        dialog.get_by_role("button", name="Import more").click()
+        dialog.get_by_label("Tables of tags").set_input_files(
+            {"name": "tags.csv", "mimeType": "text/csv", "buffer": b"item,tag\na,red\nb,blue\n"}
+        )
+        dialog.get_by_role("button", name="Preview").click()
+        expect(dialog.get_by_test_id("found")).to_contain_text("2 annotations on 2 tags")
+        dialog.get_by_role("button", name="Import 2 annotations").click()
+        expect(result).to_contain_text("0 items imported, with 2 annotations on 2 tags")
+        page.close()
+    with Collection.open(tmp_path / "new") as collection:
+        assert [item.text for item in collection.get_items()] == [
+            "another text",
+            "some text of b",
+            "text of c",
+        ]
+        assert [one[:3] for one in collection.annotations] == [("a", "red", 1), ("b", "blue", 1)]
+
+
+def test_a_folder_of_pictures_becomes_a_collection(open_page, tmp_path):
+    from PIL import Image
+
+    pictures = tmp_path / "my pictures"
+    (pictures / "deep").mkdir(parents=True)
+    for number, name in enumerate(["a.png", "deep/b.png", "c.png"]):
+        Image.new("RGB", (40, 30), (80 * number, 90, 30)).save(pictures / name)
+    (pictures / "notes.doc").write_text("not read")
+    with studio(tmp_path / "new") as running:
+        page = open_page(running, rows=False)
+        page.get_by_role("button", name="Import…").click()
+        dialog = page.get_by_test_id("import")
+        dialog.get_by_label("Folder of texts or pictures").set_input_files(pictures)
+        dialog.get_by_role("button", name="Preview").click()
+        expect(dialog.get_by_test_id("found")).to_contain_text("3 pictures, such as a.png, c.png, deep/b.png")
+        dialog.get_by_role("button", name="Import 3 rows").click()
+        expect(page.get_by_test_id("import-result")).to_contain_text("3 items imported")
+        page.close()
+    assert (tmp_path / "new" / "pictures" / "deep" / "b.png").is_file()
 
 
 def test_the_report_is_a_page_to_keep(page, tmp_path):

@@ -383,6 +383,11 @@ def test_export_is_what_init_reads(served, tmp_path):
     assert "<html" in page.text
 
 
+def looked(client, *files):
+    key = client.post("/api/import/files", files=[("files", file) for file in files]).json()["upload"]
+    return post(client, "/api/import/look", upload=key)
+
+
 def test_a_collection_is_made_from_a_table_and_grows(tmp_path):
     folder = tmp_path / "new"
     rows = [
@@ -395,12 +400,12 @@ def test_a_collection_is_made_from_a_table_and_grows(tmp_path):
         assert get(client, "/api/state")["model"]["phase"] == "empty"
         assert get(client, "/api/list")["rows"] == []
         assert client.get("/api/items/0").status_code == 404
-        seen = client.post("/api/import/preview", files={"items": ("my items.csv", table)}).json()
+        seen = looked(client, ("my items.csv", table))
         assert seen["columns"] == ["name", "summary", "tags"]
         assert seen["rows"] == 30
-        assert seen["guess"]["tagColumn"] == "tags"
-        assert seen["guess"]["text"] == ["summary"]
-        mapping = {**seen["guess"], "id": "name"}
+        assert seen["mapping"]["tagColumn"] == "tags"
+        assert seen["mapping"]["text"] == ["summary"]
+        mapping = {**seen["mapping"], "id": "name"}
         made = post(client, "/api/import", upload=seen["upload"], mapping=mapping, skipBad=False, who="")
         assert (made["items"], made["annotations"], made["tags"]) == (30, 29, 2)
         state = wait_until_ready(client)
@@ -408,17 +413,14 @@ def test_a_collection_is_made_from_a_table_and_grows(tmp_path):
         best = get(client, "/api/rows", rows=5)[0]["suggestions"][0]["tag"]
         assert get(client, "/api/tags")[best]["name"] == "mail"
         more = b"name,summary,tags\nq1,another mail reader,-game\nq2,a game of chess,\n"
-        seen = client.post("/api/import/preview", files={"items": ("more.csv", more)}).json()
-        mapping = {**seen["guess"], "id": "name"}
+        seen = looked(client, ("more.csv", more))
+        mapping = {**seen["mapping"], "id": "name"}
         added = post(client, "/api/import", upload=seen["upload"], mapping=mapping, skipBad=False, who="")
         assert (added["items"], added["annotations"]) == (2, 1)
         state = wait_until_ready(client)
         assert state["items"] == 32
-        again = client.post("/api/import", json={
-            "upload": seen["upload"], "mapping": mapping, "skipBad": False, "who": "",
-        })  # fmt: skip
-        assert again.status_code == 400
-        assert "'q1'" in again.json()["error"]
+        again = post(client, "/api/import", upload=seen["upload"], mapping=mapping, skipBad=False, who="")
+        assert (again["items"], again["leftOut"], again["annotations"]) == (0, 2, 0)
         assert get(client, "/api/state")["items"] == 32
     with Collection.open(folder) as collection:
         assert collection.annotations_of("q1") == {"game": -1}

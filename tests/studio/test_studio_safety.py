@@ -139,7 +139,9 @@ def test_bad_files_are_refused_with_a_reason(running):
     with running.client() as client:
 
         def refused(name, content):
-            answer = client.post("/api/import/preview", files={"items": (name, content)})
+            answer = client.post("/api/import/files", files={"files": (name, content)})
+            if answer.status_code == 200:
+                answer = client.post("/api/import/look", json=answer.json())
             assert answer.status_code == 400, answer.text
             return answer.json()["error"]
 

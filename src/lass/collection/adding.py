@@ -24,6 +24,7 @@ class Added:
     updated: int = 0
     left_out: int = 0
     annotations: int = 0
+    tags: int = 0
     new_tags: int = 0
     skipped: list[BadRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -77,7 +78,7 @@ def add_files(
         beside = collection.settings.features.get("kind") != "edges"
         (collection.save_edges if beside else collection.save_graph)(given)
     result.items, result.updated = len(imported.items), len(changed)
-    result.annotations = len(imported.annotations)
+    result.annotations, result.tags = len(imported.annotations), len(imported.tags)
     result.new_tags = len(set(collection.names()) - before)
     return result
 

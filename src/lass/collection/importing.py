@@ -120,7 +120,7 @@ def other_encoding(path: Path) -> str | None:
 
 def read_new(
     *, items: Any, vectors: Any = None, edges: Any = None, embed: str | None = None,
-    metric: str | None = None, n_neighbors: int = 30, name: str = "", **options: Any,
+    metric: str | None = None, n_neighbors: int = 30, name: str = "", beside: bool = False, **options: Any,
 ) -> NewCollection:  # fmt: skip
     """Read all that a new collection is made of; ``options`` are those of :func:`read_tables`.
 
@@ -132,7 +132,7 @@ def read_new(
     kinds = [kind for kind, value in given.items() if value is not None]
     if len(kinds) > 1:
         raise ValueError(f"items are compared in one way; found {' and '.join(kinds)}. Leave all but one out")
-    beside = edges is not None and bool(kinds or _names(options.get("text")))
+    beside = edges is not None and bool(kinds or _names(options.get("text")) or beside)
     if edges is not None and not beside:
         kinds = ["edges"]
     if kinds and embed is not None:

@@ -19,7 +19,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 #: bytes of a request, and of one with files
 MAX_BODY, MAX_UPLOAD = 8 * 2**20, 256 * 2**20
 #: where files are uploaded
-UPLOAD_PATH = "/api/import/preview"
+UPLOAD_PATH = "/api/import/files"
 #: served without the token: holds nothing of the collection
 PUBLIC = ("/icon.svg",)
 

@@ -474,33 +474,79 @@ class ColumnMapping(Message):
     text: list[str]
     tag_column: str | None
     separator: Annotated[str, Field(min_length=1, max_length=5)] | None
+    numeric: list[str] = []
+
+
+UploadPart = Literal["items", "tags", "vectors", "edges"]
+UploadKey = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+
+
+class UploadResult(Message):
+    """Names the files in the requests that follow; the server keeps them until then."""
+
+    upload: str
+
+
+class LookRequest(Message):
+    """Files that were uploaded, and how to read them; without a mapping it is guessed."""
+
+    upload: UploadKey
+    mapping: ColumnMapping | None = None
+    encoding: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    sheet: Annotated[str, Field(max_length=200)] | None = None
+
+
+class UploadedFile(Message):
+    """A table that was uploaded: how its letters are written if it is one of text, and its sheets."""
+
+    name: str
+    part: UploadPart
+    encoding: str | None
+    sheets: list[str]
+
+
+class FoundProblem(Message):
+    """What is wrong in one line of a file; null: in the whole file."""
+
+    line: int | None
+    message: str
 
 
 class FilePreview(Message):
-    """What a file holds, before it is imported."""
+    """What the files hold, before they are imported."""
 
-    upload: str  #: names the files in the import request; the server keeps them until then
+    upload: str
+    kind: Literal["table", "texts", "images", "tags"]
+    files: list[UploadedFile]
     columns: list[str]
     sample: list[list[str]]
+    examples: list[str]  #: some names of items
     rows: int
-    guess: ColumnMapping
+    known: int  #: of these rows, about items that are there already
+    annotations: int
+    tags: int
+    bad_rows: int
+    problems: list[FoundProblem]  #: the first of the bad rows
+    mapping: ColumnMapping | None
 
 
-class ImportRequest(Author):
-    """Files that were uploaded, and how to read them."""
+class ImportRequest(Author, LookRequest):
+    """Files that were uploaded, how to read them, and what becomes of rows about known items."""
 
-    upload: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
-    mapping: ColumnMapping
     skip_bad: bool = False
+    existing: Literal["keep", "update"] = "keep"
 
 
 class ImportResult(Message):
     """What was imported, and rows that were left out."""
 
     items: int
+    updated: int
+    left_out: int
     annotations: int
     tags: int
-    problems: list[str]
+    problems: list[FoundProblem]
+    notes: list[str]
 
 
 class TagsEvent(Message):

@@ -1,11 +1,10 @@
 /** Every request the Studio makes, in one place. Errors are `Refused`, with a sentence for people. */
 
+import { type Part, pathOf } from "../import/files";
 import { type Query, writtenCondition } from "./query";
 import type {
   AnnotationChange,
-  ColumnMapping,
   ErrorMessage,
-  FilePreview,
   paths,
   ReviewAbove,
   ReviewQuery,
@@ -154,18 +153,24 @@ export const retrain = () => post("/api/retrain", undefined);
 /** Ends a training that is under way. */
 export const cancelTraining = () => post("/api/retrain/cancel", undefined);
 
-/** Uploads a table of items, and perhaps one of tags, and describes the first. Nothing is imported yet. */
-export async function preview(items: File, tagsFile: File | null): Promise<FilePreview> {
+/** Uploads some files, in a new upload or with others; the name of the upload. Nothing is imported yet. */
+export async function uploadFiles(files: File[], part: Part, upload: string | null): Promise<string> {
   const body = new FormData();
-  body.append("items", items);
-  if (tagsFile) body.append("tags", tagsFile);
-  return ask(url("/api/import/preview"), json, { method: "POST", body });
+  body.append("part", part);
+  if (upload) body.append("upload", upload);
+  for (const file of files) body.append("files", file, pathOf(file));
+  const answer: Answer<"/api/import/files", "post"> = await ask(url("/api/import/files"), json, {
+    method: "POST",
+    body,
+  });
+  return answer.upload;
 }
+/** What would become of uploaded files. */
+export const lookAtFiles = (asked: Body<"/api/import/look">) => post("/api/import/look", asked);
 /** Makes the collection, or adds to the one that is open. */
-export const importFiles = (upload: string, mapping: ColumnMapping, skipBad: boolean, who: string) =>
-  post("/api/import", { upload, mapping, skipBad, who });
+export const importFiles = (asked: Body<"/api/import">) => post("/api/import", asked);
 
 type Export = Required<NonNullable<paths["/api/export"]["get"]["parameters"]["query"]>>;
-export const exportUrl = (what: Export["what"], format: Export["format"]) =>
-  url("/api/export", { query: { what, format } });
+export const exportUrl = (what: Export["what"], format: Export["format"], raw: boolean) =>
+  url("/api/export", { query: { what, format, raw: raw ? "true" : null } });
 export const reportUrl = url("/api/report");

@@ -6,13 +6,22 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, File, UploadFile
+from fastapi import APIRouter, File, Form, UploadFile
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from lass.collection.writing import delimited, json_array, json_lines
 from lass.report import write_report
 from lass.studio.context import Context, RequestContext
-from lass.studio.messages import FilePreview, ImportRequest, ImportResult, ReloadEvent
+from lass.studio.messages import (
+    FilePreview,
+    ImportRequest,
+    ImportResult,
+    LookRequest,
+    ReloadEvent,
+    UploadKey,
+    UploadPart,
+    UploadResult,
+)
 from lass.tagging.export_rows import explained_columns, suggestion_rows
 
 router = APIRouter()
@@ -22,7 +31,7 @@ CHUNK = 1000
 #: the smallest share that is exported, and suggestions an item
 MIN_SHARE, TOP = 0.01, 5
 
-What = Literal["table", "annotations", "suggestions", "assignments"]
+What = Literal["table", "annotations", "people", "suggestions", "assignments"]
 Format = Literal["csv", "excel", "tsv", "json", "jsonl"]
 #: ending and media type of each format
 ENDINGS: dict[Format, tuple[str, str]] = {
@@ -58,15 +67,22 @@ def report(context: RequestContext) -> HTMLResponse:
     return HTMLResponse(write_report(context.session.collection), headers=headers)
 
 
-@router.post("/import/preview")
-def preview(
+@router.post("/import/files")
+def upload(
     context: RequestContext,
-    items: Annotated[UploadFile, File()],
-    tags: Annotated[UploadFile | None, File()] = None,
-) -> FilePreview:
-    """Read the beginning of a table of items, and keep it until it is imported."""
-    tag_table = None if tags is None else (tags.filename or "", tags.file)
-    return context.uploads.preview((items.filename or "", items.file), tag_table)
+    files: Annotated[list[UploadFile], File()],
+    part: Annotated[UploadPart, Form()] = "items",
+    upload: Annotated[UploadKey | None, Form()] = None,
+) -> UploadResult:
+    """Keep some files until they are imported: a new upload, or more for one."""
+    named = [(file.filename or "", file.file) for file in files]
+    return UploadResult(upload=context.uploads.take(upload, part, named))
+
+
+@router.post("/import/look")
+def look(context: RequestContext, asked: LookRequest) -> FilePreview:
+    """Read uploaded files as asked, and describe what would be imported; nothing changes."""
+    return context.uploads.look(context.session, asked)
 
 
 @router.post("/import")
