@@ -77,7 +77,7 @@ export function readableSize(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** Some files in a few words. */
+/** Some files, briefly. */
 export function described(files: Named[]): string {
   const size = readableSize(files.reduce((sum, file) => sum + file.size, 0));
   return files.length === 1 ? `${files[0]!.name} · ${size}` : `${files.length.toLocaleString("en")} files · ${size}`;
