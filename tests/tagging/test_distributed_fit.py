@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import ray
+import scipy.sparse as sp
 from click.testing import CliRunner
 
 import lass
@@ -123,6 +124,35 @@ def test_the_answer_is_that_of_one_machine(alone, make, workers, tmp_path):
         (one.item, one.tag, one.rank) for one in every
     ]
     np.testing.assert_allclose([row["score"] for row in rows], [one.score for one in every], atol=1e-6)
+
+
+def with_edges(folder, helpful):
+    """Items with texts, and edges within their clusters or to any others."""
+    made, (rng, cluster, _) = texts(folder), drawn()
+    one, other = rng.integers(ITEMS, size=(2, 40 * ITEMS))
+    kept = (one != other) & ((cluster[one] == cluster[other]) | (not helpful))
+    ends = np.stack([one[kept], other[kept]])
+    W = sp.csr_array((np.ones(ends.shape[1]), tuple(ends)), shape=(ITEMS, ITEMS))
+    made.save_edges(sp.csr_array(W + W.T))
+    return made
+
+
+@pytest.mark.parametrize("helpful", [True, False])
+def test_features_and_edges_are_joined_as_on_one_machine(helpful, tmp_path):
+    results, graphs = [], []
+    for engine in (None, Workers(2)):
+        with with_edges(tmp_path / f"{engine is None}", helpful) as collection:
+            results.append(collection.fit(engine=engine, draw_map=False))
+            graphs.append(collection.graph)
+            if engine is not None:  # the neighbours are there now, and the choice is made again
+                again = collection.fit(engine=engine, draw_map=False)
+                assert abs(collection.graph - graphs[-1]).max() == 0
+                assert not collection.stale()
+    assert abs(graphs[0] - graphs[1]).max() < 1e-9
+    check_same(*results[::-1])
+    check_same(again, results[0])
+    assert results[0].comparisons == results[1].comparisons == again.comparisons
+    assert ("text alone" in again.comparisons[0]) != helpful
 
 
 def test_blocks_and_parts_change_nothing(alone, tmp_path, monkeypatch):

@@ -231,6 +231,7 @@ def _fit_on_workers(
         if draw_map:
             map_of(stage, fitted.W, timer.report)
             stage.publish()
+        comparisons += (fitted.edges_reason,) * bool(fitted.edges_reason)
         graph = health(fitted.W, np.diff(G.indptr) > 0 if G.nnz else None)
         return FitResult(
             fitted.model, fitted.record.lam_reason, recomputed, timer.stop(), graph, count_tags(annotations),

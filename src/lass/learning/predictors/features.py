@@ -88,14 +88,14 @@ class PredictorFeatures:
         self.sums = self.propagation.sums
         self.typical_weight = float(np.median(W.data)) if W.nnz else 1.0
         self._set_annotations(G, Z)
-        #: (N,) weights of the edges to tagged items
-        self.tagged_degree: Array = self.W @ (self.tag_counts > 0).astype(float)
         self.harmonic_mean: Array = self.propagation.mean_shares() + FLOOR * self.frequency
         self.co_occurrence = CoOccurrence(self.T, self.frequency)
         pause()
         self.models = linear.fit(self.T) if linear is not None and models is None else models
 
-    def _set_annotations(self, G: sp.csr_array, Z: AnyAssignments) -> None:
+    def _set_annotations(
+        self, G: sp.csr_array, Z: AnyAssignments, tagged_degree: Array | None = None
+    ) -> None:
         """Everything that is cheap to compute from annotations and assignments."""
         self.G, self.T = G, sp.csr_array((G > 0).astype(np.float32))
         self.T.sort_indices()
@@ -107,6 +107,8 @@ class PredictorFeatures:
         self.frequency = (counts + 0.5) / (tagged.sum() + 1.0)
         self._each = tags_each(self.T)
         self.frequent = np.argsort(-counts, kind="stable")[: self.scaled(FREQUENT)].astype(np.int32)
+        #: (N,) weights of the edges to tagged items
+        self.tagged_degree: Array = self.W @ tagged.astype(float) if tagged_degree is None else tagged_degree
         sparse = to_sparse(Z)
         #: assignments above the background of each row, and the mean background of the neighbours
         stored = sparse.to_csr(copy=False)
@@ -115,7 +117,7 @@ class PredictorFeatures:
             above -= np.repeat(sparse.background.astype(np.float32), sparse.lengths)
         self.assigned = csr_of(above, stored.indices, stored.indptr, stored.shape)
         self.assigned.has_sorted_indices = True
-        self.assigned_base = np.zeros(len(sparse))
+        self.assigned_base = np.zeros(self.W.shape[0])
         if sparse.background.any():
             degree = np.maximum(self.sums.degree, np.finfo(float).tiny)
             self.assigned_base = (self.W @ sparse.background) / degree
@@ -135,11 +137,11 @@ class PredictorFeatures:
         Walks, linear models, trees, co-occurrence and the harmonic extension of the other rows stay as they
         were: they change very little and take most of the time.
         """
-        before = self.tag_counts[rows] > 0
-        self._set_annotations(G, Z)
-        edges = self.W[rows]
-        change = np.repeat((self.tag_counts[rows] > 0).astype(float) - before, np.diff(edges.indptr))
-        np.add.at(self.tagged_degree, edges.indices, edges.data * change)
+        edges, degree = self.W[rows], self.tagged_degree.copy()
+        tagged = np.diff(sp.csr_array(G[rows] > 0).indptr) > 0
+        change = np.repeat(tagged.astype(float) - (self.tag_counts[rows] > 0), np.diff(edges.indptr))
+        np.add.at(degree, edges.indices, edges.data * change)
+        self._set_annotations(G, Z, degree)
         self.propagation.set_annotated(self.T, rows[np.diff(G.indptr)[rows] > 0])
 
     def with_annotations(self, G: sp.csr_array) -> PredictorFeatures:

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.features import TextFeatures
+from lass.graph.joining import join_graphs
+from lass.learning.features_and_edges import GRAPHS, choose_graph
 from lass.learning.predictors import Scores, Weights, tag_assignments
 from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.linear import STEPS, Models
@@ -43,6 +45,8 @@ from lass.tagging.distributed.solving import SparseOnWorkers
 from lass.tagging.distributed.workspace import Workspace, bounds_of
 from lass.tagging.feature_choice import MEANING, way_of
 from lass.tagging.preparation import (
+    compared_by,
+    edges_beside,
     features_of,
     graph_of,
     graph_state,
@@ -52,7 +56,14 @@ from lass.tagging.preparation import (
     reduced_features,
 )
 from lass.tagging.progress import Progress, ProgressCallback
-from lass.tagging.storage import FitRecord, SavedFeatures, SavedPredictors, save_model, saved_model
+from lass.tagging.storage import (
+    FitRecord,
+    SavedFeatures,
+    SavedGraph,
+    SavedPredictors,
+    save_model,
+    saved_model,
+)
 
 #: items whose texts tell how long texts are
 LOOKED_AT = 1000
@@ -66,8 +77,9 @@ class FittedParts:
     #: the graph in the order of the collection
     W: sp.csr_array
     space: Workspace
-    #: whether the graph is new, and what new features were made by
-    new_graph: bool = False
+    #: what is saved with a new graph, how it was made of features and edges, and what made new features
+    new_graph: SavedGraph | None = None
+    edges_reason: str = ""
     texts: TextFeatures | None = None
     canonical: TagModel | None = None
     model: TagModel | None = None
@@ -85,9 +97,8 @@ class FittedParts:
                 n_fitted=self.space.size, extractor=self.texts.state(), sorted_by="id", way=way_of(collection)
             )
             collection.save_features(permuted(X, inverse(self.order.rows)), **state.to_arrays())
-        if self.new_graph:
-            state_of_graph = graph_state(collection, self.space.size)
-            collection.save_graph(self.W, **state_of_graph.to_arrays())
+        if self.new_graph is not None:
+            collection.save_graph(self.W, **self.new_graph.to_arrays())
         if self.model is not None:
             given = collection.settings.metric == "precomputed"
             stamp = collection.saved_stamp("graph" if given else "features")
@@ -154,16 +165,17 @@ class _Fit:
         """All stages."""
         space, order = self.space, self.order
         texts, new_graph = self._features_and_graph()
+        new_graph, reason = self._joined(new_graph)
         W = space.whole(GRAPH, space.size)
         back = inverse(order.rows)
-        result = FittedParts(order, permuted(W, back, back), space, new_graph, texts)
+        result = FittedParts(order, permuted(W, back, back), space, new_graph, reason, texts)
         if self.annotations.G.nnz:
             self._train(result, W)
         result.costs, result.lost = self.cluster.costs, self.cluster.lost
         return result
 
-    def _features_and_graph(self) -> tuple[TextFeatures | None, bool]:
-        """Put features and edges of all parts into the tables; new text features, and if edges are new."""
+    def _features_and_graph(self) -> tuple[TextFeatures | None, SavedGraph | None]:
+        """Put features and edges of all parts into the tables; new text features, and what a new graph is."""
         collection, space, settings = self.collection, self.space, self.collection.settings
         order, why = by_id(collection.ids()[: space.size]), outdated(collection)
         given = settings.metric == "precomputed"
@@ -179,20 +191,46 @@ class _Fit:
             X = features_of(collection, self.report)
             features.write_rows(space, X, order)
             self.width = X.shape[1]
-        if collection.saved_stamp("edges") is not None and not given:
-            raise ValueError(
-                f"{collection.path} has features and edges, which workers do not join; fit it without"
-            )
         if given or (texts is None and "graph" not in outdated(collection)):
             neighbours.cut_graph(space, permuted(graph_of(collection, self.report), order, order))
-            return texts, False
+            return texts, None
         self.report(Progress("neighbours", why.get("graph", "")))
+        state = graph_state(collection, space.size)
         count = min(settings.n_neighbors, space.size - 1)
         if not count:
             neighbours.cut_graph(space, sp.csr_array((1, 1)))
-            return texts, True
+            return texts, state
         neighbours.build_graph(self.cluster, space, self.width, count, settings.metric)
-        return texts, True
+        return texts, state
+
+    def _joined(self, new: SavedGraph | None) -> tuple[SavedGraph | None, str]:
+        """Join edges that were given beside features to the neighbours by these, as hidden tags say.
+
+        What is saved with the graph if it is new, and a sentence on the choice. The driver does that: it
+        holds the graph.
+        """
+        collection, space, rows = self.collection, self.space, self.order.rows
+        edges, saved = edges_beside(collection, space.size), collection.saved_array("graph")
+        if edges is None:
+            return new, ""
+        self.report(Progress("graph"))
+        state = SavedGraph.from_arrays(saved.extras) if new is None and saved is not None else None
+        if state is not None and state.neighbours is not None:
+            near = permuted(sp.csr_array(state.neighbours), rows, rows)
+        elif new is not None:
+            near = space.whole(GRAPH, space.size)
+        else:
+            return None, ""
+        given, G = permuted(edges, rows, rows), permuted(self.annotations.G, rows)
+        choice = choose_graph(near, given, sp.csr_array(G), compared_by(collection))
+        if new is not None:
+            back = inverse(rows)
+            new = replace(new, neighbours=permuted(near, back, back), made_of=choice.graph)
+        elif state is not None and choice.graph != state.made_of:
+            new = replace(state, made_of=choice.graph)
+        if new is not None:
+            neighbours.cut_graph(space, join_graphs(near, given, *GRAPHS[choice.graph]))
+        return new, choice.reason
 
     def _train(self, result: FittedParts, W: sp.csr_array) -> None:
         """Choose lam, solve, train weights and score, as :func:`lass.tagging.pipeline.train`."""
