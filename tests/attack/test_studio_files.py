@@ -113,8 +113,9 @@ def test_after_the_folder_is_gone_no_annotation_is_acknowledged(texts, serve):
     with serve(texts) as client:
         wait(client)
         assert client.post("/api/annotations", json=TAGGED).status_code == 200
+        copy = shutil.copytree(texts, texts.with_name("copy"))
         texts.rename(texts.with_name("elsewhere"))
-        shutil.copytree(texts.with_name("elsewhere"), texts)
+        copy.rename(texts)
         for _ in range(2):
             answer = client.post("/api/annotations", json=TAGGED)
             assert answer.status_code == 500
