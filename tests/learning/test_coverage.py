@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lass
+from lass.learning.active import rank
 from lass.learning.coverage import ON, Proposal, _Walks, cover, propose
 
 
@@ -153,6 +154,18 @@ def test_proposals_pass_from_coverage_to_change():
         assert not set(rows) & set(labelled.tolist())
         shares.append(sum(one.typical for one in found))
     assert shares == [20, 17, 13, 10, 7]
+
+
+def test_those_that_are_not_typical_are_by_the_rule_of_active_learning():
+    labelled = np.random.default_rng(0).permutation(400)[:300]
+    W, solution = solved(labelled)
+    proposals = propose(W, labelled, solution, top=12)
+    others = [one for one in proposals if not one.typical]
+    typical = {one.row for one in proposals if one.typical}
+    scores = dict(zip(*(part.tolist() for part in rank(solution, top=12)), strict=True))
+    assert len(others) > 6
+    assert [one.row for one in others] == [row for row in scores if row not in typical][: len(others)]
+    np.testing.assert_allclose([one.score for one in others], [scores[one.row] for one in others])
 
 
 def test_without_a_solution_or_with_one_that_does_not_spread_all_are_typical():
