@@ -114,6 +114,17 @@ def test_predictors_that_know_little_prove_nothing_missing():
     assert estimate_completeness([HoldoutPairs(x, found, item, once, once, 1.0)])[0] == 1.0
 
 
+def test_predictors_that_know_nothing_leave_the_frequency():
+    """Had hardly any tag been stated, all probabilities would be one: weights are not sought from there."""
+    hidden = np.zeros((20, 4), bool)
+    hidden[np.arange(20), np.random.default_rng(2).choice(4, 20, p=[0.7, 0.1, 0.1, 0.1])] = True
+    X = np.random.default_rng(1).normal(size=(80, 23))
+    pairs = HoldoutPairs(X, hidden.ravel(), np.arange(80) // 4, np.ones(80), np.ones(80), 1.0)
+    share, (fit,) = estimate_completeness([pairs])
+    assert share == 1.0
+    assert expit(fit[-1]) == pytest.approx(0.25, abs=0.02)
+
+
 @pytest.mark.parametrize(("K", "sharp"), [(3, 1.0), (10, 4.0), (30, 2.0)])
 def test_one_category_an_item_is_all_there_is(K, sharp):
     """Categories that exclude each other: one tag an item, however uncertain, leaves nothing missing."""

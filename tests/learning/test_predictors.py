@@ -20,7 +20,7 @@ from lass.learning.predictors import (
     score,
     train,
 )
-from lass.learning.predictors.linear import RANK
+from lass.learning.predictors.linear import RANK, standardised
 from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.propagation import SWEEPS
 from lass.learning.predictors.tag_lists import TagLists
@@ -138,6 +138,16 @@ def test_no_group_is_scored_by_a_linear_model_fitted_to_it():
         correct[name] = [np.mean((one > 0.5) == T) for one in predicted]
     assert min(correct["mixed"]) > 0.75  # the twin gave it away
     assert max(correct["apart"]) < 0.62
+
+
+def test_standardised_columns_have_no_wild_values_and_no_units():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[0, 0] = 1e9
+    found = standardised(X * [1.0, 1e-300, 1e300] + [0.0, 0.0, 5e300])
+    assert np.abs(found).max() <= 3.0
+    np.testing.assert_allclose(found[:, 1:].std(axis=0), 1.0, atol=0.02)
+    assert not standardised(np.full((4, 2), 0.1)).any()
+    assert standardised(np.zeros((0, 2))).shape == (0, 2)
 
 
 def test_folds_do_not_go_together_with_data_drawn_with_the_same_seed():

@@ -31,7 +31,7 @@ from lass.graph.joining import join_graphs
 from lass.learning.features_and_edges import BOTH, GRAPHS, choose_graph
 from lass.learning.predictors import linear
 from lass.learning.predictors.holdout import group_codes
-from lass.learning.predictors.trees import are_dense
+from lass.learning.predictors.trees import MAX_ITEMS, are_dense
 from lass.tagging.canonical import by_id, inverse, permuted
 from lass.tagging.feature_choice import CONTENT, MEANING, embeddings_of, way_of
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
@@ -39,6 +39,10 @@ from lass.tagging.storage import FitRecord, SavedFeatures, SavedGraph
 
 #: fields that items are grouped by where no other is named
 DEFAULT_GROUPS = ("group", "source")
+#: begins the token of reduced features whose columns were standardised
+EVEN = "standardised "
+#: multiples of the spread at which numbers are cut off before they are standardised
+WILD = 10.0
 #: share of new items up to which the others keep their points on the map
 GROWTH = 0.2
 
@@ -164,16 +168,34 @@ def reduced_features(collection: CollectionStore, former: FitRecord | None) -> t
         source = features_of(collection)
     if source is None or (given and not source.nnz):
         return None, ""
-    saved = collection.saved_stamp("graph" if given else "features")
-    token = "" if saved is None else saved.token
+    token = reduced_from(collection)
     if former is not None and former.reduced_features is not None and former.reduced_from == token:
         return former.reduced_features, token
     order = by_id(collection.ids()[: source.shape[0]])
     if given:
         rows = node_features(permuted(source, order, order))
     else:
-        rows = linear.reduced(permuted(source, order)).astype(np.float32)
+        rows = permuted(source, order)
+        if token.startswith(EVEN):
+            rows = linear.standardised(rows)
+        rows = linear.reduced(rows).astype(np.float32)
     return permuted(rows, inverse(order)), token
+
+
+def reduced_from(collection: CollectionStore) -> str:
+    """The token of the source of :func:`reduced_features`: another one where columns are standardised."""
+    given = collection.settings.metric == "precomputed"
+    saved = collection.saved_stamp("graph" if given else "features")
+    if saved is None:
+        return ""
+    return EVEN * (not given and reduces_here(collection)) + saved.token
+
+
+def reduces_here(collection: CollectionStore) -> bool:
+    """Whether the driver of workers makes few columns: an embedding of edges, or of standardised numbers."""
+    if collection.settings.metric == "precomputed":
+        return True
+    return len(collection) <= MAX_ITEMS and has_dense_numbers(collection)
 
 
 def has_dense_numbers(collection: CollectionStore, features: Any = None) -> bool:
@@ -352,7 +374,7 @@ def _extract(
             rows = numbers.transform(columns)
             for name, count in numbers.filled.items():
                 report(Progress("features", f"{count:,} unknown numbers of {name!r} were set to its median"))
-            return rows, numbers.state()
+            return linear.standardised(np.clip(rows, -WILD, WILD)), numbers.state()
         case "images":
             skipped: list[BadRow] = []
             folder = collection.picture_folder

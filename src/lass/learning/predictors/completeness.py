@@ -254,12 +254,14 @@ def estimate_completeness(
         return fits
 
     fits = [np.zeros(sample.X.shape[1] + 1) for sample in samples]
+    found: list[list[Array]] = []
     shares: list[float] = []
     likelihoods: list[float] = []
     for step in range(STEPS):
         pause()
         shares.append(STEP**step)
         fits = fit_all(shares[-1], fits)
+        found.append(fits)
         likelihoods.append(
             sum(sample.within_items(shares[-1], fit) for sample, fit in zip(samples, fits, strict=True))
         )
@@ -267,7 +269,9 @@ def estimate_completeness(
             break
     share = _upper_end(shares, likelihoods)
     share = 1.0 if share > ALMOST_ONE else share
-    return share, fit_all(share, fits, choose=True)
+    # from near by: where hardly any tag is stated, all probabilities may be one, and the loss is flat
+    near = int(np.argmin(np.abs(np.log(share) - np.log(shares))))
+    return share, fit_all(share, found[near], choose=True)
 
 
 def _upper_end(shares: list[float], likelihoods: list[float]) -> float:

@@ -23,6 +23,9 @@ PENALTIES = (1.0, 10.0)
 STEPS, CONTINUE = 4, 0.7
 #: tags that have models, and those that candidates are sought among: the most frequent
 MODELLED, SOUGHT = 4096, 1024
+#: standard deviations at which standardised columns are cut off; a smaller one, of columns scaled to one, is
+#: rounding
+FURTHEST, ROUNDING = 3.0, 1e-9
 #: rows whose inner products are summed together
 BLOCK = 8192
 
@@ -172,6 +175,27 @@ def transitions(W: sp.csr_array) -> sp.csr_array:
     """Transition probabilities of the random walk over the edges."""
     degree = np.asarray(W.sum(axis=1)).ravel()
     return sp.csr_array(sp.diags_array(1.0 / np.maximum(degree, np.finfo(float).tiny)) @ W)
+
+
+def standardised(features: NDArray[Any]) -> NDArray[np.float32]:
+    """Columns of mean zero and standard deviation one, cut off at three, so that no column and no item counts
+    for all; a constant column is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.learning.predictors.linear import standardised
+    >>> standardised(np.array([[1e300, 2.0], [-1e300, 2.0]])).tolist()
+    [[1.0, 0.0], [-1.0, 0.0]]
+    """
+    rows = np.array(features, float)
+    if not len(rows):
+        return rows.astype(np.float32)
+    rows /= np.maximum(np.abs(rows).max(axis=0), np.finfo(float).tiny)
+    rows -= rows.mean(axis=0)
+    deviation = rows.std(axis=0)
+    rows /= np.where(deviation > ROUNDING, deviation, np.inf)
+    return np.clip(rows, -FURTHEST, FURTHEST).astype(np.float32)
 
 
 def reduced(features: Any, seed: int = 0) -> Array:

@@ -54,6 +54,8 @@ from lass.tagging.preparation import (
     has_dense_numbers,
     outdated,
     reduced_features,
+    reduced_from,
+    reduces_here,
 )
 from lass.tagging.progress import Progress, ProgressCallback
 from lass.tagging.storage import (
@@ -100,9 +102,7 @@ class FittedParts:
         if self.new_graph is not None:
             collection.save_graph(self.W, **self.new_graph.to_arrays())
         if self.model is not None:
-            given = collection.settings.metric == "precomputed"
-            stamp = collection.saved_stamp("graph" if given else "features")
-            token = "" if stamp is None or self.record.reduced_features is None else stamp.token
+            token = "" if self.record.reduced_features is None else reduced_from(collection)
             record = replace(self.record, reduced_from=token)
             save_model(collection, self.model, annotations, record, self.predictors)
 
@@ -278,7 +278,7 @@ class _Fit:
     def _reduced(self, former_holds: bool) -> NDArray[np.float32] | None:
         """Put features in few columns into the tables, those of the former fit if they still hold."""
         space, former = self.space, saved_model(self.collection) if former_holds else None
-        if self.collection.settings.metric == "precomputed":
+        if reduces_here(self.collection):
             embedded, _ = reduced_features(self.collection, former)
             if embedded is None:
                 return None
