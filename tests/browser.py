@@ -29,6 +29,8 @@ DESKTOP, LARGE, TABLET = (1280, 800), (1920, 1080), (820, 1180)
 #: as the pages write it
 MINUS = "\N{MINUS SIGN}"
 
+AXE = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
 expect.set_options(timeout=PATIENCE)
 
 
@@ -242,3 +244,17 @@ def shot(page: Page, name: str) -> None:
     """Keeps a picture of the page to look at."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png", animations="disabled")
+
+
+def violations(page: Page, theme: str) -> list[tuple[str, object, str]]:
+    """Serious findings of axe, with where they are; in the dark theme only colours differ."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())
+    rules = {"runOnly": ["color-contrast"]} if theme == "dark" else {}
+    found = page.evaluate("rules => axe.run(document, { resultTypes: ['violations'], ...rules })", rules)
+    return [
+        (rule["id"], node["target"], node["failureSummary"])
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]

@@ -1,11 +1,15 @@
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 
 # kernels for a GPU are run by their interpreter; this must be set before anything imports triton
 os.environ.setdefault("TRITON_INTERPRET", "1")
+# ports and tokens of the Studio are not kept in the home of whoever runs the tests
+_STATES = tempfile.TemporaryDirectory(prefix="lass-tests-")
+os.environ["XDG_STATE_HOME"] = _STATES.name
 
 
 @pytest.fixture

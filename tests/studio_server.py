@@ -29,6 +29,8 @@ class Studio:
     base: str
     token: str
     process: subprocess.Popen[str]
+    #: what was printed up to the address
+    printed: list[str]
 
     @property
     def address(self) -> str:
@@ -47,10 +49,13 @@ class Studio:
 
 
 @contextmanager
-def studio(folder: Path, **environment: str) -> Iterator[Studio]:
-    """``lass studio FOLDER`` until the end of the block."""
+def studio(
+    folder: Path, *options: str, port: int | None = 0, **environment: str
+) -> Iterator[Studio]:  # fmt: skip
+    """``lass studio FOLDER`` until the end of the block; without a port, the one that is kept."""
+    where = [] if port is None else ["--port", str(port)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "lass", "studio", str(folder), "--port", "0", "--no-browser"],
+        [sys.executable, "-m", "lass", "studio", str(folder), *where, "--no-browser", *options],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **environment},
     )  # fmt: skip
     reading = threading.Thread()
@@ -59,14 +64,14 @@ def studio(folder: Path, **environment: str) -> Iterator[Studio]:
         lines = []
         for line in process.stdout:
             lines.append(line)
-            if found := re.search(r"(http://[\d.:]+)/\?token=([0-9a-f]+)", line):
+            if found := re.search(r"(https?://\S+)/\?token=([0-9a-f]+)", line):
                 break
         else:
             raise AssertionError("no address was printed:\n" + "".join(lines))
         # the pipe is read on: a server that cannot write stops
         reading = threading.Thread(target=process.stdout.read, daemon=True)
         reading.start()
-        yield Studio(found[1], found[2], process)
+        yield Studio(found[1], found[2], process, lines)
     finally:
         process.terminate()
         try:

@@ -1,19 +1,29 @@
 """Accessibility: contrast and roles, small screens, colours, help, and messages when something is wrong."""
 
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from browser import FIXTURES, LARGE, TABLET, open_item, options_of, pick, selected, shot, stored, tag_line
+from browser import (
+    FIXTURES,
+    LARGE,
+    TABLET,
+    open_item,
+    options_of,
+    pick,
+    selected,
+    shot,
+    stored,
+    tag_line,
+    violations,
+)
 from lass import Collection
 from lass.collection import Item
 from studio_server import studio
 
 chrome, served, open_page, page = FIXTURES
 
-AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = ("review", "items", "map", "three-tags", "tags", "tag-page", "progress")
 
 
@@ -42,20 +52,6 @@ def show(page, view, served):
         expect(page.get_by_test_id("history")).to_be_visible()
     # two frames: what came is painted by then
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def violations(page, theme):
-    """Serious findings of axe, with where they are; in the dark theme only colours differ."""
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE.read_text())
-    rules = {"runOnly": ["color-contrast"]} if theme == "dark" else {}
-    found = page.evaluate("rules => axe.run(document, { resultTypes: ['violations'], ...rules })", rules)
-    return [
-        (rule["id"], node["target"], node["failureSummary"])
-        for rule in found["violations"]
-        if rule["impact"] in ("serious", "critical")
-        for node in rule["nodes"]
-    ]
 
 
 def in_both(page, name, look):
@@ -209,9 +205,9 @@ def test_a_collection_without_tags_shows_what_to_do(open_page, tmp_path):
 def test_a_wrong_token_is_refused_with_a_reason(open_page, served):
     page = open_page(served.studio, rows=True)
     page.monitor.ignore_errors = True
-    page.context.clear_cookies()
+    page.evaluate("localStorage.clear()")
     page.reload()
-    expect(page.locator("body")).to_contain_text("address with the token")
+    expect(page.get_by_role("dialog")).to_contain_text("Only those who have its token get in")
 
 
 def test_errors_of_the_server_are_shown(open_page, served):

@@ -27,9 +27,16 @@ MAPPING = {"id": None, "title": None, "text": [], "tagColumn": None, "separator"
 ANNOTATION = {"annotations": [{"row": 0, "tag": 0, "value": 1}], "who": "x"}
 
 
-def test_without_the_token_nothing_is_served(running):
+def test_without_the_token_there_is_no_data(running):
     with httpx.Client(base_url=running.base) as client:
-        for path in ("/", "/index.html", "/api/state", "/api/items/0", "/api/openapi.json", "/api/events"):
+        for path in (
+            "/api/state",
+            "/api/items/0",
+            "/api/openapi.json",
+            "/api/events",
+            "/api",
+            "/api/nothing",
+        ):
             answer = client.get(path)
             assert answer.status_code == 401, path
             assert "token" in answer.json()["error"]
@@ -38,23 +45,38 @@ def test_without_the_token_nothing_is_served(running):
         for wrong in ("x", "0" * 32, running.token[:-1], running.token + "0", "\N{SNOWMAN}"):
             headers = {"Authorization": f"Bearer {wrong}".encode()}
             assert client.get("/api/state", headers=headers).status_code == 401
-            assert client.get("/", params={"token": wrong}).status_code == 401
-        # the token counts in the address of the page alone, not of the data
+        # the token counts in a header alone, not in an address or a cookie
         assert client.get("/api/state", params={"token": running.token}).status_code == 401
+        client.cookies.set("lass-studio", running.token)
+        assert client.get("/api/state", headers={"Cookie": f"token={running.token}"}).status_code == 401
 
 
-def test_the_address_is_exchanged_for_a_cookie(running):
+def test_the_page_itself_asks_for_the_token_and_holds_nothing(running):
     with httpx.Client(base_url=running.base) as client:
-        answer = client.get(f"/?token={running.token}&view=map")
-        assert answer.status_code == 303
-        assert answer.headers["location"] == "/?view=map"
-        cookie = answer.headers["set-cookie"]
-        assert "HttpOnly" in cookie
-        assert "SameSite=Strict" in cookie
-        assert client.get("/api/state").status_code == 200
-        assert running.token not in client.get("/").text
-        away = client.get(f"//evil.example/?token={running.token}")
-        assert urlsplit(away.headers.get("location", "/")).netloc == ""
+        pages = [client.get("/"), client.get("/", params={"token": "wrong"}), client.get(running.address)]
+        assert {page.status_code for page in pages} == {200}
+        assert len({page.text for page in pages}) == 1
+        assert "Packages" not in pages[0].text
+        assert running.token not in pages[0].text
+        assert all("set-cookie" not in page.headers for page in pages)
+        assert client.post("/").status_code == 405
+
+
+def test_a_key_in_the_address_reads_pictures_downloads_and_events_alone(running):
+    with running.client() as client:
+        key = client.get("/api/state").json()["key"]
+    assert key != running.token
+    with httpx.Client(base_url=running.base, params={"key": key}) as client:
+        assert client.get("/api/export?what=annotations&format=csv&key=" + key).status_code == 200
+        with client.stream("GET", f"/api/events?key={key}") as events:
+            assert events.status_code == 200
+        assert client.get(f"/api/items/0/thumbnail?key={key}").status_code == 404  # there is no picture
+        for path in ("/api/state", "/api/items/0", "/api/tags", "/api/history"):
+            assert client.get(path).status_code == 401, path
+        assert client.post("/api/annotations", json=ANNOTATION).status_code == 401
+        assert client.post(f"/api/export?key={key}").status_code == 401
+        assert client.get("/api/export", params={"key": running.token}).status_code == 401
+        assert client.get("/api/export", params={"key": ""}).status_code == 401
 
 
 def test_other_sites_and_names_are_refused(running):

@@ -28,7 +28,7 @@ def test_the_wheel_serves_the_pages_without_node(tmp_path, own_packages):
     code = (
         "import sys; from pathlib import Path; from lass.studio.serving import serve;"
         "import lass; assert 'installed' in lass.__file__, lass.__file__;"
-        "serve(Path(sys.argv[1]), 0, browser=False, announce=lambda address: print(address, flush=True))"
+        "serve(Path(sys.argv[1]), Serving(0), browser=False, announce=lambda at: print(at.own, flush=True))"
     )
     environment = {
         **{name: value for name, value in os.environ.items() if name != "LASS_STUDIO_STATIC"},

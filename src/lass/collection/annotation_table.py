@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lass.collection import change_log, item_table, people_table
 from lass.collection.array_files import read_arrays, write_arrays
+from lass.collection.database import NOBODY
+from lass.model.atomic import make_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,6 +119,16 @@ def by_person(connection: Connection, rows: Iterable[int]) -> dict[int, dict[int
     return result
 
 
+def disputed(connection: Connection, rows: Iterable[int]) -> dict[int, frozenset[int]]:
+    """The columns on which people differ, of those of some rows that have any."""
+    found: dict[int, frozenset[int]] = {}
+    for row, tags in by_person(connection, rows).items():
+        signs = {column: {tags[column][who] for who in tags[column] if who != NOBODY} for column in tags}
+        if differing := frozenset(column for column, values in signs.items() if len(values) > 1):
+            found[row] = differing
+    return found
+
+
 def each(connection: Connection) -> Iterator[tuple[int, int, str, int, str]]:
     """Row, column, who, value and when of every person's annotation, by row and column."""
     return connection.execute(
@@ -134,7 +146,7 @@ def keep(connection: Connection, path: Path, entries: Entries) -> None:
 
     arrays = {"mark": np.asarray(_mark(connection, entries.number)), **entries._asdict()}
     try:
-        path.parent.mkdir(exist_ok=True)
+        make_folder(path.parent)
         write_arrays(path, arrays)
     except OSError:
         path.unlink(missing_ok=True)

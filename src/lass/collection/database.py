@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from lass.collection.database_image import read_image
+from lass.model.atomic import join_group
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -194,6 +195,9 @@ class Database:
         #: the file, and that of its log, as long as they are those of this connection
         self._file = None if new else _identity(path)
         self._log: tuple[int, int] | None = None
+        if new:  # SQLite itself would not let the group write, whatever the umask is
+            path.touch(exist_ok=False)
+            join_group(path)
         with self._named_errors():
             self._connection = self._connected("rwc" if new else "rw")
         try:

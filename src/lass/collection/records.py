@@ -145,7 +145,8 @@ class News(NamedTuple):
     """What changed after some change, all of one moment.
 
     ``annotations`` are those of the changed rows by row and column, None where there are very many;
-    ``names`` are None where no tag changed.
+    ``names`` are None where no tag changed; ``disputed`` has the columns on which people
+    differ, by changed row.
     """
 
     number: int
@@ -156,6 +157,7 @@ class News(NamedTuple):
     retired: set[int]
     synonyms: dict[int, list[str]]
     flagged: list[int]
+    disputed: dict[int, frozenset[int]]
 
 
 def check_text(value: Any, name: str, *, empty: bool = False) -> str:

@@ -283,6 +283,7 @@ class SearchIndex:
     def _make(self) -> None:
         self._drop()
         with atomic_path(self.path) as draft:
+            draft.touch()  # SQLite itself would not let the group write, whatever the umask is
             connection = sqlite3.connect(draft, isolation_level=None)
             try:
                 marks = f"PRAGMA user_version = {_FORMAT}"

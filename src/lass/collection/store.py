@@ -31,7 +31,7 @@ from lass.collection.records import Annotation, Change, Item, LastChange, Moment
 from lass.collection.search import Found, SearchIndex
 from lass.collection.settings import Settings
 from lass.collection.staging import SOURCES, Basis, Stage, Staged, Superseded
-from lass.model.atomic import atomic_path, draft_of, remove_leftovers
+from lass.model.atomic import atomic_path, draft_of, make_folder, remove_leftovers
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -392,6 +392,13 @@ class CollectionStore:
             for row, tags in found.items()
         }
 
+    def disputed(self) -> dict[int, frozenset[int]]:
+        """The columns of the tags on which people differ, by row, also where most of them agree."""
+        found: dict[int, set[int]] = {}
+        for pair in self.annotation_entries().disputed.tolist():
+            found.setdefault(pair >> 32, set()).add(pair & (2**32 - 1))
+        return {row: frozenset(columns) for row, columns in found.items()}
+
     def each_annotation(self) -> list[tuple[Annotation, str]]:
         """Every person's annotation, in the order of the items, and when it was made."""
         with self._database.reading() as connection:
@@ -527,6 +534,7 @@ class CollectionStore:
                 tag_table.retired(connection) if tags else set(),
                 tag_table.synonyms(connection) if tags else {},
                 _flagged(connection),
+                annotation_table.disputed(connection, rows) if len(rows) <= limit else {},
             )  # fmt: skip
 
     def recently_changed(self, limit: int = 100) -> list[int]:
@@ -653,7 +661,7 @@ class CollectionStore:
             for name, staged in stage.saved.items():
                 if staged is not None:
                     file = self._file(name)
-                    file.parent.mkdir(exist_ok=True)
+                    make_folder(file.parent)
                     draft = files.enter_context(atomic_path(file))
                     arrays.save(draft, staged.packed, staged.array.stamp)
             with self._database.writing():  # one program at a time

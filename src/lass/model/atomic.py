@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -65,9 +66,34 @@ def atomic_path(path: Path) -> Iterator[Path]:
             yield draft
             with draft.open("rb+") as file:
                 os.fsync(file.fileno())
+            join_group(draft)
             draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def join_group(path: Path) -> None:
+    """Give a new file or folder to the group of its folder, as far as the system allows.
+
+    A new folder lets its group write where the folder around it does: colleagues then replace what is in it.
+    """
+    if os.name == "nt":
+        return
+    with suppress(OSError):
+        around, own = path.parent.stat(), path.stat()
+        if own.st_gid != around.st_gid:
+            os.chown(path, -1, around.st_gid)
+        if path.is_dir() and around.st_mode & stat.S_IWGRP:
+            path.chmod(stat.S_IMODE(own.st_mode) | around.st_mode & (stat.S_IRWXG | stat.S_ISGID))
+
+
+def make_folder(path: Path) -> None:
+    """A folder that the group of the folder around it shares; nothing where it is there already."""
+    try:
+        path.mkdir()
+    except FileExistsError:
+        return
+    join_group(path)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 import lass
 from lass.model.atomic import FULL
-from lass.studio.access import AccessControl
+from lass.studio.access import AccessControl, Doors
 from lass.studio.context import Context
 from lass.studio.events import Events
 from lass.studio.groups import Groups
@@ -29,8 +29,8 @@ from lass.studio.trainer import Trainer
 from lass.studio.uploads import Uploads
 
 
-def create_app(folder: Path, token: str, hosts: set[str]) -> AccessControl:
-    """The Studio on the collection in a folder, behind its access control.
+def create_app(folder: Path, tokens: Mapping[str, str], own: str, doors: Doors) -> AccessControl:
+    """The Studio on the collection in a folder, behind its access control (see there for the arguments).
 
     Without its pages, which a checkout has only once they are built, a ``ValueError``.
     """
@@ -65,7 +65,7 @@ def create_app(folder: Path, token: str, hosts: set[str]) -> AccessControl:
     app.state.context = Context(session, trainer, events, uploads, Groups(session), Thumbnails(folder))
     _answer_errors(app)
     app.mount("/", pages)
-    return AccessControl(app, token, hosts)
+    return AccessControl(app, tokens, own, doors)
 
 
 def openapi_schema() -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -10,10 +11,11 @@ from fastapi import Depends, Request
 from numpy.typing import NDArray
 
 import lass
+from lass.studio.access import visitor
 from lass.studio.events import Events
 from lass.studio.groups import Groups
 from lass.studio.item_rows import has_picture, row_of
-from lass.studio.messages import AnnotationCounts, ChangeResult, ItemRow, StudioState
+from lass.studio.messages import AnnotationCounts, ChangeResult, ItemRow, Person, StudioState
 from lass.studio.session import AppliedChange, Session
 from lass.studio.snapshot import Snapshot
 from lass.studio.thumbnails import Thumbnails
@@ -34,6 +36,7 @@ class Context:
     uploads: Uploads
     groups: Groups
     thumbnails: Thumbnails
+    started: str = field(default_factory=lambda: secrets.token_hex(8))
     _map: tuple[float, NDArray[np.float32]] | None = None
 
     @property
@@ -78,8 +81,15 @@ class Context:
             "tagged": int(np.count_nonzero(known.is_tagged)),
         }  # fmt: skip
         name = "" if session.is_empty else session.collection.settings.name
+        people = [] if session.is_empty else session.collection.people()
+        asking = visitor()
+        # where it lies on this machine is nothing for others
+        folder = session.folder.resolve().name if asking.own_link else str(session.folder)
         return StudioState(
-            name=name or session.folder.resolve().name, folder=str(session.folder), version=lass.__version__,
+            started=self.started, you=asking.name, own_link=asking.own_link, key=asking.key,
+            people=[Person(name=who, colour=colour) for colour, who in enumerate(people)],
+            disputed=sum(map(len, session.disputed.values())),
+            name=name or session.folder.resolve().name, folder=folder, version=lass.__version__,
             items=len(session.items), tags=len(session.names) - len(session.retired),
             revision=session.revision, model=self.trainer.model,
             annotations=AnnotationCounts(**counts),

@@ -102,6 +102,8 @@ def _filtered(session: Session, snapshot: Snapshot | None, kind: Filter) -> Rows
         return np.array(list(dict.fromkeys(row for row, _ in doubted_pairs(session, snapshot))), np.int64)
     if kind == "flagged":
         return np.array(list(session.flagged), np.int64)
+    if kind == "disputed":
+        return np.array(sorted(session.disputed), np.int64)
     if kind == "next":
         # of many items the trainer finds them: no request waits for that
         if session.queue is None and snapshot is not None and len(snapshot) <= MANY_ITEMS:

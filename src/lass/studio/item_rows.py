@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from lass.studio.messages import (
     ItemDetails,
     ItemRow,
     LoggedChange,
+    PersonsAnnotation,
     ReasonPart,
     SuggestedTag,
     Value,
@@ -42,7 +43,7 @@ def row_of(session: Session, snapshot: Snapshot | None, row: int) -> ItemRow:
         annotations=tag_annotations(annotations), suggestions=suggested_tags(session, snapshot, row)[:SHOWN],
         doubted=[tag for tag in having if snapshot and snapshot.is_doubtful(row, tag)],
         reason="" if annotations else session.reasons.get(row, ""), picture=has_picture(session),
-        flagged=row in session.flagged,
+        flagged=row in session.flagged, disputed=sorted(session.disputed.get(row, ())),
     )  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def suggested_tags(session: Session, snapshot: Snapshot | None, row: int) -> lis
     """The tags with the highest scores, without those that are annotated by now."""
     if snapshot is None or row >= len(snapshot):
         return []
-    excluded = session.annotations[row].keys() | session.retired
+    excluded = session.annotations[row].keys() | session.retired | session.disputed.get(row, frozenset())
     scored = [(tag, snapshot.score(row, tag)) for tag in snapshot.best(row) if tag not in excluded]
     scored = [(tag, score) for tag, score in scored if score >= MIN_SCORE]
     known = not snapshot.items_until_percentages
@@ -87,6 +88,12 @@ def item_details(session: Session, snapshot: Snapshot | None, groups: Groups, ro
         text=item.text, explained=explained,
         extra={name: value for name, value in item.extra.items() if name != PARTS},
         annotation_scores=annotation_scores, model_details=details,
+        people=[
+            PersonsAnnotation(tag=tag, value=cast(Literal[-1, 1], value), who=who)
+            for tag, people in session.collection.annotations_by_person([row])[row].items()
+            for who, value in people.items()
+            if tag < len(session.names)
+        ],
         history=logged_changes(session, session.collection.history(item.id, limit=CHANGES)),
     )  # fmt: skip
 

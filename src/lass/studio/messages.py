@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+from lass.studio.access import visitor
 
 #: annotations in one action, at most
 MAX_ANNOTATIONS = 100_000
@@ -23,11 +25,16 @@ def _no_truth(value: object) -> object:
 
 
 Index = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, lt=2**31)]
-Who = Annotated[str, Field(max_length=100)]
+#: who makes a change: with a link of one's own, no other name; checked here, so that no route can forget it
+Who = Annotated[
+    str,
+    Field(max_length=100, validate_default=True),
+    AfterValidator(lambda who: visitor().author(who.strip())),
+]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Value = Annotated[Literal[-1, 0, 1], BeforeValidator(_no_truth)]
 #: which items
-Filter = Literal["all", "untagged", "tagged", "doubtful", "changed", "next", "flagged"]
+Filter = Literal["all", "untagged", "tagged", "doubtful", "changed", "next", "flagged", "disputed"]
 
 
 class Message(BaseModel):
@@ -67,6 +74,7 @@ class ItemRow(Message):
     reason: str  #: why it is proposed to be labelled next; empty if it is not
     picture: bool
     flagged: bool  #: whether somebody marked it to come back to
+    disputed: list[int]  #: tags on which people differ, also where most of them agree
 
 
 class ItemList(Message):
@@ -121,8 +129,22 @@ class AnnotationCounts(Message):
     tagged: int
 
 
+class Person(Message):
+    """Somebody who annotates, with a colour by number, the same for everybody."""
+
+    name: str
+    colour: int
+
+
 class StudioState(Message):
     """The collection and its model."""
+
+    started: str  #: another one after each start of the server
+    you: str  #: the name under which changes of this page are stored where it gives none
+    own_link: bool  #: whether it is stored under that name alone
+    key: str  #: lets in to pictures, downloads and events, where no header can be sent
+    people: list[Person]
+    disputed: int  #: on how many pairs of item and tag people differ
 
     name: str
     folder: str
@@ -209,6 +231,12 @@ class AnnotationScore(Message):
     why: list[ReasonPart]  #: why it is doubted; empty where it is not
 
 
+class PersonsAnnotation(TagAnnotation):
+    """What one person stated; without a name it came with the items, or was stated without one."""
+
+    who: str
+
+
 class LoggedChange(Message):
     """One line of the log."""
 
@@ -232,6 +260,7 @@ class ItemDetails(ItemRow):
     explained: list[ExplainedSuggestion]  #: ten suggestions at most
     annotation_scores: list[AnnotationScore]
     model_details: ModelDetails | None
+    people: list[PersonsAnnotation]  #: what each person stated, by tag
     history: list[LoggedChange]
 
 

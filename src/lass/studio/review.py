@@ -159,7 +159,8 @@ def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
 def _is_open(session: Session, pairs: Pairs, at: int) -> bool:
     """Whether nobody has decided since the model was computed."""
     row, tag = int(pairs.rows[at]), int(pairs.tags[at])
-    return tag not in session.annotations[row] and tag not in session.retired
+    decided = tag in session.annotations[row] or tag in session.disputed.get(row, ())
+    return not decided and tag not in session.retired
 
 
 def _doubted(session: Session, snapshot: Snapshot | None, query: ReviewQuery) -> list[ReviewQuestion]:

@@ -76,6 +76,8 @@ class Session:
         self.annotations = Annotations()
         #: rows of flagged items, the latest flag first
         self.flagged: dict[int, None] = {}
+        #: by row: tags on which people differ
+        self.disputed: dict[int, frozenset[int]] = {}
         self.revision = 0
         self.live: LiveModel | None = None
         #: items to label next, as the trainer ranked them last; those that were tagged since are still in it
@@ -138,6 +140,7 @@ class Session:
         self._by_name = np.zeros(0, np.int64)
         self.names, self.retired, self.synonyms = names, set(collection.retired()), collection.synonyms()
         self.flagged = dict.fromkeys(collection.flagged_rows())
+        self.disputed = collection.disputed()
         self.revision = entries.number
 
     def _care(self) -> None:
@@ -247,7 +250,21 @@ class Session:
         ids = self.collection.ids_of([row for row, _, _ in changes])
         named = [(item, self.tag(tag), value) for item, (_, tag, value) in zip(ids, changes, strict=True)]
         what = _sentence(named)
-        return self._do(lambda collection: collection.annotate_all(named, who=who), what, who)
+        done = self._do(lambda collection: collection.annotate_all(named, who=who), what, who)
+        stays = self._not_withdrawn(changes)
+        return done._replace(what=stays) if stays else done
+
+    def _not_withdrawn(self, changes: list[tuple[int, int, int]]) -> str:
+        """What to tell somebody who withdrew an annotation that others made: it stays."""
+        withdrawn = {(row, tag) for row, tag, value in changes if not value}
+        kept = sorted((row, tag) for row, tag in withdrawn if tag in self.annotations[row])
+        if not kept:
+            return ""
+        (row, tag), names = kept[0], self.names
+        people = self.collection.annotations_by_person([row])[row].get(tag, {})
+        more = f" (and {len(kept) - 1:,} more)" if len(kept) > 1 else ""
+        who = " and ".join(sorted(people)) or "others"
+        return f"{names[tag]} stays{more}: {who} stated it. Say no to it if you disagree"
 
     def tag_items(self, rows: Iterable[int], name: str, who: str) -> AppliedChange:
         """Give a tag, which may be a new one, to items as one action; items annotated with it keep that."""
@@ -332,7 +349,9 @@ class Session:
             ids = self.collection.ids_of({row for row, _, _ in found[:1]})
             named = [(ids[0], tag, value) for _, tag, value in found] if len(done.rows) == 1 else found
             what = f"{verb}: {_sentence(named)}" if found else f"{verb} a change of tags"
-            return self._announce(who, AppliedChange(done.revision, what, done.rows), not found)
+            if done.rows and not found:
+                what = f"{verb} your annotation; what others stated counts as before"
+            return self._announce(who, AppliedChange(done.revision, what, done.rows), not done.rows)
 
     def _do(
         self, act: Callable[[Collection], object], what: str, who: str, *, quiet: bool = False
@@ -360,6 +379,8 @@ class Session:
                 self.names, self.retired, self.synonyms = news.names, news.retired, news.synonyms
             self._former = self.annotations.update(news.annotations, len(self.names))
             self.flagged = dict.fromkeys(news.flagged)
+            others = {row: tags for row, tags in self.disputed.items() if row not in news.annotations}
+            self.disputed = others | news.disputed
             self.revision = news.number
         done = AppliedChange(self.revision, what, news.rows, items)
         return done if quiet else self._announce(who, done, tags)

@@ -21,7 +21,7 @@ from lass.collection import CollectionStore
 from lass.kernels.threads import one_blas_thread
 from lass.learning.predictors.holdout import only_rows
 from lass.learning.predictors.linear import CONTINUE, STEPS, LinearPredictor, modelled, transitions
-from lass.model.atomic import atomic_path
+from lass.model.atomic import atomic_path, make_folder
 from lass.model.quadratic_program import Array
 from lass.tagging.evaluation.metrics import average_precisions, rank_tags
 
@@ -242,7 +242,7 @@ def save_comparison(collection: CollectionStore, subject: str, key: str, compari
     """Keep the choice on a subject with the collection."""
     known = _saved(collection) | {subject: {"key": key, **asdict(comparison)}}
     path = collection.path / "arrays" / FILE
-    path.parent.mkdir(exist_ok=True)
+    make_folder(path.parent)
     with atomic_path(path) as draft:
         draft.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
 

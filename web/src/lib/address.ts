@@ -15,7 +15,7 @@ export interface Place {
 }
 
 export const VIEWS: readonly View[] = ["review", "items", "map", "tags", "progress"];
-export const FILTERS: readonly Filter[] = ["all", "untagged", "tagged", "doubtful", "changed", "next", "flagged"];
+export const FILTERS: readonly Filter[] = ["all", "untagged", "tagged", "doubtful", "changed", "next", "flagged", "disputed"];
 const SORTS: readonly Sort[] = ["found", "name", "score", "changed", "tags"];
 
 const whole = (text: string | null | undefined): number | null =>

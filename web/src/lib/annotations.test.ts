@@ -16,6 +16,7 @@ const row: ItemRow = {
   reason: "",
   picture: false,
   flagged: false,
+  disputed: [],
 };
 
 it("adds an annotation and removes the suggestion", () => {

@@ -2,6 +2,7 @@
 
 import { type Part, pathOf } from "../import/files";
 import { type Query, writtenCondition } from "./query";
+import { BASE, current } from "./token";
 import type {
   AnnotationChange,
   ErrorMessage,
@@ -47,8 +48,13 @@ function url(path: Path, { index, query = {} }: Options = {}): string {
     else if ((value ?? "") !== "") values.set(key, `${value}`);
   }
   const filled = path.replace(/\{\w+\}/, `${index}`);
-  return values.size ? `${filled}?${values}` : filled;
+  return new URL(`.${filled}${values.size ? `?${values}` : ""}`, BASE).href;
 }
+
+/** Lets in where no header can be sent: pictures, downloads and events. It only reads. */
+let key = "";
+/** An address for the browser itself to ask for. */
+const keyed = (path: Path, options: Options = {}): string => url(path, { ...options, query: { ...options.query, key } });
 
 const NO_ANSWER = "The Studio does not answer. Is it still running?";
 
@@ -57,7 +63,8 @@ async function ask<T>(address: string, read: (answer: Response) => Promise<T>, i
   const unlessAborted = (error: unknown): never => {
     throw init?.signal?.aborted ? error : new Refused(NO_ANSWER, 0);
   };
-  const answer = await fetch(address, { credentials: "same-origin", ...init }).catch(unlessAborted);
+  const headers = { ...init?.headers, Authorization: `Bearer ${current()}` };
+  const answer = await fetch(address, { ...init, credentials: "omit", headers }).catch(unlessAborted);
   if (answer.ok) return read(answer).catch(unlessAborted);
   let message = `The Studio answered ${answer.status}.`;
   try {
@@ -83,7 +90,13 @@ async function post<P extends Path>(path: P, body: Body<P>, options: Options = {
 const numbers = (path: Path, query?: Options["query"]): Promise<ArrayBuffer> =>
   ask(url(path, { query }), (answer) => answer.arrayBuffer());
 
-export const state = () => get("/api/state");
+export async function state(): Promise<Answer<"/api/state", "get">> {
+  const found = await get("/api/state");
+  key = found.key;
+  return found;
+}
+/** Where changes are announced. */
+export const eventsUrl = (): string => keyed("/api/events");
 export const tags = () => get("/api/tags");
 export const list = ({ conditions = [], ...query }: Query, signal?: AbortSignal) =>
   get("/api/list", { query: { ...query, tag: conditions.map(writtenCondition) }, signal });
@@ -97,7 +110,7 @@ export const whatIf = (row: number, annotations: WhatIf["annotations"]) =>
   post("/api/items/{row}/what-if", { annotations }, { index: row });
 /** A copy of the picture of an item: small for lists, large to look at. */
 export const thumbnail = (row: number, size: "small" | "large") =>
-  url("/api/items/{row}/thumbnail", { index: row, query: { size } });
+  keyed("/api/items/{row}/thumbnail", { index: row, query: { size } });
 
 /** Stores annotations; rows and tags by number. They are on the disk when this returns. */
 export const annotate = (annotations: AnnotationChange[], who: string) =>
@@ -172,5 +185,5 @@ export const importFiles = (asked: Body<"/api/import">) => post("/api/import", a
 
 type Export = Required<NonNullable<paths["/api/export"]["get"]["parameters"]["query"]>>;
 export const exportUrl = (what: Export["what"], format: Export["format"], raw: boolean) =>
-  url("/api/export", { query: { what, format, raw: raw ? "true" : null } });
-export const reportUrl = url("/api/report");
+  keyed("/api/export", { query: { what, format, raw: raw ? "true" : null } });
+export const reportUrl = (): string => keyed("/api/report");

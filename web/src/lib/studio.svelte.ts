@@ -3,7 +3,9 @@
 import { SvelteMap } from "svelte/reactivity";
 import * as api from "./api";
 import { withAnnotation } from "./annotations";
-import type { AnnotationChange, ChangeResult, EventData, ItemRow, paths, StudioState, Tag } from "./types";
+import { plural } from "./format";
+import { BASE, current, keep } from "./token";
+import type { AnnotationChange, ChangeResult, EventData, ItemRow, StudioState, Tag } from "./types";
 
 export type View = "review" | "items" | "map" | "tags" | "progress";
 
@@ -15,8 +17,18 @@ export interface Toast {
   undoable: boolean;
 }
 
+/** Something to store that the server has not taken yet. */
+type Waiting =
+  | { what: "annotations"; changes: AnnotationChange[]; who: string }
+  | { what: "tag-items"; rows: number[]; name: string; who: string };
+
 /** Rows asked for in one request. */
 const PAGE = 100;
+/** Milliseconds until a lost server is asked for again: the first time, and at most. */
+const RETRY = 400;
+const LONGEST_RETRY = 4000;
+/** The part of the storage of this tab where changes wait for the server. */
+const WAITING = `lass-waiting:${BASE.pathname}`;
 
 class Studio {
   state = $state<StudioState | null>(null);
@@ -41,6 +53,14 @@ class Studio {
   annotationsVersion = $state(0);
   /** why the first request failed, if it did */
   failure = $state("");
+  /** whether the server does not know the token of this page */
+  locked = $state(false);
+  /** what happened while the server was away, in a sentence, until it is read */
+  returned = $state("");
+  /** changes that are stored when the server is back */
+  waiting = $state<Waiting[]>([]);
+  /** the name under which changes of this page are stored */
+  me = $derived(this.state?.ownLink ? this.state.you : this.who || this.state?.you || "");
 
   /** rows to ask for, rows on their way, and rows that are there but may be out of date */
   #wanted = new Set<number>();
@@ -55,6 +75,9 @@ class Studio {
   /** how often each row changed here: an answer that was asked for before a change is older than it */
   #versions = new Map<number, number>();
   #keys = 0;
+  #source: EventSource | undefined;
+  #retrying: ReturnType<typeof setTimeout> | undefined;
+  #delay = RETRY;
 
   /** whether there is anything to learn from */
   annotated = $derived(Boolean(this.state && this.state.annotations.is + this.state.annotations.isNot));
@@ -67,10 +90,32 @@ class Studio {
   async start(): Promise<void> {
     try {
       await this.reload();
-      this.#listen();
     } catch (error) {
-      this.failure = (error as Error).message;
+      if (error instanceof api.Refused && error.status === 401) this.locked = true;
+      else this.failure = (error as Error).message;
+      return;
     }
+    this.#listen();
+    this.#recall();
+    const stored = await this.#store();
+    if (stored) this.returned = `Stored ${plural(stored, "change")} that waited.`;
+  }
+
+  /** Tries a token; why it does not let in, or nothing. */
+  async enter(token: string): Promise<string> {
+    const before = current();
+    keep(token);
+    try {
+      await api.state();
+    } catch (error) {
+      keep(before);
+      const wrong = error instanceof api.Refused && error.status === 401;
+      return wrong ? "The Studio does not know this token." : (error as Error).message;
+    }
+    this.locked = false;
+    if (this.state) void this.#retry();
+    else await this.start();
+    return "";
   }
 
   async reload(): Promise<void> {
@@ -111,22 +156,28 @@ class Studio {
     }
     this.#pending.push(...changes);
     this.#count(changes);
+    const answered = () => {
+      this.#pending = this.#pending.filter((change) => !changes.includes(change));
+      this.#count(changes);
+    };
+    const waiting: Waiting = { what: "annotations", changes, who: this.who };
     const done = await this.#change(async () => {
-      try {
-        return await api.annotate(changes, this.who);
-      } finally {
-        this.#pending = this.#pending.filter((change) => !changes.includes(change));
-        this.#count(changes);
-      }
-    });
-    if (!done) for (const row of before.values()) this.#put(row);
+      const result = await api.annotate(changes, waiting.who);
+      answered();
+      return result;
+    }, waiting);
+    if (!done) {
+      answered();
+      for (const row of before.values()) this.#put(row);
+    }
     return done;
   }
 
   /** Gives a tag, which may be a new one, to many items: one action, so one undo. */
   tagItems = async (rows: number[], name: string): Promise<boolean> => {
-    const done = await this.#change(() => api.tagItems(rows, name, this.who));
-    if (done) await this.reload();
+    const waiting: Waiting = { what: "tag-items", rows, name, who: this.who };
+    const done = await this.#change(() => api.tagItems(rows, name, waiting.who), waiting);
+    if (done && this.online) await this.reload();
     return done;
   };
   /** Marks an item to come back to, or takes the mark away. */
@@ -137,8 +188,8 @@ class Studio {
       this.notify((error as Error).message, "error");
     }
   }
-  undo = (): Promise<boolean> => this.#change(() => api.undo(this.who), false);
-  redo = (): Promise<boolean> => this.#change(() => api.redo(this.who), false);
+  undo = (): Promise<boolean> => this.#change(() => api.undo(this.who), null, false);
+  redo = (): Promise<boolean> => this.#change(() => api.redo(this.who), null, false);
   renameTag = (tag: number, name: string): Promise<boolean> =>
     this.#change(() => api.renameTag(tag, name, this.who));
   mergeTag = (tag: number, into: number): Promise<boolean> =>
@@ -165,7 +216,12 @@ class Studio {
     this.toasts = this.toasts.filter((toast) => toast.key !== key);
   }
 
-  async #change(send: () => Promise<ChangeResult>, undoable = true): Promise<boolean> {
+  /** Sends a change; one that can wait is stored later, where the server does not answer. */
+  async #change(send: () => Promise<ChangeResult>, waiting: Waiting | null = null, undoable = true): Promise<boolean> {
+    if (waiting && (!this.online || this.waiting.length)) {
+      this.#wait(waiting); // in the order in which they were made
+      return true;
+    }
     try {
       const result = await send();
       for (const row of result.rows) this.#keep(row);
@@ -174,9 +230,50 @@ class Studio {
       this.annotationsVersion += 1;
       return true;
     } catch (error) {
+      const lost = error instanceof api.Refused && (error.status === 0 || error.status === 401);
+      if (waiting && lost) {
+        this.#wait(waiting);
+        this.#lose();
+        return true;
+      }
       this.notify((error as Error).message, "error");
       return false;
     }
+  }
+
+  #wait(change: Waiting): void {
+    this.waiting = [...this.waiting, change];
+    sessionStorage.setItem(WAITING, JSON.stringify({ folder: this.state?.folder, changes: this.waiting }));
+  }
+
+  /** Changes that waited when this tab was reloaded. */
+  #recall(): void {
+    const kept = JSON.parse(sessionStorage.getItem(WAITING) ?? "null") as { folder: string; changes: Waiting[] } | null;
+    if (kept && kept.folder === this.state?.folder) this.waiting = kept.changes;
+  }
+
+  /** Stores what waited, one after the other; how many changes that were. */
+  async #store(): Promise<number> {
+    let stored = 0;
+    while (this.waiting.length) {
+      const next = $state.snapshot(this.waiting[0]) as Waiting;
+      try {
+        const send = next.what === "annotations" ? api.annotate(next.changes, next.who) : api.tagItems(next.rows, next.name, next.who);
+        const result = await send;
+        for (const row of result.rows) this.#keep(row);
+        stored += 1;
+      } catch (error) {
+        if (error instanceof api.Refused && (error.status === 0 || error.status === 401)) {
+          this.#lose();
+          return stored;
+        }
+        this.notify((error as Error).message, "error");
+      }
+      this.waiting = this.waiting.slice(1);
+      sessionStorage.setItem(WAITING, JSON.stringify({ folder: this.state?.folder, changes: this.waiting }));
+    }
+    this.#pending = [];
+    return stored;
   }
 
   async #fetch(): Promise<void> {
@@ -222,19 +319,11 @@ class Studio {
   }
 
   #listen(): void {
-    const source = new EventSource("/api/events" satisfies keyof paths);
+    const source = new EventSource(api.eventsUrl());
+    this.#source = source;
     const on = <Name extends keyof EventData>(name: Name, handle: (data: EventData[Name]) => void) =>
       source.addEventListener(name, (event) => handle(JSON.parse((event as MessageEvent<string>).data)));
-    let lost = false;
-    source.onopen = () => {
-      this.online = true;
-      if (lost) void this.#reloadAll(); // events were missed meanwhile
-      lost = false;
-    };
-    source.onerror = () => {
-      this.online = false;
-      lost = true;
-    };
+    source.onerror = () => this.#lose();
     on("annotations", ({ rows }) => {
       this.#markStale(rows);
       this.annotationsVersion += 1;
@@ -253,6 +342,43 @@ class Studio {
       this.#reloadSoon();
     });
     on("reload", () => void this.#reloadAll());
+  }
+
+  /** The server is gone, or does not let this page in any more: it is asked for again and again. */
+  #lose(): void {
+    this.#source?.close();
+    if (this.#retrying !== undefined) return;
+    this.online = false;
+    this.returned = "";
+    this.#delay = RETRY;
+    this.#retrying = setTimeout(() => void this.#retry(), 0);
+  }
+
+  async #retry(): Promise<void> {
+    const before = this.state;
+    let found: StudioState;
+    try {
+      found = await api.state();
+    } catch (error) {
+      if (error instanceof api.Refused && error.status === 401) {
+        this.locked = true; // the field for the token goes on from here
+        return;
+      }
+      this.#retrying = setTimeout(() => void this.#retry(), this.#delay);
+      this.#delay = Math.min(this.#delay * 1.5, LONGEST_RETRY);
+      return;
+    }
+    this.#retrying = undefined;
+    if (found.folder !== before?.folder) return location.reload(); // another collection
+    this.online = true;
+    this.#listen();
+    const again = found.started !== before.started;
+    const stored = await this.#store();
+    this.returned = [
+      again ? "The Studio was started again. This page goes on where it was." : "The Studio is back.",
+      stored ? `Stored ${plural(stored, "change")} that waited.` : "",
+    ].join(" ");
+    await this.#reloadAll();
   }
 
   async #reloadAll(): Promise<void> {

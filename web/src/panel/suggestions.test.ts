@@ -13,6 +13,7 @@ const row = (tags: number[], annotated: number[] = []): ItemRow => ({
   reason: "",
   picture: false,
   flagged: false,
+  disputed: [],
 });
 const tags = (shown: { tag: number }[]) => shown.map((one) => one.tag);
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lass.collection.array_files import read_arrays, write_arrays
 from lass.collection.reading.errors import reason_of
+from lass.model.atomic import make_folder
 from lass.model.checks import install_hint
 
 Vectors = NDArray[np.float32]
@@ -179,7 +180,7 @@ class EmbeddingCache:
         known = {digest: row for digest, row in known.items() if row.any()}
         if not (known and self.keep):
             return
-        self.path.parent.mkdir(exist_ok=True)
+        make_folder(self.path.parent)
         digests = np.frombuffer(b"".join(known), np.uint8).reshape(-1, 32)
         rows = np.stack(list(known.values()))
         write_arrays(self.path, {"model": np.asarray(self.model), "digests": digests, "rows": rows})
