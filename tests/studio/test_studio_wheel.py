@@ -26,7 +26,7 @@ def test_the_wheel_serves_the_pages_without_node(tmp_path, own_packages):
     assert any(re.fullmatch(r"lass/studio/static/assets/index-.*\.js", name) for name in names)
     assert not any("node_modules" in name or name.startswith("web/") for name in names)
     code = (
-        "import sys; from pathlib import Path; from lass.studio.serving import serve;"
+        "import sys; from pathlib import Path; from lass.studio.serving import Serving, serve;"
         "import lass; assert 'installed' in lass.__file__, lass.__file__;"
         "serve(Path(sys.argv[1]), Serving(0), browser=False, announce=lambda at: print(at.own, flush=True))"
     )
