@@ -6,7 +6,7 @@ INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 # bytecode is kept: rewriting the assertions of all tests takes as long as running many of them
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test web wheel docs pages pictures evidence bench clean
+.PHONY: demo quick test soak web wheel docs pages pictures evidence bench clean
 .NOTPARALLEL:
 
 # The two commands: `make demo` shows what LASS does, `make test` checks everything.
@@ -24,6 +24,11 @@ test: $(VENV)/test
 quick: $(VENV)/quick
 	$(checks)
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow" --doctest-ignore-import-errors
+
+# attacks for an hour: kills, writers at once, a full disk, many clients, random problems
+SECONDS ?= 3600
+soak: $(VENV)/test web
+	$(BIN)/python scripts/soak.py --seconds $(SECONDS)
 
 define checks
 $(BIN)/ruff check

@@ -1313,3 +1313,60 @@ def summary() -> str:
         "commit": lambda row: part(*row.origin)["machine"]["commit"],
     }
     return table([*quality_rows(), *speed_rows()], columns)
+
+
+# Attacks
+
+
+@block
+def soak() -> str:
+    """What ``make soak`` found, a row a part that was run."""
+    results = part("soak", "results")
+    kinds: dict[str, tuple[str, Callable[[Row], str]]] = {
+        "kills": (
+            "writers and fits killed at random times",
+            lambda found: f"{found['killed']:,} killed, {found['acknowledged']:,} annotations acknowledged",
+        ),
+        "writers": (
+            "programs annotating and fitting at once",
+            lambda found: (
+                f"{found['writers']} writers beside {count(found['fits'], 'fit')}, "
+                f"{found['acknowledged']:,} annotations acknowledged"
+            ),
+        ),
+        "disk": (
+            "a disk that is full",
+            lambda found: (
+                f"filled {found['turns']:,} times, {found.get('acknowledged', 0):,} annotations "
+                f"acknowledged, {found['read']:,} commands that read"
+            ),
+        ),
+        "histories": (
+            "random histories against a model in plain Python",
+            lambda found: f"{found['histories']:,} histories of up to 40 steps",
+        ),
+        "clients": (
+            "people at once in the Studio, on the same cores",
+            lambda found: (
+                f"{found['clients']} clients on {found['items']:,} items, "
+                f"{found['annotations']:,} annotations, 95 % stored within "
+                f"{seconds(1e-3 * found['annotate']['p95_ms'])}"
+            ),
+        ),
+        "problems": (
+            "random problems judged in rational arithmetic",
+            lambda found: f"{found['problems']:,} problems with weights over {found['decades']:.0f} decades",
+        ),
+    }
+    rows = [(kinds[name], found) for name, found in results.items() if "skipped" not in found]
+    columns: dict[str, Callable[[Row], str]] = {
+        "attack": lambda row: row[0][0],
+        "how much": lambda row: row[0][1](row[1]),
+        "lost or wrong": lambda row: f"{row[1]['lost']:,}",
+        "took": lambda row: f"{row[1]['seconds']:,.0f} s",
+    }
+    return page(table(rows, columns), origin("soak"))
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
