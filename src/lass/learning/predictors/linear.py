@@ -67,8 +67,7 @@ class LinearPredictor:
         self.features: NDArray[np.float32] = np.asarray(reduced(features, seed), np.float32)
         self.near: NDArray[np.float32] = unit_rows(self.around(W, unit_rows(self.features)))
         self.penalties = penalties
-        # numbers of their own: features that were drawn with the same seed would go together with the folds
-        self.fold = np.random.default_rng([seed, FOLDS]).integers(FOLDS, size=groups.max() + 1)[groups]
+        self.fold = folds_of(groups, seed)
 
     def around(self, W: sp.csr_array, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each row plus those on a random walk from it, near ones with more weight than far ones."""
@@ -144,6 +143,12 @@ class LinearPredictor:
         starts = np.arange(len(rows) + 1) * count
         ones = np.ones(tags.size, np.float32)
         return sp.csr_array((ones, tags.ravel(), starts), (len(rows), len(models.place)))
+
+
+def folds_of(groups: NDArray[np.intp], seed: int = 0) -> NDArray[np.int64]:
+    """The fold of each item; those of a group are in the same."""
+    # numbers of their own: features that were drawn with the same seed would go together with the folds
+    return np.random.default_rng([seed, FOLDS]).integers(FOLDS, size=groups.max() + 1)[groups]
 
 
 def modelled(counts: NDArray[np.intp]) -> NDArray[np.int32]:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from lass.kernels.threads import one_blas_thread
 from lass.learning.predictors.linear import (
     CONTINUE,
-    FOLDS,
     PENALTIES,
     STEPS,
     LinearPredictor,
     Models,
+    folds_of,
     modelled,
     ridge_weights,
     transitions,
@@ -32,7 +32,7 @@ NEAR, FOLD = "near", "fold"
 
 def prepare(cluster: Cluster, space: Workspace, groups: NDArray[np.intp]) -> None:
     """What all models share: the features around each item, and the folds of the groups."""
-    fold = np.random.default_rng(0).integers(FOLDS, size=groups.max() + 1)[groups]
+    fold = folds_of(groups)
     for part in space.parts:
         space.write(FOLD, part, fold=fold[space.rows(part)])
     cluster.map("linear models", start_near, [(space, part) for part in space.parts])
