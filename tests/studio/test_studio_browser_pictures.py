@@ -135,8 +135,9 @@ def test_a_broken_picture_has_a_sign_in_the_grid_too(page):
     seen(page.locator("#item-42 img"))
 
 
-def test_pictures_lie_on_the_map(page):
+def test_pictures_lie_on_the_map_and_groups_have_the_names_of_tags(page, served):
     page.monitor.ignore_errors = True
+    assert {group["name"] for group in served.get("/api/groups")} & set(HUES)
     page.get_by_role("link", name="Map").click()
     seen(page.get_by_test_id("map-picture").locator("img").first)
     page.get_by_role("button", name="Zoom in").click()

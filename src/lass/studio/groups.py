@@ -34,14 +34,30 @@ class Groups:
 
     def messages(self) -> list[ItemGroup]:
         """The groups that were saved with the map; none while there is no map of all items."""
-        annotations = self._session.annotations
+        annotations, groups = self._session.annotations, self._groups()
+        names = self._names_by_tags(groups)
         return [
             ItemGroup(
-                number=group.number, name=group.name, terms=list(group.terms), rows=group.rows.tolist(),
-                tagged=int(annotations.is_tagged[group.rows].sum()),
+                number=group.number, name=names.get(group.number, group.name), terms=list(group.terms),
+                rows=group.rows.tolist(), tagged=int(annotations.is_tagged[group.rows].sum()),
             )
-            for group in self._groups()
+            for group in groups
         ]  # fmt: skip
+
+    def _names_by_tags(self, groups: list[FoundGroup]) -> dict[int, str]:
+        """Names of groups without texts, by their numbers: the tag that sets each apart, where one does."""
+        known = None if any(group.terms for group in groups) else self._tags_as_terms()
+        if known is None:
+            return {}
+        part = np.full(len(self._session.items), -1, np.intp)
+        for place, group in enumerate(groups):
+            part[group.rows] = place
+        names: dict[int, str] = {}
+        found = group_terms(known, part[: known.matrix.shape[0]], len(groups))
+        for group, tags in zip(groups, found, strict=True):
+            if free := [tag for tag in tags if tag not in names.values()]:
+                names[group.number] = free[0]
+        return names
 
     def selection_terms(self, rows: list[int]) -> tuple[str, ...]:
         """The terms that set some items apart from the others."""
