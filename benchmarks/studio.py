@@ -114,6 +114,7 @@ def slider(running: Studio) -> dict[str, Any]:
     """Frames and requests while the slider is dragged from one end to the other."""
     requests: list[str] = []
     with new_page() as page:
+        page.add_init_script("if (location.host) localStorage.setItem('lass-model-details', 'open')")
         page.goto(f"{running.address}#/items")
         page.locator("[data-testid=item-list] [data-row]").first.click()
         page.get_by_role("slider", name="Balance from expert to crowd").wait_for()

@@ -1,5 +1,8 @@
 """Where a solve runs, by which method and in which form: a table of what is asked for and what is decided."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -17,6 +20,23 @@ from solvers_under_test import NEEDS_TORCH
 DENSE = Start(np.full((3, 4), 0.25))
 SPARSE = Start(SparseAssignments.of(np.full((3, 4), 0.25)))
 PRIOR = {"prior": [0.25] * 4}
+#: slides of 20,000 categories at assignments of 200 items, in a process that may take 1 GiB beside these
+MANY_CATEGORIES = """
+import resource, numpy as np, scipy.sparse as sp, lass
+from lass.kernels.threads import kernels
+from lass.solvers.coarse_space import Slides
+items, K = 200, 20_000
+W = np.ones((items, items)) - np.eye(items)
+W[0, 2:] = W[2:, 0] = 0.0
+G = sp.csr_array((np.ones(items), (np.arange(items), np.arange(items))), shape=(items, K))
+qp, Z = lass.Problem(W, G, 1.0).qp(), np.full((items, K), 1.0 / K)
+Z[0] = np.eye(1, K)
+kernels()
+assert qp.slides is not None
+taken = int(next(line for line in open("/proc/self/status") if line.startswith("VmData")).split()[1]) * 1024
+resource.setrlimit(resource.RLIMIT_DATA, (taken + 2**30,) * 2)
+assert Slides(qp, Z).inverse is None
+"""
 
 
 def problem(**options):
@@ -60,7 +80,6 @@ def test_what_is_decided_and_why(asked, options, backend, reason):
         ({}, {}, Sparse, "sparse output: dense would take 7.15e-07 GiB, and 1e-07 are allowed"),
         ({"output": "dense"}, {}, Dense, "output='dense' as asked"),
         ({"method": "gradient"}, {}, Dense, "method='gradient' as asked"),
-        ({}, PRIOR, Dense, "dense output for a prior, which takes 7.15e-07 GiB"),
         ({"start": DENSE}, {}, Sparse, "sparse output: dense would take 7.15e-07 GiB, and 1e-07 are allowed"),
     ],
     ids=str,
@@ -70,6 +89,21 @@ def test_what_is_decided_where_dense_output_does_not_fit(monkeypatch, asked, opt
     found = plan(problem(**options), **asked)
     assert isinstance(found.backend, backend)
     assert found.reason == reason
+
+
+def test_what_needs_all_numbers_and_has_no_room_for_them_is_refused(monkeypatch):
+    monkeypatch.setenv("LASS_MEMORY_GIB", "1e-6")
+    with pytest.raises(ValueError, match=r"with a prior take about 1.43e-06 GiB of memory, and 1e-06"):
+        plan(problem(**PRIOR))
+    assert plan(problem(**PRIOR), output="dense").reason == "output='dense' as asked"
+    monkeypatch.setenv("LASS_MEMORY_GIB", "2e-6")
+    assert plan(problem(**PRIOR)).reason == "dense output for a prior"
+
+
+def test_slides_of_more_categories_than_items_take_no_memory_of_categories_squared():
+    """17,000 x 17,000 numbers would take 2.3 GB, and as much again several times."""
+    found = subprocess.run([sys.executable, "-c", MANY_CATEGORIES], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr[-2000:]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from studio_server import studio
 
 chrome, served, open_page, page = FIXTURES
 
+PHONE = (390, 844)
 VIEWS = ("review", "items", "map", "three-tags", "tags", "tag-page", "progress")
 
 
@@ -32,7 +33,7 @@ def show(page, view, served):
     link = {"three-tags": "map", "tag-page": "tags"}.get(view, view).title()
     page.get_by_role("link", name=link, exact=True).click()
     if view == "review":
-        expect(page.get_by_test_id("evidence")).to_be_visible()
+        expect(page.get_by_test_id("question").get_by_test_id("evidence")).to_be_visible()
     elif view == "items":
         selected(page)
     elif view == "map":
@@ -71,6 +72,10 @@ def test_every_view_is_accessible(page, served):
         wrong |= in_both(page, view, violations)
     show(page, "items", served)
     page.get_by_role("button", name=re.compile("^Why ")).first.click()
+    page.get_by_text("Numbers", exact=True).first.click()
+    page.get_by_text("Model details", exact=True).first.click()
+    expect(page.get_by_test_id("lam-slider")).to_be_visible()
+    wrong |= in_both(page, "model details", violations)
     page.get_by_role("button", name="Import / Export").click()
     wrong |= in_both(page, "menu", violations)
     page.keyboard.press("Escape")
@@ -83,6 +88,11 @@ def test_every_view_is_accessible(page, served):
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     wrong |= in_both(page, "help", violations)
     page.keyboard.press("Escape")
+    show(page, "review", served)
+    page.get_by_test_id("accept-all-button").click()
+    expect(page.get_by_test_id("expected")).to_be_visible()
+    wrong |= in_both(page, "accept all", violations)
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Import / Export").click()
     page.get_by_role("menuitem", name="Import…").click()
     expect(page.get_by_test_id("import")).to_be_visible()
@@ -90,8 +100,31 @@ def test_every_view_is_accessible(page, served):
     assert {view: found for view, found in wrong.items() if found} == {}
 
 
+def test_every_view_is_accessible_on_a_phone(open_page, served):
+    served.post("/api/annotations", annotations=[{"row": 9, "tag": 1, "value": 1}], who="phone")
+    served.post("/api/undo", who="phone")
+    page = open_page(served.studio, size=PHONE)
+    wrong = {}
+    for view in VIEWS:
+        if view != "items":
+            show(page, view, served)
+        if view == "progress":
+            expect(page.locator("li.undone").first).to_be_visible()
+        wrong |= in_both(page, view, violations)
+        wrong |= in_both(page, f"{view} width", too_wide)
+    panel = open_item(page, served.get("/api/list")["rows"][3])
+    expect(panel).to_be_in_viewport()
+    expect(panel).to_have_attribute("aria-busy", "false")
+    panel.get_by_text("Model details", exact=True).click()
+    expect(panel.get_by_test_id("lam-slider")).to_be_visible()
+    page.wait_for_timeout(250)
+    wrong |= in_both(page, "panel", violations)
+    wrong |= in_both(page, "panel width", too_wide)
+    assert {view: found for view, found in wrong.items() if found} == {}
+
+
 def too_wide(page, _):
-    """How far something reaches beyond the screen, or beyond the bar above."""
+    """What reaches beyond the screen, or beyond the bar above, in pixels."""
     return page.evaluate(
         """() => {
             const bar = document.querySelector("header.bar");
@@ -101,7 +134,7 @@ def too_wide(page, _):
     )
 
 
-@pytest.mark.parametrize("size", [LARGE, TABLET], ids=["large", "tablet"])
+@pytest.mark.parametrize("size", [LARGE, TABLET, PHONE], ids=["large", "tablet", "phone"])
 def test_every_view_fits_the_screen(open_page, served, size):
     page = open_page(served.studio, size=size)
     wrong = {}
@@ -157,7 +190,7 @@ def test_help_names_every_key(page):
     help = page.get_by_role("dialog", name="Keys")
     for text in ("next item", "accept that suggestion", "reject it", "add any tag", "undo", "redo", "search"):
         expect(help.get_by_text(text, exact=True)).to_be_visible()
-    page.get_by_role("button", name="Close the help").click()
+    help.get_by_role("button", name="Close").click()
     expect(help).to_be_hidden()
 
 

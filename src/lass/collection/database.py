@@ -23,6 +23,8 @@ FORMAT = 5
 APPLICATION = 0x4C415353
 #: seconds to wait while another process writes
 TIMEOUT = 30.0
+#: connections for reading that are kept open, at most
+LOOKERS = 8
 
 # A file is taken for ours if its schema is this one: a change here needs a new format and a migration.
 SCHEMA = """
@@ -193,7 +195,10 @@ class Database:
         if path.exists() == new:
             raise ValueError(f"{path} is {'already' if new else 'not'} there")
         #: the file, and that of its log, as long as they are those of this connection
-        self._file = None if new else _identity(path)
+        self._identity = self._file = None if new else _identity(path)
+        #: connections that only read, while no thread has them
+        self._lookers: list[sqlite3.Connection] = []
+        self._lookers_lock = threading.Lock()
         self._log: tuple[int, int] | None = None
         if new:  # SQLite itself would not let the group write, whatever the umask is
             path.touch(exist_ok=False)
@@ -251,6 +256,32 @@ class Database:
             yield connection
 
     @contextmanager
+    def looking(self) -> Iterator[sqlite3.Connection]:
+        """The same by a connection of its own, which does not wait for what other threads write here."""
+        with self._lookers_lock:
+            found = self._lookers.pop() if self._lookers else None
+        if self.read_only or self._file is None:
+            with self.reading() as connection:
+                yield connection
+            return
+        with self._named_errors():
+            if found is None:
+                found = self._connected("rw")
+                found.execute("PRAGMA trusted_schema = OFF")
+            try:
+                found.execute("BEGIN")
+                yield found
+            finally:
+                if found.in_transaction:
+                    found.execute("COMMIT")
+                with self._lookers_lock:
+                    kept = len(self._lookers) < LOOKERS and self._file is not None
+                    if kept:
+                        self._lookers.append(found)
+                if not kept:
+                    self._let_go(found)
+
+    @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All that is done within, or nothing of it, is on the disk afterwards."""
         self.check_writable()
@@ -266,11 +297,16 @@ class Database:
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._lock:
-            self._connection.close()
-            if not self.read_only and self._file is not None:
-                _OPEN[self._file] -= 1
-                self._file = None
+        with self._lock, self._lookers_lock:
+            for other in (*self._lookers, self._connection):
+                self._let_go(other)
+            self._lookers.clear()
+            self._file = None
+
+    def _let_go(self, connection: sqlite3.Connection) -> None:
+        connection.close()
+        if not self.read_only and self._identity is not None and self._identity in _OPEN:
+            _OPEN[self._identity] -= 1
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
@@ -313,7 +349,7 @@ class Database:
             made = sqlite3.connect(
                 uri, uri=True, timeout=TIMEOUT, isolation_level=None, check_same_thread=False
             )
-            _OPEN[self._file] += self._file is not None
+            _OPEN[self._identity] += self._identity is not None
             return made
         copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         if _OPEN[self._file]:

@@ -233,12 +233,12 @@ class CollectionStore:
 
     def get_rows(self, rows: Iterable[int]) -> list[Item]:
         """The items in some rows, in this order."""
-        with self._database.reading() as connection:
+        with self._database.looking() as connection:
             return item_table.items_of(connection, _checked_rows(connection, rows))
 
     def ids_of(self, rows: Iterable[int]) -> list[str]:
         """The ids of the items in some rows, in this order."""
-        with self._database.reading() as connection:
+        with self._database.looking() as connection:
             return item_table.ids_of(connection, _checked_rows(connection, rows))
 
     def rows_by_name(self) -> list[int]:
@@ -247,7 +247,8 @@ class CollectionStore:
 
     def rows_of(self, ids: Iterable[str]) -> dict[str, int]:
         """The rows of items by id; ids that there are not are left out."""
-        return self._database.read(item_table.rows_of, ids)
+        with self._database.looking() as connection:
+            return item_table.rows_of(connection, ids)
 
     def search(self, text: str) -> Found:
         """The items that hold all parts of a text, in any case; those in quotation marks as they stand.
@@ -279,7 +280,8 @@ class CollectionStore:
         return self._index.extend(len(self), proceed)
 
     def _texts(self, first: int, size: int) -> list[tuple[int, str, str, str]]:
-        return self._database.read(item_table.pages, first, size)
+        with self._database.looking() as connection:
+            return item_table.pages(connection, first, size)
 
     def add_items(
         self, items: Iterable[Item], annotations: Iterable[Given] = (), *, who: str = "",
@@ -292,18 +294,22 @@ class CollectionStore:
         """
         items, annotations, changed = list(items), list(annotations), list(changed)
         if changed:
-            # before the items, so that nothing computed from the former ones counts as fresh
-            edition = self.settings.features.get("edition", 0)
-            number = edition + 1 if isinstance(edition, int) else 1
-            self.change_settings(features={**self.settings.features, "edition": number})
+            self._next_edition()
         with self._database.writing() as connection:
             item_table.change(connection, changed)
             count = item_table.add(connection, items)
             _import(connection, annotations, change_log.Action(connection, who, change_log.IMPORT), new)
         if changed:
+            # before and after: nothing computed from former items counts as fresh, killed or not
+            self._next_edition()
             self._index.discard()
             self._found = {}
         return count
+
+    def _next_edition(self) -> None:
+        edition = self.settings.features.get("edition", 0)
+        number = edition + 1 if isinstance(edition, int) else 1
+        self.change_settings(features={**self.settings.features, "edition": number})
 
     def names(self) -> list[str]:
         """The tags, by column; all differ, and those of retired tags end in "(retired COLUMN)"."""
@@ -507,7 +513,7 @@ class CollectionStore:
     def history(self, item: str | None = None, limit: int = 100) -> list[Change]:
         """The last changes of annotations, of all items or one, the latest first."""
         _check_limit(limit)
-        with self._database.reading() as connection:
+        with self._database.looking() as connection:
             row = None if item is None else item_table.find(connection, item)
             return change_log.changes(connection, row, limit)
 

@@ -87,8 +87,9 @@ class Slides:
             not (len(partial) or totals)
             or (len(partial) > len(Z) // 4 and not totals)
             or edges * K > 20 * len(columns)
+            or (Z.size < K * K and not totals)
         ):
-            return  # nothing resists, or so many rows do that slides are as stiff as anything else
+            return  # nothing resists; so many rows do that slides are as stiff as anything else; or too many
         stiffness = np.zeros((K, K))
         kernels().face_stiffness(partial, pointers, columns, weights, qp.harmonic, Z, stiffness)
         if isinstance(qp.operator, RankOneOperator):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 
-#: arrays of N x K that are held at the same time, the solver's six among them
-ARRAYS = 8
+#: arrays of N x K that are held at the same time, the solver's six among them, and arrays of K x K where
+#: categories are joined with each other
+ARRAYS, SQUARES = 8, 6
 #: share of this machine's memory that they may take
 SHARE = 0.5
 
@@ -26,14 +27,15 @@ def allowed_gib() -> float:
     return allowed
 
 
-def needed_gib(items: int, categories: int) -> float:
-    """The GiB that a dense solve takes."""
-    return ARRAYS * 8 * items * categories / 2**30
+def needed_gib(items: int, categories: int, joined: bool = False) -> float:
+    """The GiB that a dense solve takes; more where a graph or totals join categories with each other."""
+    numbers = ARRAYS * items * categories + (SQUARES * categories**2 if joined else 0)
+    return 8 * numbers / 2**30
 
 
-def fits(items: int, categories: int) -> bool:
+def fits(items: int, categories: int, joined: bool = False) -> bool:
     """Whether all numbers may be held; where not, assignments are stored sparsely."""
-    return needed_gib(items, categories) <= allowed_gib()
+    return needed_gib(items, categories, joined) <= allowed_gib()
 
 
 def _machine_gib() -> float:

@@ -73,13 +73,20 @@ def _by_form(problem: Problem, output: Output, start: Start | None) -> Plan:
     """Dense or sparse assignments, by the method that suits the problem."""
     if output != "auto":
         return Plan(Dense() if output == "dense" else Sparse(), f"output={output!r} as asked")
-    needed = f"{needed_gib(problem.N, problem.K):.3g} GiB"
+    joined = problem.category_laplacian is not None or problem.category_totals is not None
+    size = problem.N, problem.K, joined
+    needed = f"{needed_gib(*size):.3g} GiB"
     if hindered := Sparse.capabilities.lacking(problem):
-        large = not fits(problem.N, problem.K)
-        return Plan(Dense(), f"dense output for {hindered}" + (f", which takes {needed}" if large else ""))
+        if not fits(*size):
+            raise ValueError(
+                f"{problem.N:,} items x {problem.K:,} categories with {hindered} take about {needed} of "
+                f"memory, and {allowed_gib():.3g} are allowed; set the environment variable LASS_MEMORY_GIB "
+                "if there is more, or ask for output='dense' all the same"
+            )
+        return Plan(Dense(), f"dense output for {hindered}")
     if start is not None and is_sparse(start.Z):
         return Plan(Sparse(), "sparse output as the start has it")
-    if fits(problem.N, problem.K):
+    if fits(*size):
         return Plan(Dense(), "dense output fits into memory")
     return Plan(Sparse(), f"sparse output: dense would take {needed}, and {allowed_gib():.3g} are allowed")
 

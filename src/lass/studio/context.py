@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
+from anyio import CapacityLimiter
 from fastapi import Depends, Request
 from numpy.typing import NDArray
 
@@ -24,6 +25,8 @@ from lass.studio.uploads import Uploads
 
 #: rows sent back with a change, at most
 MAX_ROWS = 200
+#: changes that are answered at once
+WRITERS = 8
 
 
 @dataclass
@@ -37,6 +40,8 @@ class Context:
     groups: Groups
     thumbnails: Thumbnails
     started: str = field(default_factory=lambda: secrets.token_hex(8))
+    #: threads for what is stored, which need not wait until a thread for reading is free
+    writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(WRITERS))
     _map: tuple[float, NDArray[np.float32]] | None = None
 
     @property
@@ -48,9 +53,14 @@ class Context:
         """An item for the list."""
         return row_of(self.session, self.snapshot, row)
 
+    def rows(self, rows: list[int]) -> list[ItemRow]:
+        """Some items for the list."""
+        snapshot, items = self.snapshot, self.session.rows(rows)
+        return [row_of(self.session, snapshot, row, item) for row, item in zip(rows, items, strict=True)]
+
     def result(self, change: AppliedChange) -> ChangeResult:
         """The answer to a change."""
-        rows = [self.row(row) for row in change.rows[:MAX_ROWS]]
+        rows = self.rows(change.rows[:MAX_ROWS])
         return ChangeResult(revision=change.revision, what=change.what, rows=rows)
 
     def points(self) -> NDArray[np.float32] | None:
@@ -98,7 +108,7 @@ class Context:
         )  # fmt: skip
 
 
-def _context(request: Request) -> Context:
+async def _context(request: Request) -> Context:  # else it would wait for a thread
     found: Context = request.app.state.context
     return found
 

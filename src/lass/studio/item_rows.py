@@ -6,7 +6,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from lass.collection import Change
+from lass.collection import Change, Item
 from lass.collection.records import PARTS
 from lass.studio.groups import Groups
 from lass.studio.messages import (
@@ -33,9 +33,9 @@ SNIPPET = 200
 CHANGES = 30
 
 
-def row_of(session: Session, snapshot: Snapshot | None, row: int) -> ItemRow:
-    """An item for the list."""
-    item = session.row(row)
+def row_of(session: Session, snapshot: Snapshot | None, row: int, item: Item | None = None) -> ItemRow:
+    """An item for the list, read unless it is given."""
+    item = session.row(row) if item is None else item
     annotations = session.annotations[row]
     having = [] if snapshot is None else [tag for tag, value in annotations.items() if value > 0]
     return ItemRow(
@@ -82,7 +82,7 @@ def item_details(session: Session, snapshot: Snapshot | None, groups: Groups, ro
             ExplainedSuggestion(**{**dict(reason), **dict(one)})
             for one, reason in zip(found, reasons, strict=False)
         ]
-    plain = row_of(session, snapshot, row)
+    plain = row_of(session, snapshot, row, item)
     return ItemDetails(
         **{name: getattr(plain, name) for name in ItemRow.model_fields},
         text=item.text, explained=explained,

@@ -33,6 +33,10 @@ class Items(Sequence[Item]):
         for first in range(0, len(self), PAGE):
             yield from self._read(self._rows[first : first + PAGE])
 
+    def several(self, places: Sequence[int]) -> list[Item]:
+        """Some items, read together."""
+        return self._read([self._rows[place] for place in places]) if places else []
+
     def _read(self, rows: Sequence[int]) -> list[Item]:
         assert self._collection is not None
         return self._collection.get_rows(rows)

@@ -67,13 +67,14 @@ def _relevant(path: Array, shares: Array, g: Array) -> NDArray[np.intp]:
 
 
 def _neighbours(session: Session, explanation: Explanation) -> list[NeighbourDetails]:
-    near = zip(explanation.neighbours.tolist(), explanation.shares.tolist(), explanation.crowd, strict=True)
+    rows = explanation.neighbours.tolist()[:NEIGHBOURS]
+    near = zip(rows, session.rows(rows), explanation.shares.tolist(), explanation.crowd, strict=False)
     return [
         NeighbourDetails(
-            row=row, id=session.row(row).id, title=session.row(row).title or session.row(row).id,
-            weight=weight, annotations=tag_annotations(session.annotations[row]), contributions=adds.tolist(),
+            row=row, id=item.id, title=item.title or item.id, weight=weight,
+            annotations=tag_annotations(session.annotations[row]), contributions=adds.tolist(),
         )
-        for row, weight, adds in list(near)[:NEIGHBOURS]
+        for row, item, weight, adds in near
     ]  # fmt: skip
 
 

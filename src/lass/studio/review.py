@@ -35,8 +35,8 @@ LEVELS = (99, 95, 90, 80)
 class Pairs(NamedTuple):
     """Items, tags and scores, one entry a pair."""
 
-    rows: NDArray[np.intp]
-    tags: NDArray[np.intp]
+    rows: NDArray[np.int32]
+    tags: NDArray[np.int32]
     scores: NDArray[np.float32]
 
     def taken(self, which: NDArray[np.intp] | NDArray[np.bool_]) -> Pairs:
@@ -103,7 +103,7 @@ def open_pairs(session: Session, snapshot: Snapshot, query: ReviewQuery) -> Pair
     if query.tag is not None:
         session.tag(query.tag)
     wanted = _wanted_rows(session, snapshot, query)
-    found = [Pairs(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0, np.float32))]
+    found = [Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))]
     for low, block in snapshot.scores.blocks(BLOCK):  # of very many items a copy of all would take too much
         kept = (block.data >= floor) & (block.data > least[block.indices])
         if query.tag is not None:
@@ -111,9 +111,9 @@ def open_pairs(session: Session, snapshot: Snapshot, query: ReviewQuery) -> Pair
         if wanted is not None:
             kept &= np.repeat(wanted[low : low + BLOCK], np.diff(block.indptr))
         at = np.flatnonzero(kept)
-        rows = low + np.searchsorted(block.indptr, at, side="right") - 1
-        tags, values = block.indices[at].astype(np.intp), block.data[at]
-        unstated = pair_values(snapshot.model.solution.problem.G, rows, tags) == 0
+        rows = (low + np.searchsorted(block.indptr, at, side="right") - 1).astype(np.int32)
+        tags, values = block.indices[at].astype(np.int32, copy=False), block.data[at]
+        unstated = pair_values(snapshot.model.solution.problem.G, rows.astype(np.intp), tags) == 0
         found.append(Pairs(rows, tags, values).taken(unstated))
     return Pairs(*map(np.concatenate, zip(*found, strict=True)))
 

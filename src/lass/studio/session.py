@@ -187,7 +187,12 @@ class Session:
 
     def names_of_rows(self, rows: Sequence[int]) -> list[str]:
         """What to call some items in a sentence."""
-        return [named(self.items[row]) for row in rows]
+        return [named(item) for item in self.rows(rows)]
+
+    def rows(self, rows: Sequence[int]) -> list[Item]:
+        """Some items, read together; ``NotFound`` where one does not exist."""
+        self.check_rows(rows)
+        return self.items.several(rows)
 
     def check_rows(self, rows: Iterable[int]) -> None:
         """``NotFound`` where one of the items does not exist."""
@@ -332,6 +337,7 @@ class Session:
     def _reverse(self, act: Callable[[Collection], object], verb: str, who: str) -> AppliedChange:
         with self._lock:
             before, items = self.revision, len(self.items)
+            names, retired = list(self.names), set(self.retired)
             done = self._do(act, "", who, quiet=True)
             if done.revision == before:
                 what = "Nothing to undo" if verb == "Undid" else "Nothing to do again"
@@ -348,10 +354,27 @@ class Session:
                 ]
             ids = self.collection.ids_of({row for row, _, _ in found[:1]})
             named = [(ids[0], tag, value) for _, tag, value in found] if len(done.rows) == 1 else found
-            what = f"{verb}: {_sentence(named)}" if found else f"{verb} a change of tags"
-            if done.rows and not found:
+            of_tags = self._of_tags(names, retired, {tag for _, tag, _ in found}, verb == "Undid")
+            what = f"{verb}: {', '.join([*of_tags, *([_sentence(named)] if found else [])])}"
+            if done.rows and not found and not of_tags:
                 what = f"{verb} your annotation; what others stated counts as before"
             return self._announce(who, AppliedChange(done.revision, what, done.rows), not done.rows)
+
+    def _of_tags(self, names: list[str], retired: set[int], annotated: set[str], undone: bool) -> list[str]:
+        """What an action did to tags, which was just undone, or done again, by what they were before."""
+        back, gone = retired - self.retired, self.retired - retired
+        removed, made = (back, gone) if undone else (gone, back)
+        # a retired tag has another name, so that its own is free
+        own = {tag: (self.names if tag in back else names)[tag] for tag in removed | made}
+        found = []
+        for tag, (old, new) in enumerate(zip(names, self.names, strict=False)):
+            if old != new and tag not in own:
+                found.append(f"{new} renamed to {old}" if undone else f"{old} renamed to {new}")
+        for tag in sorted(removed):
+            others = annotated - {names[tag], self.names[tag]}
+            into = f"merged into {min(others)}" if len(others) == 1 else "removed"
+            found.append(f"{own[tag]} {into}")
+        return found + [f"new tag {own[tag]}" for tag in sorted(made)]
 
     def _do(
         self, act: Callable[[Collection], object], what: str, who: str, *, quiet: bool = False

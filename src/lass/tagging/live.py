@@ -227,7 +227,8 @@ class LiveModel:
 
     def release(self) -> None:
         """Take what lies in files out of the memory until it is used again; nobody changes it in place."""
-        release(self._edges.data, self._edges.indices)
+        shown = self.model.scores
+        release(self._edges.data, self._edges.indices, *(() if shown is None else shown.arrays))
         predictors = self._canonical.predictors
         if predictors is not None and predictors.trained is not None:
             propagation = predictors.trained.propagation

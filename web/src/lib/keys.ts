@@ -73,13 +73,14 @@ export function typing(target: EventTarget | null): boolean {
   return target instanceof HTMLInputElement && TYPED.test(target.type);
 }
 
-/** Keys that the focused element itself answers to: a slider's arrows, a button's Enter, a menu's arrows. */
+/** Keys that the focused element itself answers to: a slider's arrows, a button's Enter, all keys in a menu. */
 export function keeps(target: EventTarget | null, key: string): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement && target.type === "range")
     return /^(?:Arrow|Page|Home|End)/.test(key);
+  if (target.closest("[role=menu], [popover]")) return true;
   if (key === "Enter") return target.closest("button, a[href], summary, input") !== null;
-  return /^(?:Arrow|Home|End)/.test(key) && target.closest("[role=menu], [role=tablist], [role=radiogroup]") !== null;
+  return /^(?:Arrow|Home|End)/.test(key) && target.closest("[role=tablist], [role=radiogroup]") !== null;
 }
 
 /** What the help shows. */

@@ -145,8 +145,9 @@ class Studio {
     return found;
   }
 
-  /** Annotates: on the screen at once, on the disk when the answer comes; taken back if it is refused. */
-  async annotate(changes: AnnotationChange[]): Promise<boolean> {
+  /** Annotates: on the screen at once, on the disk when the answer comes; taken back if it is refused. It says what
+   * was done in the words of the server, or as told. */
+  async annotate(changes: AnnotationChange[], say?: string): Promise<boolean> {
     const before = new Map<number, ItemRow>();
     for (const change of changes) {
       const row = this.rows.get(change.row);
@@ -164,8 +165,8 @@ class Studio {
     const done = await this.#change(async () => {
       const result = await api.annotate(changes, waiting.who);
       answered();
-      return result;
-    }, waiting);
+      return say === undefined ? result : { ...result, what: say };
+    }, waiting, say === undefined);
     if (!done) {
       answered();
       for (const row of before.values()) this.#put(row);

@@ -2,6 +2,7 @@
 
 import { untrack } from "svelte";
 import * as api from "../lib/api";
+import { plural } from "../lib/format";
 import type { Command } from "../lib/keys";
 import type { Filter } from "../lib/query";
 import { studio } from "../lib/studio.svelte";
@@ -21,6 +22,13 @@ interface Decision {
 /** Questions left at which more are asked for, and items whose details are fetched ahead. */
 const FEW = 15;
 const AHEAD = 3;
+
+/** What an answer did, in words. */
+function described({ question, answer, annotations }: Decision): string {
+  if (annotations.length > 1) return `${plural(annotations.length, "tag")} accepted together`;
+  const item = studio.rows.get(question.row);
+  return `${answer === "reject" ? "−" : "+"}${studio.tagName(question.tag)} on ${item?.id ?? "an item"}`;
+}
 
 class Review {
   order = $state<Order>("surest");
@@ -140,8 +148,8 @@ class Review {
     this.history = this.history.slice(0, -1);
     if (annotations.length) {
       this.#times = this.#times.slice(0, -1);
-      if (!(await studio.annotate(annotations))) return;
-    }
+      if (!(await studio.annotate(annotations, `Undid: ${described(last)}`))) return;
+    } else studio.notify(`Back to the question ${answer === "skip" ? "that was skipped" : "of before"}`);
     for (const one of annotations) this.#done.delete(keyOf(one));
     this.#done.delete(keyOf(question));
     this.questions = [question, ...this.questions.filter((other) => keyOf(other) !== keyOf(question))];

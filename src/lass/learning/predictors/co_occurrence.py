@@ -20,6 +20,8 @@ FEW = 5.0
 REGRESSED = 2048
 #: tags that are proposed for each tag of an item
 PROPOSED = 128
+#: pairs of tags of an item, summed over the items, that are counted at most
+PAIRS = 20_000_000
 
 
 class CoOccurrence:
@@ -33,6 +35,7 @@ class CoOccurrence:
     def __init__(self, T: sp.csr_array, frequency: Array) -> None:
         K = T.shape[1]
         counts = np.bincount(T.indices, minlength=K)
+        T = _bounded(T, counts)
         both = sp.csr_array(T.T @ T).astype(float)
         both.sort_indices()
         frequent = np.sort(np.argsort(-counts, kind="stable")[:REGRESSED])
@@ -67,6 +70,19 @@ class CoOccurrence:
         """The tags that occur most with those of each row."""
         sums = NeighbourSums(sp.csr_array(T[rows].astype(float)), mean=False)
         return sums.best(self.proposed, np.arange(len(rows)), count)
+
+
+def _bounded(T: sp.csr_array, counts: NDArray[np.intp]) -> sp.csr_array:
+    """The most frequent tags alone where all would make too many pairs: then rare ones have no others."""
+    many, most = T.shape[1], int(np.sqrt(PAIRS))
+    order = np.argsort(-counts, kind="stable")
+    while many > most and int((np.diff(T.indptr).astype(float) ** 2).sum()) > PAIRS:
+        many = max(many // 2, most)
+        kept = np.zeros(T.shape[1], T.dtype)
+        kept[order[:many]] = 1.0
+        T = sp.csr_array(T @ sp.diags_array(kept))
+        T.eliminate_zeros()
+    return T
 
 
 def _likeliest(both: sp.csr_array, counts: NDArray[np.intp]) -> sp.csr_array:

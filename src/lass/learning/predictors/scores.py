@@ -156,6 +156,11 @@ class Scores:
             return found
         return Scores(found.values, found.top_tags, found.contributions)
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """The large arrays that it was made of, which may lie in a file; nobody changes them."""
+        return self._values.data, self._values.indices, self._top, self._parts
+
     def in_half_precision(self) -> Scores:
         """With contributions as they are saved."""
         return Scores(self._values, self._top, self._parts.astype(np.float16, copy=False), self._replaced)

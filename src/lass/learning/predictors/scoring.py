@@ -28,8 +28,8 @@ from lass.model.quadratic_program import Array
 from lass.solvers.assignments import AnyAssignments
 from lass.solvers.solution import Solution
 
-#: rows scored together
-BLOCK = 2048
+#: rows scored together, and pairs of rows and tags where all tags of a row are looked at
+BLOCK, NUMBERS = 2048, 2**20
 #: tagged items, with tags that others have too, at which trained weights count as much as the mixture
 HALF = 100.0
 #: power of the number of annotated items by which the mixture ends
@@ -117,7 +117,9 @@ def score(
         if whole is not None:
             return Scores(*whole)
     found = [sp.csr_array((0, K), dtype=np.float32)]
-    block = max(1, BLOCK * ALL_TAGS // K) if all_tags else BLOCK
+    block = BLOCK
+    if all_tags or few is not None:  # which has numbers for all tags of a row
+        block = max(1, min(BLOCK, NUMBERS // K))
     for low in range(0, N, block):
         at, some = slice(low, low + block), wanted[low : low + block]
         pause()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from anyio import to_thread
 from fastapi import APIRouter
 
-from lass.studio.context import RequestContext
+from lass.studio.context import Context, RequestContext
 from lass.studio.item_rows import suggested_if
 from lass.studio.map_names import selection_summary
 from lass.studio.messages import (
@@ -25,28 +28,33 @@ from lass.studio.messages import (
     WhatIfResult,
 )
 from lass.studio.model_details import model_details
-from lass.studio.session import NotFound
+from lass.studio.session import AppliedChange, NotFound
 
 router = APIRouter()
 
 
+async def _stored(context: Context, change: Callable[[], AppliedChange]) -> ChangeResult:
+    """Make a change in a thread for it, and answer once it is on the disk."""
+    return await to_thread.run_sync(lambda: context.result(change()), limiter=context.writers)
+
+
 @router.post("/annotations")
-def annotate(context: RequestContext, batch: AnnotationBatch) -> ChangeResult:
+async def annotate(context: RequestContext, batch: AnnotationBatch) -> ChangeResult:
     """Store annotations as one action."""
-    changes = ((change.row, change.tag, change.value) for change in batch.annotations)
-    return context.result(context.session.annotate(changes, batch.who))
+    changes = [(change.row, change.tag, change.value) for change in batch.annotations]
+    return await _stored(context, lambda: context.session.annotate(changes, batch.who))
 
 
 @router.post("/undo")
-def undo(context: RequestContext, by: Author) -> ChangeResult:
+async def undo(context: RequestContext, by: Author) -> ChangeResult:
     """Reverse the last action of a person."""
-    return context.result(context.session.undo(by.who))
+    return await _stored(context, lambda: context.session.undo(by.who))
 
 
 @router.post("/redo")
-def redo(context: RequestContext, by: Author) -> ChangeResult:
+async def redo(context: RequestContext, by: Author) -> ChangeResult:
     """Reverse the last undo of a person."""
-    return context.result(context.session.redo(by.who))
+    return await _stored(context, lambda: context.session.redo(by.who))
 
 
 @router.post("/tags")
@@ -57,9 +65,9 @@ def add_tag(context: RequestContext, tag: NewTag) -> NewTagResult:
 
 
 @router.post("/tag-items")
-def tag_items(context: RequestContext, asked: TaggedSelection) -> ChangeResult:
+async def tag_items(context: RequestContext, asked: TaggedSelection) -> ChangeResult:
     """Give a tag, which may be a new one, to some items: one action, so one undo."""
-    return context.result(context.session.tag_items(asked.rows, asked.name, asked.who))
+    return await _stored(context, lambda: context.session.tag_items(asked.rows, asked.name, asked.who))
 
 
 @router.post("/proposed-name")
