@@ -128,7 +128,7 @@ def test_sheets_of_a_workbook(tmp_path):
     tags = [["item", "tag", "value"], ["a", "-x", -1]]
     path = workbook(tmp_path / "all.xlsx", [], [["id", "text"], ["a", "words"]], tags)
     assert read_items(path).ids == ["a"]
-    assert read_tags(f"{path}:more 1").annotations == [("a", "-x", -1)]
+    assert [one[:3] for one in read_tags(f"{path}:more 1").annotations] == [("a", "-x", -1)]
     assert workbooks.sheet_names(path, None) == ["Sheet", "more 0", "more 1"]
     with pytest.raises(BadInput, match="there is no sheet 'x'; found 'Sheet', 'more 0', 'more 1'"):
         read_items(f"{path}:x")

@@ -6,6 +6,7 @@ import re
 import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -69,7 +70,9 @@ def unpack(path: Path, folder: Path, called: str) -> list[BadRow]:
                         raise ValueError(f"{shown(name)} is encrypted")
                     with archive.open(part) as packed:
                         total += _written(packed, folder / name, MOST_TOGETHER - total, called)
-                except (ValueError, OSError, RuntimeError, NotImplementedError) as error:
+                except (
+                    ValueError, OSError, RuntimeError, EOFError, zlib.error, zipfile.BadZipFile
+                ) as error:  # fmt: skip
                     if isinstance(error, BadInput):
                         raise
                     left.append(BadRow(called, None, f"{error}"[:300]))

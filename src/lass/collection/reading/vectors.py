@@ -55,6 +55,8 @@ def open_vectors(source: Any, ids: Sequence[str], bad_rows: BadRowLog) -> GivenV
     if not isinstance(source, str | Path):
         return _in_memory(source, ids, bad_rows)
     path, wanted = _array_name(Path(source))
+    if path.exists() and not path.is_file():  # a pipe would be waited for, for ever
+        raise bad_rows.error("is no file but a folder, a pipe or a device; name a file")
     ending = path.suffix.lower()
     if ending == ".npy":
         return GivenVectors(_numpy(path, bad_rows))

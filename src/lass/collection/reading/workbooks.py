@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import warnings
+import weakref
 import zipfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,41 +30,43 @@ def sheet_of(path: Path) -> tuple[Path, str | None]:
 
 def sheet_names(path: Path, bad_rows: BadRowLog) -> list[str]:
     """The sheets of a workbook, in their order."""
-    book = _opened(path, bad_rows)
-    try:
-        return [sheet.title for sheet in book.worksheets]
-    finally:
-        book.close()
+    with ExitStack() as files:
+        return [sheet.title for sheet in _opened(path, bad_rows, files).worksheets]
 
 
 def workbook_rows(
     path: Path, sheet: str | None, bad_rows: BadRowLog
 ) -> tuple[list[str], Iterator[tuple[int, list[Any]]]]:
     """The header of a sheet, by default of the first with a value in it, and the rows below, numbered."""
-    book = _opened(path, bad_rows)
-    sheets = {one.title: one for one in book.worksheets}
-    if sheet is not None and sheet not in sheets:
-        raise bad_rows.error(f"there is no sheet {shown(sheet)}; found {', '.join(map(shown, sheets))}")
-    for name in [sheet] if sheet is not None else sheets:
-        rows = _values(sheets[name], bad_rows)
-        line, header = next(rows, (0, []))
-        if header:
-            break
-    else:
-        raise bad_rows.error("has no sheet with values in it")
-    names = [_plain(value) for value in header]
-    names = [("" if name is None else str(name).strip()) or f"column {i}" for i, name in enumerate(names, 1)]
-    for name in names:
-        if names.count(name) > 1:
-            raise bad_rows.error(f"two columns are called {shown(name)}; rename one", line)
+    with ExitStack() as opening:
+        book = _opened(path, bad_rows, opening)
+        sheets = {one.title: one for one in book.worksheets}
+        if sheet is not None and sheet not in sheets:
+            raise bad_rows.error(f"there is no sheet {shown(sheet)}; found {', '.join(map(shown, sheets))}")
+        for name in [sheet] if sheet is not None else sheets:
+            rows = _values(sheets[name], bad_rows)
+            line, header = next(rows, (0, []))
+            if header:
+                break
+        else:
+            raise bad_rows.error("has no sheet with values in it")
+        names = [_plain(value) for value in header]
+        names = [
+            ("" if name is None else str(name).strip()) or f"column {i}" for i, name in enumerate(names, 1)
+        ]
+        for name in names:
+            if names.count(name) > 1:
+                raise bad_rows.error(f"two columns are called {shown(name)}; rename one", line)
+        files = opening.pop_all()
 
     def closing() -> Iterator[tuple[int, list[Any]]]:
-        try:
+        with files:
             yield from _padded(rows, len(names), bad_rows)
-        finally:
-            book.close()
 
-    return names, closing()
+    numbered = closing()
+    # where nobody goes on to the end, the file is closed as soon as the rows are forgotten
+    weakref.finalize(numbered, files.close)
+    return names, numbered
 
 
 def _padded(
@@ -101,7 +105,8 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, datetime.timedelta) else value
 
 
-def _opened(path: Path, bad_rows: BadRowLog) -> Any:
+def _opened(path: Path, bad_rows: BadRowLog, files: ExitStack) -> Any:
+    """The workbook; ``files`` closes what it reads from."""
     try:
         library = import_module("openpyxl")
     except ImportError:
@@ -124,7 +129,10 @@ def _opened(path: Path, bad_rows: BadRowLog) -> Any:
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return library.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+            raw = files.enter_context(path.open("rb"))
+            book = library.load_workbook(raw, read_only=True, data_only=True, keep_links=False)
+            files.callback(book.close)
+            return book
     except BadInput:
         raise
     except Exception as error:
