@@ -218,7 +218,7 @@ class _Fit:
         if state is not None and state.neighbours is not None:
             near = permuted(sp.csr_array(state.neighbours), rows, rows)
         elif new is not None:
-            near = space.whole(GRAPH, space.size)
+            near = sp.csr_array(space.whole(GRAPH, space.size), copy=True)  # its files are written again
         else:
             return None, ""
         given, G = permuted(edges, rows, rows), permuted(self.annotations.G, rows)
