@@ -44,7 +44,7 @@ def open_model_details(page: Page) -> None:
     """The model details of an item, with an annotation that is tried out."""
     open_item(page)
     page.get_by_text("Model details", exact=True).first.click()
-    page.get_by_role("button", name="What if it is ").first.click()
+    page.get_by_role("button", name="What if it is ", pressed=False).first.click()
     page.get_by_test_id("what-if-suggestions").scroll_into_view_if_needed()
 
 

@@ -128,11 +128,12 @@ def explained_tags(snapshot: Snapshot, groups: Groups, row: int, tags: list[int]
     because = [snapshot.suggester.because(row, tag) for tag in tags]
     scores = [snapshot.shown_score(row, tag) for tag in tags]
     rows, columns = np.full(len(tags), row), np.array(tags, np.intp)
-    found = groups.explainer(snapshot).explain(rows, columns, because, scores)
+    explainer = groups.explainer(snapshot)
+    labels, found = explainer.labels(), explainer.explain(rows, columns, because, scores)
     return [
         ExplainedTag(
             tag=tag, parts=[ReasonPart(**part._asdict()) for part in one.parts], terms=list(one.terms),
-            points=one.points,
+            points={labels[source]: adds for source, adds in one.points.items()},
         )
         for tag, one in zip(tags, found, strict=True)
     ]  # fmt: skip

@@ -214,7 +214,7 @@ class ExplainedTag(Message):
     parts: list[ReasonPart]
     #: terms of its text that set the items with the tag apart, the most telling first
     terms: list[str]
-    #: the score as a sum: ``start`` for any item, and what each source adds; empty without a score
+    #: the score as a sum: that of any item first, then what each source adds; empty without a score
     points: dict[str, float]
 
 

@@ -106,6 +106,13 @@ class Explainer:
 
         return cls(suggester, terms, lambda rows: [ids[row] for row in rows], content_of(kind, compared))
 
+    def labels(self) -> dict[str, str]:
+        """What to call the sources of :func:`score_points`, and where they start from, which comes first."""
+        return {
+            "start": "any item", "similar": "similar items", "content": f"its {self._content}",
+            "tags": "its other tags", "frequency": "how common the tag is",
+        }  # fmt: skip
+
     @cached_property
     def _having(self) -> sp.csr_array:
         return sp.csr_array(self.suggester.problem.G > 0)

@@ -8,7 +8,7 @@ export interface Sum {
   digits: 0 | 1;
 }
 
-/** Shares of the score, rounded so that they add up: each to one of its two neighbours, the largest rests upwards. */
+/** Shares of the score, the start first, rounded so that they add up: each to one of its two neighbours, the largest rests upwards. */
 export function rounded(points: Readonly<Record<string, number>>, score: number): Sum {
   const digits = score < 0.01 || score > 0.99 ? 1 : 0;
   const unit = digits ? 1000 : 100;
@@ -19,9 +19,9 @@ export function rounded(points: Readonly<Record<string, number>>, score: number)
     if (left-- <= 0) break;
     one.floor += 1;
   }
-  const lines = exact
-    .filter(({ source, floor }) => floor !== 0 || source === "start")
-    .toSorted((a, b) => Number(b.source === "start") - Number(a.source === "start") || Math.abs(b.floor) - Math.abs(a.floor))
-    .map(({ source, floor }): [string, number] => [source, (100 * floor) / unit]);
+  const added = exact.slice(1).filter(({ floor }) => floor !== 0);
+  const lines = [...exact.slice(0, 1), ...added.toSorted((a, b) => Math.abs(b.floor) - Math.abs(a.floor))].map(
+    ({ source, floor }): [string, number] => [source, (100 * floor) / unit],
+  );
   return { lines, total: (100 * total) / unit, digits };
 }
