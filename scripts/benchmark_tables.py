@@ -555,6 +555,20 @@ def active() -> str:
     return page(listed(head, rows), origin("active"))
 
 
+@block
+def active_sets() -> str:
+    """The mean error over the curve of each set, and how many draws there are."""
+    rows = []
+    for name, found in load("active_sets")["results"].items():
+        areas = {by: mean(map(mean, runs.values())) for by, runs in found["errors"].items()}
+        draws = min(len(runs) for runs in found["errors"].values())
+        best = min(areas.values())
+        cells = [f"**{area:.1f}**" if area == best else f"{area:.1f}" for area in areas.values()]
+        rows.append([name, *cells, str(draws)])
+        head = ("mean error over the curve, %", *areas, "draws")
+    return page(listed(head, rows), origin("active_sets"))
+
+
 # Suggestions
 
 HIDDEN = {
