@@ -13,6 +13,7 @@ pytest.importorskip("fastapi")
 resource = pytest.importorskip("resource")
 from starlette.testclient import TestClient  # noqa: E402
 
+from lass.studio.access import Doors  # noqa: E402
 from lass.studio.app import create_app  # noqa: E402
 
 TAGGED = {"annotations": [{"row": 6, "tag": 0, "value": 1}], "who": "ann"}
@@ -27,7 +28,7 @@ def serve(tmp_path, monkeypatch):
 
     @contextmanager
     def serving(folder):
-        app = create_app(folder, "token", {"localhost:1"})
+        app = create_app(folder, {"ann": "token"}, "ann", Doors(frozenset({"localhost"}), 1))
         headers = {"Authorization": "Bearer token"}
         with TestClient(app, "http://localhost:1", headers=headers, raise_server_exceptions=False) as client:
             yield client
@@ -120,4 +121,4 @@ def test_after_the_folder_is_gone_no_annotation_is_acknowledged(texts, serve):
             answer = client.post("/api/annotations", json=TAGGED)
             assert answer.status_code == 500
             assert "moved, deleted or replaced" in answer.json()["error"]
-        assert "moved, deleted or replaced" in wait(client, "failed")["model"]["error"]
+        assert "moved, deleted or replaced" in client.get("/api/items/6").json()["error"]

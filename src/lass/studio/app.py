@@ -103,11 +103,12 @@ def _answer_errors(app: FastAPI) -> None:
         return refuse(503, str(error))
 
     @app.exception_handler(OSError)
-    async def failed(_: Request, error: OSError) -> JSONResponse:
+    async def failed(request: Request, error: OSError) -> JSONResponse:
         """The disk is full, or the folder is gone: what was asked for is not stored."""
         where = f"{error.filename}: " if error.filename else ""
         full = error.errno in FULL
-        return refuse(507 if full else 500, f"Not stored. {where}{error.strerror or error}")
+        what = "" if request.method == "GET" else "Not stored. "
+        return refuse(507 if full else 500, f"{what}{where}{error.strerror or error}")
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
