@@ -199,8 +199,11 @@ def draw(found_by_set: dict[str, Any], path: Path) -> None:
     """One panel a set: mean error against labels, standard errors shaded."""
     shades = ("#777777", "#e0a030", "#3b7dd8", "#009E73", "#CC79A7", "#e0607e", "#b5123e")
     colours = dict(zip(STRATEGIES, shades, strict=True))
-    with drawn(path, (5.2 * len(found_by_set), 4.6), columns=len(found_by_set)) as (_, panels):
-        for axes, (name, found) in zip(panels, found_by_set.items(), strict=True):
+    rows = -(-len(found_by_set) // 3)
+    with drawn(path, (15.6, 4.6 * rows), rows=rows, columns=3) as (_, panels):
+        for axes in panels[len(found_by_set) :]:
+            axes.set_axis_off()
+        for axes, (name, found) in zip(panels, found_by_set.items(), strict=False):
             labels = labels_of(found)
             for strategy, runs in found["errors"].items():
                 errors = np.array(list(runs.values()))
