@@ -10,6 +10,7 @@ from .learning.segmentation import Segmentation as Segmentation
 from .learning.segmentation import segment as segment
 from .model.problem import Problem as Problem
 from .model.simplex import project_simplex as project_simplex
+from .model.tensor_problem import TensorProblem as TensorProblem
 from .newitems.explanation import explain as explain
 from .newitems.explanation import flips as flips
 from .newitems.influences import influence as influence
@@ -23,6 +24,8 @@ from .solvers import gpu as gpu
 from .solvers.solution import ConvergenceWarning as ConvergenceWarning
 from .solvers.solution import Solution as Solution
 from .solvers.solving import solve as solve
+from .solvers.tensor import TensorSolution as TensorSolution
+from .solvers.tensor import solve_tensor as solve_tensor
 from .tagging.collection import Collection as Collection
 from .tagging.collection import create as create
 from .tagging.collection import open as open

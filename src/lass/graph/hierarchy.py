@@ -103,10 +103,10 @@ def _groups(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[list[NDArray[np.int
     diagonals: list[Array] = []
     rounds = 0
     while len(graph[3]) > COARSEST:
-        group, count = _paired(graph, np.zeros(len(graph[3]), bool) if rounds else fixed)
+        group, count = paired(graph, np.zeros(len(graph[3]), bool) if rounds else fixed)
         if not 0 < count <= SHRINK * len(group):
             break
-        graph = _coarsened(graph, group, count)
+        graph = coarsened(graph, group, count)
         if rounds and rounds % 2 == 0:
             former = groups[-1]
             groups[-1], diagonals[-1] = np.where(former >= 0, group[former], np.int32(-1)), graph[3]
@@ -117,7 +117,7 @@ def _groups(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[list[NDArray[np.int
     return groups, diagonals
 
 
-def _paired(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[NDArray[np.int32], int]:
+def paired(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[NDArray[np.int32], int]:
     """The group that each row joins, -1 for those that are fixed, and how many groups there are.
 
     Rows joined by an edge that is the strongest of both make a pair, in some rounds. O(nnz).
@@ -135,7 +135,7 @@ def _paired(graph: Graph, fixed: NDArray[np.bool_]) -> tuple[NDArray[np.int32], 
     return choice, levels.number_groups(*graph[:3], partner, choice)
 
 
-def _coarsened(graph: Graph, group: NDArray[np.int32], count: int) -> Graph:
+def coarsened(graph: Graph, group: NDArray[np.int32], count: int) -> Graph:
     """The graph and the diagonal between groups."""
     levels, edges = kernels("multilevel"), len(graph[1])
     starts, rows = levels.members(group, count)

@@ -31,6 +31,8 @@ class Operator(Protocol):
 
     diagonal: Array  # about the diagonal of the matrix: what conjugate gradients divide by
     majorizer: Array  # matrix <= diag(majorizer): what gradient steps divide by
+    #: whether the majorizer is the diagonal and the sums of edges, whose Laplacian the matrix is
+    has_edges: bool
 
     def apply(self, Z: Array, out: Array) -> Array:
         """Put matrix @ Z into out."""
@@ -39,6 +41,8 @@ class Operator(Protocol):
 
 class GraphOperator:
     """``diag(a) - W`` with sparse, symmetric W."""
+
+    has_edges = True
 
     def __init__(self, W: sp.csr_array, diagonal: Array) -> None:
         self.W = W
@@ -65,6 +69,15 @@ class GraphOperator:
         numbers = np.random.default_rng(0).standard_normal(len(self.diagonal))
         return numbers, self.diagonal * numbers - self.W @ numbers
 
+    @property
+    def n_edges(self) -> int:
+        """Edges, each counted from both ends."""
+        return int(self.W.nnz)
+
+    def edges_of(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
+        """Pointers, columns and weights in which at least the edges of these rows are found."""
+        return self.graph[:3]
+
     def hierarchy(self, fixed: NDArray[np.bool_]) -> Hierarchy:
         """Coarser graphs for nearly these fixed rows, the former ones where they suffice; O(nnz(W))."""
         if self.levels is None or not self.levels.serves(fixed):
@@ -80,6 +93,8 @@ class GraphOperator:
 
 class RankOneOperator:
     """``A + sigma 1 1'``: the term that an augmented Lagrangian of the category totals adds."""
+
+    has_edges = False
 
     def __init__(self, inner: Operator, sigma: float) -> None:
         self.inner, self.sigma = inner, sigma
@@ -155,7 +170,7 @@ class QuadraticProgram:
     @cached_property
     def slides(self) -> Array | None:
         """The column sums of H if adding 1 p' to Z moves the linear term alone, else None."""
-        if self.C is not None or not isinstance(self.operator, GraphOperator):
+        if self.C is not None or not self.operator.has_edges:
             return None
         excess = 2.0 * self.operator.diagonal - self.operator.majorizer
         if np.abs(excess).max() > 1e-12 * self.operator.diagonal.max():

@@ -6,7 +6,7 @@ See :mod:`lass.model.optimal_face` for which that is. The answer of every backen
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,12 +55,25 @@ def canonical(problem: Problem, Z: AnyAssignments, warm: WarmState) -> AnyAssign
     group = None
     if problem.category_laplacian is not None:
         group = components(problem.category_laplacian)[1].astype(np.intp)
-    for part in _components(problem):
+    centre(Z, _components(problem), group, () if warm.admm is None else (warm.admm.Y,))
+    return Z
+
+
+def centre(
+    Z: Array,
+    parts: Iterable[Component],
+    group: NDArray[np.intp] | None = None,
+    others: tuple[Array, ...] = (),
+) -> None:
+    """Slide the rows of each component to the centred optimum, in place, and others with them.
+
+    Categories of one ``group`` slide together.
+    """
+    for part in parts:
         p = _dense_slide(Z, part, group)
         if p is not None:
-            for moved in (Z,) if warm.admm is None else (Z, warm.admm.Y):
+            for moved in (Z, *others):
                 _slide(moved, part.rows, p)
-    return Z
 
 
 def _can_slide(problem: Problem) -> bool:
@@ -71,12 +84,17 @@ def _can_slide(problem: Problem) -> bool:
 
 def _components(problem: Problem) -> Iterator[Component]:
     """Components of at least two rows, none of them fixed or held by anything outside."""
-    count, labels = problem.operator.components
     held = problem.excess() > 1e-12 * problem.diagonal
     held[problem.fixed_rows] = True
-    G = problem.G
+    return movable_components(problem.G, *problem.operator.components, held)
+
+
+def movable_components(
+    G: sp.csr_array, count: int, labels: NDArray[np.int32], held: NDArray[np.bool_]
+) -> Iterator[Component]:
+    """Components of at least two rows none of which is held."""
     if count == 1:
-        if problem.N > 1 and not held.any():
+        if len(labels) > 1 and not held.any():
             yield _component(G, slice(None))
         return
     movable = np.bincount(labels, minlength=count) > 1

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lass.graph.hierarchy import MIN_ROWS, Hierarchy
 from lass.kernels.threads import kernels
+from lass.model.kronecker import KroneckerLevels, KroneckerOperator
 from lass.model.linear_systems import NO_GROUP
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, RankOneOperator
 
@@ -31,11 +32,13 @@ class CoarseSpace:
 
     def __init__(self, qp: QuadraticProgram, Z: Array) -> None:
         self.slides = Slides(qp, Z)
-        self.levels: Hierarchy | None = None
+        self.levels: Hierarchy | KroneckerLevels | None = None
         self._correction: Array | None = None
-        self.graph: GraphOperator | None = None  # of which coarser ones may help
+        self.graph: GraphOperator | KroneckerOperator | None = None  # of which coarser ones may help
         graph = qp.operator.inner if isinstance(qp.operator, RankOneOperator) else qp.operator
-        if len(Z) < MIN_ROWS or qp.C is not None or not isinstance(graph, GraphOperator):
+        if len(Z) < MIN_ROWS or qp.C is not None:
+            return
+        if not isinstance(graph, GraphOperator | KroneckerOperator):
             return
         labelled = np.flatnonzero(~qp.harmonic)
         count = np.count_nonzero(Z[labelled], axis=1)
@@ -52,7 +55,7 @@ class CoarseSpace:
             return False
         return self._take(self.graph.hierarchy(self.fixed))
 
-    def _take(self, levels: Hierarchy) -> bool:
+    def _take(self, levels: Hierarchy | KroneckerLevels) -> bool:
         if levels.useful:
             self.levels = levels
         else:
@@ -78,18 +81,18 @@ class Slides:
         self.inverse: Array | None = None
         K, totals = qp.shape[1], isinstance(qp.operator, RankOneOperator)
         graph = qp.operator.inner if isinstance(qp.operator, RankOneOperator) else qp.operator
-        if not isinstance(graph, GraphOperator) or qp.C is not None or (qp.slides is None and not totals):
+        if not isinstance(graph, GraphOperator | KroneckerOperator) or qp.C is not None:
+            return
+        if qp.slides is None and not totals:
             return
         partial = np.flatnonzero(~qp.harmonic & ~Z.all(axis=1))
-        pointers, columns, weights, _ = graph.graph
-        edges = int((pointers[partial + 1] - pointers[partial]).sum())
-        if (
-            not (len(partial) or totals)
-            or (len(partial) > len(Z) // 4 and not totals)
-            or edges * K > 20 * len(columns)
-            or (Z.size < K * K and not totals)
-        ):
-            return  # nothing resists; so many rows do that slides are as stiff as anything else; or too many
+if not (len(partial) or totals) or (len(partial) > len(Z) // 4 and not totals):
+            return  # nothing resists, or so many rows do that slides are as stiff as anything else
+        if Z.size < K * K and not totals:
+            return  # too many of them
+        pointers, columns, weights = graph.edges_of(partial)
+        if int((pointers[partial + 1] - pointers[partial]).sum()) * K > 20 * graph.n_edges:
+            return
         stiffness = np.zeros((K, K))
         kernels().face_stiffness(partial, pointers, columns, weights, qp.harmonic, Z, stiffness)
         if isinstance(qp.operator, RankOneOperator):

@@ -29,6 +29,8 @@ AT_ONCE, LEAST = 64, 16
 class SchurOperator:
     """S = A_ll - W_lu A_uu^-1 W_ul, applied without being formed: one solve a product."""
 
+    has_edges = False
+
     def __init__(self, inner: GraphOperator, edges: sp.csr_array, system: HarmonicSystem) -> None:
         self.inner, self.edges, self.system = inner, edges, system
         self.diagonal, self.majorizer = inner.diagonal, inner.majorizer
