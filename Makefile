@@ -72,6 +72,7 @@ bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks.solvers --resume
 	$(BIN)/python -m benchmarks.growth --million
 	$(BIN)/python -m benchmarks.update
+	$(BIN)/python -m benchmarks.tensor
 	$(BIN)/python -m benchmarks.graphs
 	$(BIN)/python -m benchmarks.neighbours --resume
 	$(BIN)/python -m benchmarks.mapping

@@ -73,7 +73,7 @@ class Contraction:
         forest = csgraph.minimum_spanning_tree(graph)
         _, labels = csgraph.connected_components(forest, directed=False)
         _, first, group = np.unique(labels, return_index=True, return_inverse=True)
-        # one more node, tied to the first of each group, makes one tree of the forest
+        # one more node, joined to the first of each group, makes one tree of the forest
         N = problem.N
         links = sp.csr_array((np.ones(len(first)), (np.full(len(first), N), first)), shape=(N + 1, N + 1))
         forest.resize((N + 1, N + 1))
