@@ -86,7 +86,7 @@ class Slides:
         if qp.slides is None and not totals:
             return
         partial = np.flatnonzero(~qp.harmonic & ~Z.all(axis=1))
-if not (len(partial) or totals) or (len(partial) > len(Z) // 4 and not totals):
+        if not (len(partial) or totals) or (len(partial) > len(Z) // 4 and not totals):
             return  # nothing resists, or so many rows do that slides are as stiff as anything else
         if Z.size < K * K and not totals:
             return  # too many of them
