@@ -31,13 +31,13 @@ import lass  # noqa: E402
 from benchmarks.common import results  # noqa: E402
 from benchmarks.common.options import parser  # noqa: E402
 from lass.collection import Item, Settings  # noqa: E402
+from short_texts import TOPICS  # noqa: E402
 
 #: share of the time that a part gets
 PARTS = {"kills": 0.2, "writers": 0.1, "disk": 0.1, "histories": 0.2, "clients": 0.1, "problems": 0.3}
 ITEMS, TAGS, WRITERS, CLIENTS, PROBLEMS = 300, 12, 4, 100, 10_000
 #: bytes that are left on the small disk
 ROOM = 2**18
-WORDS = ("mail inbox imap smtp letter spam", "game chess dice player board", "editor cursor buffer indent")
 
 WRITER = """
 import random, sys, lass
@@ -55,7 +55,7 @@ with lass.open(folder) as collection:
 def make(folder: Path) -> Path:
     """A small collection, fitted."""
     rng = random.Random(0)
-    items = [Item(f"{n:04d}", "", " ".join(rng.sample(WORDS[n % 3].split(), 3))) for n in range(ITEMS)]
+    items = [Item(f"{n:04d}", "", " ".join(rng.sample(TOPICS[n % 3].split(), 3))) for n in range(ITEMS)]
     known = [(f"{n:04d}", f"tag{n % TAGS}", 1) for n in range(0, ITEMS, 4)]
     how = Settings(features={"kind": "text"}, n_neighbors=8)
     with lass.Collection.create(folder, items, annotations=known, settings=how) as collection:

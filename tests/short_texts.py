@@ -4,13 +4,13 @@ import numpy as np
 
 from lass.collection import Item
 
-WORDS = ("mail inbox imap smtp letter spam", "game chess dice player board", "editor cursor buffer indent")
+TOPICS = ("mail inbox imap smtp letter spam", "game chess dice player board", "editor cursor buffer indent")
 
 
 def topics(count, first=0):
     """Short texts on three topics, one after the other."""
     rng = np.random.default_rng(first)
     return [
-        Item(f"{n:03d}", "", " ".join(rng.permutation(WORDS[n % 3].split())[:3]))
+        Item(f"{n:03d}", "", " ".join(rng.permutation(TOPICS[n % 3].split())[:3]))
         for n in range(first, first + count)
     ]
