@@ -154,7 +154,7 @@ def review(running: Studio) -> dict[str, float]:
             "  const look = () => asked() !== before && shown() ? done(performance.now() - began)"
             "    : requestAnimationFrame(look);"
             "  window.dispatchEvent(new KeyboardEvent('keydown', { key, code: 'Key' + key.toUpperCase() }));"
-            "  requestAnimationFrame(look) })"
+            "  requestAnimationFrame(look) }); null"  # a function would be called
         )
         for number in range(QUESTIONS):
             taken.append(1e-3 * page.evaluate(f"next('{'ax'[number % 2]}')"))
