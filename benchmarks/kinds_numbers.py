@@ -8,7 +8,7 @@ extra trees and a random forest (:data:`TREES` trees, the tags together), suppor
 kernel, logistic regression, each with the best of three penalties in folds of the first draw, and ML-kNN
 (Zhang and Zhou 2007) with the best number of neighbours likewise. Items with visible tags are ranked
 by models of other items. Digits are a sample of :data:`SAMPLE`; pictures are described by colours and edge
-directions. Seconds are of a processor.
+directions. Seconds are of a processor, memory is MiB added at the peak.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 
 import lass
 from benchmarks.common import data as files
-from benchmarks.common.measuring import timed
+from benchmarks.common.measuring import with_memory
 from benchmarks.common.results import add, read
 from benchmarks.common.statistics import standard_error, with_error
+from benchmarks.kinds_picture import draw
 from benchmarks.suggestions_report import OURS, calibration_error, figures
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.features import image_features
@@ -269,6 +270,20 @@ def measure(data: Path, out: Path, sets: list[str], draws: int, resume: bool) ->
     for name in sets:
         measure_set(path, name, SETS[name](data), SITUATIONS, draws, resume)
     summary(read(path), sets)
+    picture(path)
+
+
+def picture(path: Path) -> None:
+    """The picture of a result file of this form, beside it."""
+    cells = {
+        f"{name}, {situation}": {
+            method: [one["map"] for one in values.values()] for method, values in cell.items()
+        }
+        for name, situations in read(path).items()
+        if name != "machine"
+        for situation, cell in situations.items()
+    }
+    draw(path.with_suffix(".png"), cells, "mean average precision of the hidden tags, %")
 
 
 def measure_set(
@@ -290,14 +305,14 @@ def measure_set(
                     if str(seed) in values:
                         continue
                     if method == OURS:
-                        ran = timed(partial(ours, made, parts))
-                        scores, calibration = ran.result
+                        (scores, calibration), costs = with_memory(partial(ours, made, parts))
                     else:
-                        ran = timed(partial(rivals[method], W, X, parts))
-                        scores, calibration = ran.result, None
+                        scores, costs = with_memory(partial(rivals[method], W, X, parts))
+                        calibration = None
                     values[str(seed)] = {
                         "map": round(100.0 * figures(scores, parts, seed)["map"], 2),
-                        "seconds": round(ran.processor, 2),
+                        "seconds": round(costs["processor"], 2),
+                        "memory": round(costs["memory"]),
                     } | ({} if calibration is None else {"calibration": round(calibration, 3)})
                     add(path, {name: cells}, depth=4)
                 line = ", ".join(f"{m} {v[str(seed)]['map']:.1f}" for m, v in cells[situation].items())

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks.common import data as files
 from benchmarks.common.results import read
-from benchmarks.kinds_numbers import TagSet, cifar10, measure_set, summary
+from benchmarks.kinds_numbers import TagSet, cifar10, measure_set, picture, summary
 from benchmarks.suggestions_baselines import BaselineScores
 from lass.learning.predictors.holdout import Split, only_rows, split
 from lass.tagging.evaluation.baselines import Task
@@ -113,3 +113,4 @@ def measure(data: Path, out: Path, sets: list[str], draws: int, resume: bool) ->
     for name in sets:
         measure_set(path, name, SETS[name](data), SITUATIONS, draws, resume, METHODS)
     summary(read(path), sets)
+    picture(path)
