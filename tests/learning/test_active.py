@@ -82,7 +82,7 @@ def test_samples_rank_as_refitting_does():
     np.testing.assert_allclose(by_item(exact)[1], wanted, rtol=1e-3, atol=1e-4)
 
 
-def told(solution, rows, known=()):
+def explained(solution, rows, known=()):
     """The shares of all variances that a label of each of the rows explains, by dense linear algebra."""
     W = solution.problem.W.toarray()
     A = np.linalg.inv((np.diag(W.sum(axis=1)) - W)[np.ix_(rows, rows)])
@@ -108,10 +108,10 @@ def test_margin_is_exact_with_few_items(seed, N, K):
     rows = np.flatnonzero(np.diff(solution.problem.G.indptr) == 0)
     items, scores = by_item(rank(solution))
     np.testing.assert_array_equal(items, rows)
-    wanted = told(solution, rows) * undecided(solution, rows) ** 2
+    wanted = explained(solution, rows) * undecided(solution, rows) ** 2
     np.testing.assert_allclose(scores, wanted, rtol=1e-6, atol=1e-9)
     batch = rank(solution, top=2)
-    left = told(solution, rows, batch.items[:1]) * undecided(solution, rows) ** 2
+    left = explained(solution, rows, batch.items[:1]) * undecided(solution, rows) ** 2
     left[rows == batch.items[0]] = -np.inf
     assert batch.scores[1] == pytest.approx(left.max(), rel=1e-6)
 
@@ -123,13 +123,13 @@ def test_the_best_of_a_batch_are_computed_exactly():
     rows = np.flatnonzero(np.diff(solution.problem.G.indptr) == 0)
     chosen = rank(solution, top=3, probes=64)
     estimated = by_item(rank(solution, probes=64))[1]
-    exact = told(solution, rows) * undecided(solution, rows) ** 2
+    exact = explained(solution, rows) * undecided(solution, rows) ** 2
     assert np.log(estimated / exact).std() < 2 * np.sqrt(2 / 64)
     first = np.searchsorted(rows, chosen.items[0])
     assert chosen.scores[0] == pytest.approx(exact[first], rel=0.1)
     assert exact[first] >= 0.85 * exact.max()
     for turn in (1, 2):
-        left = told(solution, rows, chosen.items[:turn]) * undecided(solution, rows) ** 2
+        left = explained(solution, rows, chosen.items[:turn]) * undecided(solution, rows) ** 2
         assert chosen.scores[turn] == pytest.approx(left[np.searchsorted(rows, chosen.items[turn])], rel=0.1)
 
 

@@ -125,8 +125,8 @@ def rank(
         return Ranking(candidates, np.zeros(0))
     places = np.searchsorted(rows, candidates)
     uncertainty = _uncertainty(Z, rows, by)[places] if by == "margin" else _uncertainty(Z, candidates, by)
-    field = GaussianField(problem, rows, places, probes, seed, tells=by == "margin")
-    worth = field.told if by == "margin" else field.coverage
+    field = GaussianField(problem, rows, places, probes, seed, explains=by == "margin")
+    worth = field.explained if by == "margin" else field.coverage
     scores = uncertainty * worth()
     if top is None:
         order = np.argsort(-scores, kind="stable")
@@ -141,7 +141,7 @@ def rank(
         if field.samples is not None:
             # of many estimates the largest are too large: these are computed exactly
             short = np.argsort(-scores, kind="stable")[: min(SHORTLIST, len(scores) - turn)]
-            exact = uncertainty[short] * field.exactly(short, tells=by == "margin")
+            exact = uncertainty[short] * field.exactly(short, explains=by == "margin")
             best = int(short[exact.argmax()])
             scores[best] = exact.max()
         chosen.append(best)
@@ -202,13 +202,13 @@ def _within(W: sp.csr_array, rows: NDArray[np.intp]) -> sp.csr_array:
 class GaussianField:
     """The field with covariance A, the Green's function of the unlabelled items.
 
-    ``places`` are the candidates among ``rows``; :meth:`coverage` and, with ``tells``, :meth:`told` are
+    ``places`` are the candidates among ``rows``; :meth:`coverage` and, with ``explains``, :meth:`explained` are
     theirs.
     """
 
     def __init__(
         self, problem: Problem, rows: NDArray[np.intp], places: NDArray[np.intp], probes: int, seed: int,
-        tells: bool = False,
+        explains: bool = False,
     ) -> None:  # fmt: skip
         self.places = places
         self.W = _within(problem.W, rows)
@@ -228,7 +228,7 @@ class GaussianField:
         self.samples: Array | None = None
         self.variances = np.empty(len(places))
         #: of each row one over its variance; the squares of the means of its neighbours, summed over samples
-        self.precision, self._squares = np.empty(0), np.zeros(len(rows) if tells else 0)
+        self.precision, self._squares = np.empty(0), np.zeros(len(rows) if explains else 0)
         #: columns of A at the candidates; or samples whose variances are sums of squares of columns, with
         #: the precisions as weights
         self.columns: Array | None = None
@@ -246,8 +246,8 @@ class GaussianField:
         else:
             columns = self._solve(self._unit(places), EXACT)
             self.variances = columns[places, np.arange(len(places))]
-            self.columns = columns if tells else None
-        if tells:
+            self.columns = columns if explains else None
+        if explains:
             if len(rows) <= probes:
                 every = np.arange(len(rows))
                 self.precision = 1.0 / np.diag(self._solve(self._unit(every), EXACT))
@@ -324,8 +324,8 @@ class GaussianField:
         """The number of items that each candidate covers."""
         return np.maximum(self.sums[self.places] / self._variances(), 1.0)
 
-    def told(self) -> Array:
-        """The number of items that each candidate tells."""
+    def explained(self) -> Array:
+        """The number of items that the label of each candidate explains: sums of shares of variance."""
         variances = self._variances()
         if self.columns is not None:
             return self._shares(self.columns, variances)
@@ -341,12 +341,12 @@ class GaussianField:
             columns -= np.outer(earlier, earlier[places] / earlier[item])
         return columns
 
-    def exactly(self, some: NDArray[np.intp], tells: bool) -> Array:
+    def exactly(self, some: NDArray[np.intp], explains: bool) -> Array:
         """What some of the candidates tell, or cover, without samples (but for the precision)."""
         places = self.places[some]
         columns = self._columns_at(places)
         variances = columns[places, np.arange(len(places))]
-        if tells:
+        if explains:
             return self._shares(columns, variances)
         return np.asarray(columns.sum(axis=0) / variances)
 

@@ -17,7 +17,7 @@ USUAL = {
 RETRAINED = ("comparison", "lam", "solve", "scores")
 #: a stage that takes longer than expected stays below this share of itself
 NEARLY = 0.95
-#: share of the work, and seconds, after which the time left is said where nothing was measured before
+#: share of the work, and seconds, after which the time left is shown where nothing was measured before
 KNOWN, SOON = 0.15, 2.0
 
 

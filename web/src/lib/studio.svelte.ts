@@ -145,8 +145,8 @@ class Studio {
     return found;
   }
 
-  /** Annotates: on the screen at once, on the disk when the answer comes; taken back if it is refused. It says what
-   * was done in the words of the server, or as told. */
+  /** Annotates: on the screen at once, on the disk when the answer comes; taken back if it is refused. A message names
+   * what was done: the sentence of the server, or the one that is given. */
   async annotate(changes: AnnotationChange[], say?: string): Promise<boolean> {
     const before = new Map<number, ItemRow>();
     for (const change of changes) {

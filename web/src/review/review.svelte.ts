@@ -23,7 +23,7 @@ interface Decision {
 const FEW = 15;
 const AHEAD = 3;
 
-/** What an answer did, in words. */
+/** What an answer did, as a sentence. */
 function described({ question, answer, annotations }: Decision): string {
   if (annotations.length > 1) return `${plural(annotations.length, "tag")} accepted together`;
   const item = studio.rows.get(question.row);
