@@ -202,8 +202,8 @@ def _within(W: sp.csr_array, rows: NDArray[np.intp]) -> sp.csr_array:
 class GaussianField:
     """The field with covariance A, the Green's function of the unlabelled items.
 
-    ``places`` are the candidates among ``rows``; :meth:`coverage` and, with ``explains``, :meth:`explained` are
-    theirs.
+    ``places`` are the candidates among ``rows``; :meth:`coverage` and, with ``explains``, :meth:`explained`
+    are theirs.
     """
 
     def __init__(
