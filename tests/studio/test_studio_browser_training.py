@@ -163,7 +163,7 @@ def test_retraining_shows_stage_share_and_time_left_and_nothing_is_called_unlike
     shares = [int(text.split(" %")[0]) for text in shown]
     assert shares == sorted(shares)
     assert len(set(shares)) > 2
-    assert any("left" in text or "nearly done" in text for text in shown)
+    assert any("left" in text for text in shown)
     assert page.evaluate("window.nothing") == []
     expect(button).to_be_enabled()
     expect(page.get_by_test_id("training")).to_have_count(0)

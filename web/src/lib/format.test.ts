@@ -32,7 +32,7 @@ it("fits numbers of any size into a column", () => {
 
 it("says about how long something takes", () => {
   expect([0, 7.4, 34, 61, 3000].map(left)).toEqual([
-    "nearly done",
+    "some seconds left",
     "about 7 s left",
     "about 30 s left",
     "about 1 minute left",

@@ -37,7 +37,7 @@ export const short = (number: number): string => {
 
 /** How long something still takes, about. */
 export function left(seconds: number): string {
-  if (seconds < 3) return "nearly done";
+  if (seconds < 3) return "some seconds left";
   if (seconds < 60) return `about ${seconds < 20 ? Math.round(seconds) : 10 * Math.round(seconds / 10)} s left`;
   return `about ${plural(Math.round(seconds / 60), "minute")} left`;
 }
