@@ -36,6 +36,25 @@ def folder(files):
     return where
 
 
+def test_several_tables_of_items_and_tags(files):
+    lines = ITEMS.splitlines(keepends=True)
+    for name, rows in (("one", lines[1:4]), ("two", lines[4:])):
+        (files / f"{name}.csv").write_text(lines[0] + "".join(rows))
+    (files / "more.csv").write_text("item,tag\nangband,new::tag\n")
+    where = files / "both"
+    run(
+        "init", where, "--items", files / "one.csv", "--items", files / "two.csv", "--id", "package",
+        "--text", "summary", "--tags", files / "tags.csv", "--tags", files / "more.csv",
+    )  # fmt: skip
+    with lass.open(where) as found:
+        assert len(found.items) == len(lines) - 1
+        assert ("angband", "new::tag") in {row[:2] for row in found.annotations}
+        assert len(found.annotations) == len(TAGS.splitlines())
+    again = run("init", files / "no", *(2 * ["--items", files / "one.csv"]), "--id", "package", code=2)
+    assert "one.csv" in again.stderr
+    assert not (files / "no").exists()
+
+
 def test_from_a_table_to_suggestions(folder, files):
     out = files / "suggestions.csv"
     result = run("suggest", folder, "--top", 2, "--out", out)

@@ -14,8 +14,8 @@ from lass.collection.importing import Imported, NewCollection, read_new
 
 #: what to read, and how
 _READING = (
-    Option(["--items"], type=PATH, help="A table (.csv, .tsv, .jsonl, all of them also .gz, or "
-           ".parquet), or a folder of texts or pictures."),
+    Option(["--items"], type=PATH, multiple=True, help="A table (.csv, .tsv, .json, .jsonl, all of them "
+           "also .gz, .xlsx or .parquet), or a folder of texts or pictures. Several tables: give it again."),
     Option(["--id"], help="Column that names an item; by default id, item or key, else the first."),
     Option(["--title"], help="Column to show an item by."),
     Option(["--text"], multiple=True, help="Column that describes an item; may be given several times."),
@@ -26,8 +26,8 @@ _READING = (
            "order; without one they are in the order of the items. file.mat:X is the array X of a file."),
     Option(["--edges"], type=PATH, help="Table of edges: two similar items and, if you like, a weight. "
            "Beside --text, --numeric, --vectors or --embed, items are compared by both."),
-    Option(["--tags"], type=PATH, help="Table of annotations: item, tag and value (+1 or -1); or item "
-           "and its tags; or one column a tag."),
+    Option(["--tags"], type=PATH, multiple=True, help="Table of annotations: item, tag and value (+1 or "
+           "-1); or item and its tags; or one column a tag. May be given several times."),
     Option(["--layout"], type=click.Choice(["auto", "long", "column", "wide"]), default="auto",
            help="How the table of tags is written, where that is not clear."),
     Option(["--value"], help="Column of the table of tags that holds +1 or -1."),
@@ -65,9 +65,18 @@ def init(output: Output, folder: Path, **options: Any) -> None:
     features and edges together: lass fit finds out whether edges help. A tag with a minus in front, or with
     the value -1, is one that the item does not have. If anything is wrong with the files, nothing is made.
     """
-    if options["items"] is None:
+    if not options["items"]:
         raise click.UsageError("--items is missing: a table, or a folder of texts or pictures", None)
-    make(output, folder, read_new(**options))
+    make(output, folder, read_new(**_one_or_several(options)))
+
+
+def _one_or_several(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with one file, a list of files or None for --items and --tags."""
+    found = dict(options)
+    for name in ("items", "tags"):
+        files = list(options[name])
+        found[name] = files if len(files) > 1 else next(iter(files), None)
+    return found
 
 
 def make(output: Output, folder: Path, new: NewCollection) -> None:
@@ -104,7 +113,7 @@ def add(output: Output, folder: Path, **options: Any) -> None:
     if not any(options[name] for name in ("items", "tags", "vectors", "edges")):
         raise ValueError("nothing to add; give --items, --tags, --vectors or --edges")
     with opened(folder) as collection:
-        added = add_files(collection, existing=existing, **options)
+        added = add_files(collection, existing=existing, **_one_or_several(options))
         items = len(collection)
     counts = f"{count(added.items, 'item')} and {count(added.annotations, 'annotation')} added"
     counts += f", {count(added.updated, 'item')} updated" if added.updated else ""
