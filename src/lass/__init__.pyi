@@ -21,6 +21,8 @@ from .newitems.out_of_sample import path as path
 from .newitems.spreads import spread as spread
 from .solvers import distributed as distributed
 from .solvers import gpu as gpu
+from .solvers.facets import FacetAssignments as FacetAssignments
+from .solvers.facets import FacetSolution as FacetSolution
 from .solvers.solution import ConvergenceWarning as ConvergenceWarning
 from .solvers.solution import Solution as Solution
 from .solvers.solving import solve as solve

@@ -100,10 +100,8 @@ def number(value: Any, name: str, *, infinite: bool = False) -> float:
     return number
 
 
-def fixed_rows(fixed: Any, N: int, K: int) -> tuple[np.ndarray, Array]:
-    """Rows and their assignments, checked."""
-    if fixed is None:
-        return np.zeros(0, np.intp), np.zeros((0, K))
+def assignments_by_item(fixed: Any) -> tuple[np.ndarray, Any]:
+    """Items and one assignment for each, from a mapping or a pair."""
     if isinstance(fixed, Mapping):
         rows, given = list(fixed.keys()), list(fixed.values())
     else:
@@ -118,6 +116,14 @@ def fixed_rows(fixed: Any, N: int, K: int) -> tuple[np.ndarray, Array]:
         raise ValueError(f"fixed must give one assignment an item; found {given!r}")
     if len(items) != len(given):
         raise ValueError(f"fixed names {len(items)} items but gives {len(given)} assignments")
+    return items, given
+
+
+def fixed_rows(fixed: Any, N: int, K: int) -> tuple[np.ndarray, Array]:
+    """Rows and their assignments, checked."""
+    if fixed is None:
+        return np.zeros(0, np.intp), np.zeros((0, K))
+    items, given = assignments_by_item(fixed)
     for n in items:
         if not (isinstance(n, int | np.integer) and 0 <= n < N):
             raise ValueError(f"fixed must name items by numbers from 0 to {N - 1}; found {n!r}")

@@ -42,8 +42,26 @@ def pack(problem: Problem) -> dict[str, Any]:
     return arrays
 
 
-def unpack(data: Mapping[str, Any], shape: tuple[int, ...]) -> Problem:
-    """A problem from its arrays; every check is made again, since the file may come from anywhere."""
+def unpack(
+    data: Mapping[str, Any], shape: tuple[int, ...], quadratic: QuadraticTerm | None = None
+) -> Problem:
+    """A problem from its arrays; every check is made again, since the file may come from anywhere.
+
+    With a ``quadratic`` term, which was checked, it is on that graph.
+    """
+    N, K = shape
+    quadratic = _quadratic(data, shape) if quadratic is None else quadratic
+    # version 0.1.0 wrote "masses"
+    totals = _of_categories(data, "category_totals" if "category_totals" in data else "masses", (K,))
+    if totals is not None and totals.min() < 0:
+        raise ValueError("category totals are negative")
+    rows, Z = fixed_rows((data["fixed_rows"].tolist(), data["fixed_Z"]), N, K)
+    G = _matrix(data, "G", (N, K))
+    return Problem(quadratic, G, float(data["lam"]), fixed=Constraints(rows, Z, totals))
+
+
+def _quadratic(data: Mapping[str, Any], shape: tuple[int, ...]) -> QuadraticTerm:
+    """What lam weighs, from its arrays."""
     N, K = shape
     convex = bool(data["convex"])
     W = as_weights(_matrix(data, "W", (N, N)), allow_negative=not convex)
@@ -53,14 +71,7 @@ def unpack(data: Mapping[str, Any], shape: tuple[int, ...]) -> Problem:
     if convex:
         check_semidefinite(W, diagonal)
     C = _category_laplacian(data, K)
-    # version 0.1.0 wrote "masses"
-    totals = _of_categories(data, "category_totals" if "category_totals" in data else "masses", (K,))
-    if totals is not None and totals.min() < 0:
-        raise ValueError("category totals are negative")
-    rows, Z = fixed_rows((data["fixed_rows"].tolist(), data["fixed_Z"]), N, K)
-    quadratic = QuadraticTerm(W, diagonal, number(data["ridge"], "ridge"), C, convex)
-    G = _matrix(data, "G", (N, K))
-    return Problem(quadratic, G, float(data["lam"]), fixed=Constraints(rows, Z, totals))
+    return QuadraticTerm(W, diagonal, number(data["ridge"], "ridge"), C, convex)
 
 
 def _category_laplacian(data: Mapping[str, Any], categories: int) -> sp.csr_array | None:

@@ -10,9 +10,9 @@ less that threshold add up to z_nk.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index as whole
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,7 @@ from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
 from lass.model.uniqueness import TOLERANCE
 from lass.newitems.out_of_sample import NewItem
+from lass.solvers.facets import FacetSolution
 from lass.solvers.solution import Solution
 
 #: neighbours and categories named by the text of an explanation
@@ -86,14 +87,53 @@ class Explanation:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class FacetExplanation:
+    """One :class:`Explanation` a facet, with categories by their numbers among all.
+
+    The number K + f stands for "none of these" in facet f, and ``assignment`` has K + F entries.
+    ``print`` it for a few lines of text.
+    """
+
+    item: int
+    assignment: Array  #: (K + F,) the item's row of Z, then what "none of these" has in each facet
+    facets: dict[int, Explanation]  #: by the numbers of the facets
+
+    @property
+    def residual(self) -> float:
+        """The largest residual of all facets."""
+        return max(one.residual for one in self.facets.values())
+
+    def __str__(self) -> str:
+        return "\n".join(f"facet {name}, {one}" for name, one in self.facets.items())
+
+
+@overload
 def explain(
     solution: Solution, item: int, categories: ArrayLike | None = None, *, affinities: ArrayLike | None = None
-) -> Explanation:
+) -> Explanation: ...
+@overload
+def explain(
+    solution: FacetSolution,
+    item: int,
+    categories: ArrayLike | None = None,
+    *,
+    affinities: ArrayLike | None = None,
+    facets: ArrayLike | None = None,
+) -> FacetExplanation: ...
+def explain(
+    solution: Solution | FacetSolution,
+    item: int,
+    categories: ArrayLike | None = None,
+    *,
+    affinities: ArrayLike | None = None,
+    facets: ArrayLike | None = None,
+) -> Explanation | FacetExplanation:
     """Take an assignment apart: what each neighbour and each affinity adds, less one threshold.
 
     Parameters
     ----------
-    solution : Solution
+    solution : Solution or FacetSolution
         The sums are as exact as the solution: see ``residual``.
     item : int
     categories : sequence of int, optional
@@ -102,10 +142,12 @@ def explain(
     affinities : array of shape (K,), optional
         What if: the assignment the item would have with these in place of its row of G, all other
         rows held as they are. Similar categories (``category_graph``) are left out then.
+    facets : sequence of int, optional
+        Of a FacetSolution, the facets to explain, by their numbers; by default all of them.
 
     Returns
     -------
-    Explanation
+    Explanation, or FacetExplanation of a FacetSolution
         O(neighbours x categories).
 
     Examples
@@ -120,6 +162,10 @@ def explain(
       category 1: 0.250 = +0.500 neighbours +0.000 affinities -0.250 threshold
         neighbours: item 1 +0.500
     """
+    if isinstance(solution, FacetSolution):
+        return _explain_facets(solution, item, categories, affinities, facets)
+    if facets is not None:
+        raise ValueError("facets are those of a FacetSolution; this solution has none, leave them out")
     problem, Z = solution.problem, solution.Z
     n = checked_index(item, problem.N, "item")
     a, lam = float(problem.diagonal[n]), problem.lam
@@ -153,6 +199,42 @@ def explain(
         n, z, chosen, neighbours, shares, shares[:, None] * Z[neighbours][:, chosen], terms,
         {name: values[chosen] for name, values in parts.items()}, threshold, rule,
     )  # fmt: skip
+
+
+def _explain_facets(
+    solution: FacetSolution, item: int, categories: ArrayLike | None, affinities: ArrayLike | None, named: Any
+) -> FacetExplanation:
+    """Explain each facet by itself, with numbers of categories among all."""
+    facets, F = solution.facets, len(solution.facets)
+    n = checked_index(item, solution.shape[0], "item")
+    rows = None if affinities is None else facets.vectors(_row(affinities, facets.K))
+    asked: list[list[int]] | None = None
+    if categories is not None:
+        every = np.atleast_1d(np.asarray(categories)).tolist()
+        every = [checked_index(k, facets.K + F, "category") for k in every]
+        asked = [[int(np.flatnonzero(own == k)[0]) for k in every if k in own] for own in facets.numbers]
+    chosen = range(F) if asked is None else [f for f in range(F) if asked[f]]
+    if named is not None:
+        unknown = np.setdiff1d(np.atleast_1d(np.asarray(named)), facets.names)
+        if len(unknown):
+            raise ValueError(f"facets must be among {facets.names.tolist()}; found {unknown.tolist()}")
+        chosen = [f for f in chosen if facets.names[f] in np.atleast_1d(np.asarray(named))]
+    assignment = np.zeros(facets.K + F)
+    for part, own in zip(solution.parts, facets.numbers, strict=True):
+        assignment[own] = part.Z[n]
+    found = {}
+    for f in chosen:
+        one = explain(
+            solution.parts[f], n, None if asked is None else asked[f],
+            affinities=None if rows is None else rows[f],
+        )  # fmt: skip
+        own = facets.numbers[f]
+        assignment[own] = one.assignment
+        terms = [term._replace(category=int(own[term.category])) for term in one.affinities]
+        found[int(facets.names[f])] = replace(
+            one, assignment=assignment, categories=own[one.categories], affinities=terms
+        )
+    return FacetExplanation(n, assignment, found)
 
 
 def _chosen(z: Array, categories: ArrayLike | None) -> NDArray[np.intp]:

@@ -10,9 +10,10 @@ play no part here.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,9 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from lass.graph.laplacians import as_sparse
 from lass.kernels.threads import kernels, over_rows
 from lass.model.checks import number, numbers
+from lass.model.facets import WITHOUT_FACETS, Facets
 from lass.model.quadratic_program import Array
-from lass.newitems.paths import Path, follow
+from lass.newitems.paths import FacetPath, Path, follow
 from lass.solvers.assignments import is_sparse
+from lass.solvers.facets import FacetAssignments, FacetSolution
 from lass.solvers.solution import Solution
 from lass.solvers.sparse import SparseAssignments, mapped
 
@@ -36,7 +39,16 @@ def _maps() -> ModuleType:
     return maps
 
 
-def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: ArrayLike | None = None) -> Any:
+def assign(
+    W_new: Any,
+    Z: Any,
+    G_new: Any = None,
+    lam: float = 1.0,
+    *,
+    shift: ArrayLike | None = None,
+    facets: ArrayLike | None = None,
+    none: bool = False,
+) -> Any:
     """Assign new items, each by itself: the out-of-sample map.
 
     Each row is the projection of ``zbar + g / (2 lam d) + shift`` onto the simplex:
@@ -52,7 +64,7 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     W_new : array or sparse matrix of shape (M, N)
         Weights >= 0 of the new items with the N known ones. CSR of float64 is
         taken as it is and checked on the way; anything else is converted.
-    Z : array of shape (N, K), SparseAssignments or Solution
+    Z : array of shape (N, K), SparseAssignments, Solution or FacetSolution
         Assignments of the known items.
     G_new : array or sparse matrix of shape (M, K), optional
         Affinities of the new items. After a solve with a prior, the multipliers
@@ -62,10 +74,15 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     shift : array of shape (K,), optional
         Added before the projection: the slide that was chosen for the known
         items, ``Proj(Z + 1 p')``. It does not count where affinities alone decide.
+    facets : array of shape (K,), optional
+        The facet of each category, as in :func:`lass.solve`: each facet is assigned by itself. A
+        FacetSolution knows its own.
+    none : bool
+        With facets: each has a category "none of these", which has what its categories leave in Z.
 
     Returns
     -------
-    array of shape (M, K), or SparseAssignments where Z is stored sparsely
+    array of shape (M, K), or SparseAssignments (with facets: FacetAssignments) where Z is stored sparsely
         Rows >= 0 that sum to one. O(nnz(W_new) K), threaded, no further memory; in sparse form,
         O(what the neighbours store).
 
@@ -77,6 +94,8 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     array([[0.5  , 0.5  ],
            [0.125, 0.875]])
     """
+    if (parts := _by_facet(Z, facets, none)) is not None:
+        return _assign_facets(W_new, *parts, G_new, lam, shift)
     Z = _known(Z)
     lam = number(lam, "lam", infinite=True)
     if is_sparse(Z):
@@ -86,15 +105,61 @@ def assign(W_new: Any, Z: Any, G_new: Any = None, lam: float = 1.0, *, shift: Ar
     M, K = weights.shape[0], Z.shape[1]
     out = _affinities(G_new, (M, K))
     _check_shapes(weights, len(Z), out, K)
-    p = np.zeros(K) if shift is None else numbers(shift, "shift")
-    if p.shape != (K,) or not np.isfinite(p).all():
-        raise ValueError(f"shift must be {K} finite numbers, one a category; found shape {p.shape}: {p!r}")
+    p = _slide(shift, K)
     half = math.inf if lam == 0 else 0.5 / lam
     work = (weights.nnz + M) * K
     odd = over_rows(_maps().assign, M, work, *_arrays(weights, len(Z)), Z, half, np.ascontiguousarray(p), out)
     if any(odd):
         _raise_error(weights, Z, G_new, *odd)
     return out
+
+
+def _by_facet(Z: Any, facets: Any, none: bool) -> tuple[Facets, Sequence[Any]] | None:
+    """Facets and the assignments within each, where there are any."""
+    if isinstance(Z, FacetSolution | FacetAssignments):
+        if facets is not None or none:
+            raise ValueError("facets and none are known from Z; leave them out")
+        parts = [part.Z for part in Z.parts] if isinstance(Z, FacetSolution) else Z.parts
+        return Z.facets, parts
+    if facets is None:
+        if none:
+            raise ValueError(WITHOUT_FACETS)
+        return None
+    given = _known(Z)
+    if is_sparse(given):
+        raise ValueError(
+            "facets do not go with sparse assignments of one problem; pass a FacetSolution or Z.to_dense()"
+        )
+    chosen = Facets.of(facets, given.shape[1], none)
+    return chosen, chosen.rows(given)
+
+
+def _assign_facets(
+    W_new: Any, facets: Facets, parts: Sequence[Any], G_new: Any, lam: float, shift: Any
+) -> Array | FacetAssignments:
+    """New items, each facet by itself."""
+    weights = as_sparse(W_new, "W_new")
+    M, K = weights.shape[0], facets.K
+    G = sp.csr_array((M, K)) if G_new is None else as_sparse(G_new, "G_new")
+    _check_shapes(weights, len(parts[0]), G, K)
+    slides: Sequence[Array | None] = [None] * len(parts)
+    if shift is not None:
+        slides = facets.vectors(_slide(shift, K))
+    found = [
+        assign(weights, Z, g, lam, shift=p)
+        for Z, g, p in zip(parts, facets.affinities(G), slides, strict=True)
+    ]
+    if any(is_sparse(part) for part in found):
+        return FacetAssignments(facets, found)
+    return facets.joined(found)
+
+
+def _slide(shift: Any, K: int) -> Array:
+    """What is added before the projection, checked."""
+    p = np.zeros(K) if shift is None else numbers(shift, "shift")
+    if p.shape != (K,) or not np.isfinite(p).all():
+        raise ValueError(f"shift must be {K} finite numbers, one a category; found shape {p.shape}: {p!r}")
+    return p
 
 
 def _assign_sparse(W_new: Any, Z: SparseAssignments, G_new: Any, lam: float, shift: Any) -> SparseAssignments:
@@ -162,13 +227,16 @@ class NewItem:
 
     def affinities(self, g: Any) -> Array:
         """Affinities, checked, as an array of shape (K,)."""
-        row = g.toarray().ravel() if sp.issparse(g) else numbers(g, "g").ravel()
-        if row.shape != self.zbar.shape or not np.isfinite(row).all():
-            raise ValueError(f"g must be {len(self.zbar)} finite numbers, one a category; found {g!r}")
-        return row.astype(float)
+        return _affinities_of_one(g, len(self.zbar))
 
 
-def path(w: Any, Z: Any, g: Any) -> Path:
+@overload
+def path(w: Any, Z: FacetSolution | FacetAssignments, g: Any) -> FacetPath: ...
+@overload
+def path(w: Any, Z: Any, g: Any) -> Path: ...
+@overload
+def path(w: Any, Z: Any, g: Any, *, facets: ArrayLike, none: bool = False) -> FacetPath: ...
+def path(w: Any, Z: Any, g: Any, *, facets: ArrayLike | None = None, none: bool = False) -> Path | FacetPath:
     """The assignments of one new item at every lam, exactly.
 
     ``z = Proj(zbar + gamma g)`` is piecewise linear in ``gamma = 1 / (2 lam d)``:
@@ -180,13 +248,15 @@ def path(w: Any, Z: Any, g: Any) -> Path:
     ----------
     w : array or sparse matrix of shape (N,) or (1, N)
         Weights >= 0 of the item with the known ones.
-    Z : array of shape (N, K) or Solution
+    Z : array of shape (N, K), Solution or FacetSolution
     g : array of shape (K,)
         Affinities of the item.
+    facets, none
+        As in :func:`assign`.
 
     Returns
     -------
-    Path
+    Path, or FacetPath with facets
         ``.lams``, ``.assignments``, ``.tops``; callable at any lam. O(K log K) as a rule.
         At lam = 0 it is the limit, in which the crowd decides between categories
         with the same largest affinity (:func:`assign` lets them share equally).
@@ -205,7 +275,19 @@ def path(w: Any, Z: Any, g: Any) -> Path:
            [0.75 , 0.25 ],
            [1.   , 0.   ]])
     """
-    return NewItem(w, Z).path(g)
+    if (by := _by_facet(Z, facets, none)) is None:
+        return NewItem(w, Z).path(g)
+    known, parts = by
+    rows = known.vectors(_affinities_of_one(g, known.K))
+    return FacetPath(known, [NewItem(w, Z).path(row) for Z, row in zip(parts, rows, strict=True)])
+
+
+def _affinities_of_one(g: Any, K: int) -> Array:
+    """Affinities of one item, checked, as an array of shape (K,)."""
+    row = g.toarray().ravel() if sp.issparse(g) else numbers(g, "g").ravel()
+    if row.shape != (K,) or not np.isfinite(row).all():
+        raise ValueError(f"g must be {K} finite numbers, one a category; found {g!r}")
+    return row.astype(float)
 
 
 def _known(Z: Any) -> Any:

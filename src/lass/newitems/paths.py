@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lass.model.checks import numbers
+from lass.model.facets import Facets
 from lass.model.quadratic_program import Array
 
 #: an assignment below this is rounding, and would only make breakpoints without effect
@@ -89,6 +90,39 @@ class Path:
         Z = np.maximum(self.zbar - offset + gammas[:, None] * (self.g - self.g.max() - slope), 0.0)
         Z[self._last < piece] = 0.0
         return Z / Z.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class FacetPath:
+    """Assignments of one item at every lam, in all facets: one :class:`Path` each.
+
+    Call it with a lam, or an array of them, for the assignments there, in the order of the categories.
+    """
+
+    facets: Facets
+    paths: list[Path]  #: one a facet; where it has a category "none of these", that is the last
+
+    @cached_property
+    def lams(self) -> Array:
+        """(B,) the breakpoints of all facets, decreasing from infinity."""
+        return np.unique(np.concatenate([path.lams for path in self.paths]))[::-1]
+
+    @cached_property
+    def assignments(self) -> Array:
+        """(B, K) the assignments at the breakpoints."""
+        return self(self.lams)
+
+    @property
+    def tops(self) -> list[list[tuple[float, int]]]:
+        """:attr:`Path.tops` of each facet; the number K + f stands for "none of these" in facet f."""
+        return [
+            [(lam, int(numbers[k])) for lam, k in path.tops]
+            for path, numbers in zip(self.paths, self.facets.numbers, strict=True)
+        ]
+
+    def __call__(self, lam: ArrayLike) -> Array:
+        """The assignment at lam, (K,), or one row for each of several lams."""
+        return self.facets.joined(path(lam) for path in self.paths)
 
 
 def follow(trace: Callable[..., Any], zbar: Array, g: Array, degree: float) -> Path:

@@ -18,6 +18,7 @@ from lass.model.certificate import SHARE, SMALL, rounding_bound
 from lass.model.files import pack, pack_matrix, read, unpack, unpack_matrix, write
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
+from lass.model.terms import QuadraticTerm
 from lass.model.uniqueness import Uniqueness, examine
 from lass.solvers.assignments import AnyAssignments, is_sparse, neighbour_mean, to_dense, to_sparse, unpacked
 from lass.solvers.base import Solver
@@ -116,12 +117,13 @@ class Solution:
         start: Solution | ArrayLike | None = None,
         callback: Callback | None = None,
         began: float | None = None,
+        quiet: bool = False,
         **where: Any,
     ) -> Solution:
         """Solve a problem: decide where and how, run it, certify what it found.
 
-        Parameters are those of :func:`lass.solve`; ``began`` is when the clock was started, and ``where``
-        goes to :func:`lass.solvers.plan.plan`.
+        Parameters are those of :func:`lass.solve`; ``began`` is when the clock was started, ``quiet``
+        leaves out the warning, and ``where`` goes to :func:`lass.solvers.plan.plan`.
         """
         began = time.perf_counter() if began is None else began
         monitor = Monitor.checked(tol, max_iter, callback, began)
@@ -152,7 +154,8 @@ class Solution:
             solver=chosen.method,
             warm=result.warm,
         )
-        solution.warn(stacklevel=4)
+        if not quiet:
+            solution.warn(stacklevel=4)
         return solution
 
     def to_sparse(self) -> Solution:
@@ -169,14 +172,8 @@ class Solution:
     def warn(self, stacklevel: int = 2) -> None:
         """Warn if the gap is larger than asked for."""
         if not self.converged:
-            why = "interrupted" if self.interrupted else "out of iterations or at the limit of rounding"
             gap = self.stationarity / (self.problem.stake or 1.0)
-            warnings.warn(
-                f"stopped at relative gap {gap:.2g}, not at {self.tol:g} ({why}{self._span()}); Z is "
-                "feasible and the gap holds. Raise max_iter or tol, or go on with update()",
-                ConvergenceWarning,
-                stacklevel=stacklevel,
-            )
+            warn_of_gap(gap, self.tol, self, stacklevel + 1)
 
     def _span(self) -> str:
         """The weights, where rounding alone may exceed what was asked for."""
@@ -330,10 +327,13 @@ class Solution:
         return arrays
 
     @staticmethod
-    def from_arrays(data: dict[str, Any]) -> Solution:
-        """A solution from what :meth:`to_arrays` gave, checked; the gap is computed anew."""
+    def from_arrays(data: dict[str, Any], quadratic: QuadraticTerm | None = None) -> Solution:
+        """A solution from what :meth:`to_arrays` gave, checked; the gap is computed anew.
+
+        With a ``quadratic`` term, arrays need not hold the graph.
+        """
         Z = unpacked(unpack_matrix(data, "Z"), data.get("background"))
-        problem = unpack(data, Z.shape)
+        problem = unpack(data, Z.shape, quadratic)
         if is_sparse(Z):
             plan(problem, output="sparse")  # refuses what sparse assignments cannot hold
         shift, admm = data.get("shift"), None
@@ -356,3 +356,14 @@ class Solution:
             solver=str(data["solver"]),
             warm=WarmState(admm=admm),
         )
+
+
+def warn_of_gap(gap: float, tol: float, worst: Solution, stacklevel: int) -> None:
+    """Warn of a gap larger than asked for, for the reasons of the solution that adds most to it."""
+    why = "interrupted" if worst.interrupted else "out of iterations or at the limit of rounding"
+    warnings.warn(
+        f"stopped at relative gap {gap:.2g}, not at {tol:g} ({why}{worst._span()}); Z is "
+        "feasible and the gap holds. Raise max_iter or tol, or go on with update()",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )

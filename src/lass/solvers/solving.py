@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
+from lass.model.facets import WITHOUT_FACETS
 from lass.model.problem import Problem
 from lass.solvers.base import Solver
+from lass.solvers.facets import FacetSolution, solve_facets
 from lass.solvers.monitor import Callback
 from lass.solvers.plan import Engine, Output
 from lass.solvers.solution import Solution
 
 
+@overload
+def solve(W: Any, G: Any = None, lam: float = 1.0, *, facets: None = None, **how: Any) -> Solution: ...
+@overload
+def solve(W: Any, G: Any, lam: float = 1.0, *, facets: ArrayLike, **how: Any) -> FacetSolution: ...
 def solve(
     W: Any,
     G: Any = None,
@@ -29,8 +35,10 @@ def solve(
     output: Output = "auto",
     device: str | None = None,
     engine: Engine | None = None,
+    facets: ArrayLike | None = None,
+    none: bool = False,
     **options: Any,
-) -> Solution:
+) -> Solution | FacetSolution:
     """Find the assignments, with a proof of how close they are to the optimum.
 
     Where optima are many (:meth:`Solution.uniqueness` tells), the centred one is taken: of all
@@ -72,10 +80,23 @@ def solve(
         ``"ray"`` solves on Ray workers, one a processor of this machine. For a cluster, or to survive the
         loss of workers: ``lass.solvers.distributed.Partitions(8, transport="ray", address="auto",
         checkpoint=folder)``, see :class:`lass.solvers.distributed.Partitions`.
+    facets : array of shape (K,), optional
+        The facet of each category, a whole number: rows are then distributions *within each facet*. The
+        problem separates into one a facet, which share what is known of the graph. ``max_iter`` counts for
+        each, ``tol`` for each and hence for all. In ``fixed``, a category fixes its own facet alone,
+        and a row of K numbers has NaN throughout facets that are not known; so has ``prior``. Not with
+        ``category_graph``.
+    none : bool
+        With facets: each has one more category, "none of these", with affinity 0. A facet of one category
+        has it in any case, since that category would else have everything. It gets something only where
+        affinities of its facet are negative. ``Z`` holds the categories that
+        were given, in their order, and ``solution.none`` of shape (N, F) the rest, by facet in
+        the order of their numbers. In ``fixed``, ``prior`` and ``start``, what a facet's categories leave is
+        that of "none of these".
 
     Returns
     -------
-    Solution
+    Solution, or FacetSolution with facets
         Ctrl-C while it runs also ends in a Solution: feasible, with its honest gap.
 
     Examples
@@ -90,16 +111,36 @@ def solve(
            [0. , 1. ]])
     >>> sol.converged, sol.relative_gap < 1e-5
     (True, True)
+
+    Two facets, of two tags and of one: the first item has a tag of each, the last one the other of the first.
+
+    >>> G = [[1, 0, 1], [0, 0, 0], [0, 1, -1]]
+    >>> sol = lass.solve([[0, 1, 0], [1, 0, 1], [0, 1, 0]], G, lam=0.5, facets=[0, 0, 1])
+    >>> sol.Z.round(3)
+    array([[1. , 0. , 1. ],
+           [0.5, 0.5, 0.5],
+           [0. , 1. , 0. ]])
+    >>> sol.none[:, 1].round(3)
+    array([0. , 0.5, 1. ])
     """
     began = time.perf_counter()
     if hasattr(W, "is_cuda") or hasattr(G, "is_cuda"):
         W, G, device = _from_tensors(W, G, device)
+    if facets is None and none:
+        raise ValueError(WITHOUT_FACETS)
     if isinstance(W, Problem):
-        if G is not None or fixed is not None or prior is not None or options or lam != 1.0:
+        given = (G, fixed, prior, facets)
+        if any(value is not None for value in given) or options or lam != 1.0:
             raise ValueError("a Problem holds everything; pass nothing beside it but how to solve it")
         problem = W
     elif G is None:
         raise ValueError("G must be given: one row an item, one column a category")
+    elif facets is not None:
+        return solve_facets(
+            W, G, lam, facets, none, fixed=fixed, prior=prior, method=method, tol=tol, max_iter=max_iter,
+            start=start, callback=callback, output=output, device=device, engine=engine, began=began,
+            options=options,
+        )  # fmt: skip
     else:
         problem = Problem(W, G, lam, fixed=fixed, prior=prior, **options)
     return Solution.find(
