@@ -24,7 +24,7 @@ from lass.model.quadratic_program import Array
 from lass.solvers.solution import Solution
 from lass.solvers.sparse import SparseAssignments
 from lass.solvers.warm_state import WarmState
-from lass.tagging.completion import TagModel
+from lass.tagging.completion import PredictorInputs, TagModel
 
 Numbers = NDArray[np.intp]
 
@@ -161,6 +161,12 @@ class CanonicalOrder:
     def annotations(self, G: sp.csr_array) -> sp.csr_array:
         """Annotations in this order, of the tags that count."""
         return permuted(sp.csr_array(G[: len(self.rows)]), self.rows, self.columns)
+
+    def inputs(self, inputs: PredictorInputs) -> PredictorInputs:
+        """What predictors are computed from, its items in this order."""
+        if inputs.features is None:
+            return inputs
+        return inputs._replace(features=permuted(inputs.features, self.rows))
 
     def groups(self, codes: Numbers | None) -> Numbers | None:
         """Numbers of groups in this order, counted from the first item on."""

@@ -306,9 +306,10 @@ class Collection(CollectionStore):
             "source", if items have it; "" for none.
         """
         from lass.learning.predictors.holdout import SITUATIONS
+        from lass.tagging.canonical import CanonicalOrder, permuted
         from lass.tagging.evaluation import FILE, evaluate
         from lass.tagging.pipeline import smoothing_of
-        from lass.tagging.preparation import computing, features_of, graph_of, groups_of, reduced_features
+        from lass.tagging.preparation import computing, features_of, graph_of, groups_of, predictor_inputs
         from lass.tagging.storage import saved_model
 
         _expect(hide=(hide, Real), seeds=(seeds, int), top=(top, int), group=(group, str))
@@ -319,14 +320,19 @@ class Collection(CollectionStore):
         group, groups = groups_of(self, group)
         several = (annotations.G > 0).sum(axis=1).max() > 1  # else no item can lose some of its tags
         with computing(self) as stage:
-            W, given = graph_of(stage), stage.settings.metric == "precomputed"
-            features = reduced_features(stage, saved_model(stage))[0] if given else features_of(stage)
+            W = graph_of(stage)
+            inputs, _ = predictor_inputs(stage, saved_model(stage))
+            features = inputs.features if inputs.of_graph else features_of(stage)
+        order = CanonicalOrder.of(annotations, smoothing=bool(self.settings.smoothing))  # as a fit has it
         result = evaluate(
-            W, annotations.G, features=features, groups=groups, hide=hide, seeds=seeds, top=top,
+            order.graph(W), order.annotations(annotations.G), inputs=order.inputs(inputs),
+            features=None if features is None else permuted(features, order.rows),
+            groups=order.groups(groups), hide=hide, seeds=seeds, top=top,
             situations=situations or (tuple(SITUATIONS) if several else ("items",)), lam=self.settings.lam,
-            category_graph=smoothing_of(self, annotations.names), report=report,
+            category_graph=smoothing_of(self, [annotations.names[column] for column in order.columns]),
+            report=report,
         )  # fmt: skip
-        result = replace(result, name=self.settings.name, group=group)
+        result = replace(result, tags=len(annotations.names), name=self.settings.name, group=group)
         try:
             self._database.check_writable()
             result.save(self.path / FILE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,8 @@ from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 from lass.solvers.sparse import SparseAssignments
 
+#: relative gap of a fit, which places assignments to about 1e-4
+TOL = 1e-4
 #: with more items lam is chosen on a sample of them, and its size
 MANY, SAMPLE = 3000, 2000
 #: share of the edges, the heaviest, that a sample follows
@@ -37,6 +39,20 @@ ENOUGH_ITEMS, ENOUGH_CLUSTERS = 12, 10
 EXACT = 1e-9
 #: relative difference from the background that may be rounding
 SAME = 1e-5
+
+
+class PredictorInputs(NamedTuple):
+    """What predictors are computed from beside the graph and the annotations: for :func:`with_scores`.
+
+    :func:`lass.tagging.preparation.predictor_inputs` makes those of a collection.
+    """
+
+    #: (N, D), or None
+    features: Any = None
+    #: whether trees may be grown on them, which must be dense numbers then
+    trees: bool = False
+    #: whether they are an embedding of the graph itself
+    of_graph: bool = False
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from lass.tagging.pipeline import (
     solve_progress,
     train,
 )
-from lass.tagging.preparation import graph_of, groups_of, has_dense_numbers, outdated, reduced_features
+from lass.tagging.preparation import graph_of, groups_of, outdated, predictor_inputs, reduced_features
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
 from lass.tagging.storage import FitRecord, SavedPredictors, StoredModel, read_model, save_model
 from lass.tagging.tag_counts import count_tags
@@ -251,15 +251,13 @@ class LiveModel:
 
     def _scored(self, model: TagModel, order: CanonicalOrder, pause: Callable[[], object] = int) -> TagModel:
         """The model with scores of all rows, by the weights it has."""
-        features = self._features(order)
+        inputs, _ = predictor_inputs(self._collection, self._record)
+        inputs = inputs._replace(features=self._in_order(order, inputs.features))
         if self._groups is None:
             self._groups = groups_of(self._collection)[1]
         return with_scores(
-            model, features=features,
-            groups=order.groups(self._groups), weights=model.weights,
-            trees=has_dense_numbers(self._collection),
-            of_graph=self._collection.settings.metric == "precomputed", pause=pause,
-        )  # fmt: skip
+            model, **inputs._asdict(), groups=order.groups(self._groups), weights=model.weights, pause=pause
+        )
 
     def retrain(self, report: ProgressCallback = ignore_progress) -> LiveUpdate:
         """Choose lam, solve, train and score anew, as :func:`lass.tagging.fit` does; nothing is saved.
@@ -335,7 +333,7 @@ class LiveModel:
         model, order = self._canonical, self._order
         if saved is None or model.weights is None or not np.array_equal(saved.counted_tags, order.columns):
             return
-        features = self._features(order)
+        features = self._in_order(order, reduced_features(self._collection, self._record)[0])
         solution = model.solution
         found = saved.restored(self._edges, solution.problem.G, solution.Z, features)
         if found is not None:
@@ -344,9 +342,8 @@ class LiveModel:
             predictors = Predictors(found, None, None, groups, default_prior(), voters)
             self._canonical = replace(model, predictors=predictors)
 
-    def _features(self, order: CanonicalOrder) -> Any:
-        """Reduced features in canonical order."""
-        features, _ = reduced_features(self._collection, self._record)
+    def _in_order(self, order: CanonicalOrder, features: Any) -> Any:
+        """Reduced features in canonical order, the same array while they are the same."""
         if features is not None and self._permuted[0] is not features:
             self._permuted = features, permuted(features[: len(order.rows)], order.rows)
         return None if features is None else self._permuted[1]

@@ -22,9 +22,9 @@ from lass.model.problem import Problem
 from lass.model.quadratic_program import row_ranges
 from lass.solvers import Callback, Step
 from lass.solvers.plan import Engine
-from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted
+from lass.tagging.canonical import CanonicalOrder, fingerprint
 from lass.tagging.comparison import FILE as COMPARISONS
-from lass.tagging.completion import TagModel, check_form, choose_lam, complete, with_scores
+from lass.tagging.completion import TOL, TagModel, check_form, choose_lam, complete, with_scores
 from lass.tagging.distributed.cluster import StageCost, Workers
 from lass.tagging.distributed.fitting import fitted_on_workers
 from lass.tagging.feature_choice import choose_features
@@ -33,9 +33,8 @@ from lass.tagging.preparation import (
     balanced_graph,
     graph_of,
     groups_of,
-    has_dense_numbers,
     outdated,
-    reduced_features,
+    predictor_inputs,
 )
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
 from lass.tagging.storage import FitRecord, SavedPredictors, save_model, saved_model
@@ -43,8 +42,6 @@ from lass.tagging.suggestion_files import check_folder, write_parts
 from lass.tagging.suggestions import TagSuggester
 from lass.tagging.tag_counts import TagCounts, count_tags
 
-#: relative gap of a fit, which places assignments to about 1e-4
-TOL = 1e-4
 #: how often a fit is begun where other programs change settings or arrays meanwhile
 ATTEMPTS = 3
 
@@ -293,16 +290,13 @@ def train(
         device=device,
     )  # fmt: skip
     report(Progress("scores"))
-    features, token = reduced_features(collection, saved_model(collection))
+    inputs, token = predictor_inputs(collection, saved_model(collection))
     model = with_scores(
-        model, features=None if features is None else permuted(features, order.rows),
-        groups=order.groups(groups_of(collection)[1]), trees=has_dense_numbers(collection),
-        of_graph=collection.settings.metric == "precomputed",
-        pause=partial(report, Progress("scores")),
-        device=device,
+        model, **order.inputs(inputs)._asdict(), groups=order.groups(groups_of(collection)[1]),
+        pause=partial(report, Progress("scores")), device=device,
     )  # fmt: skip
     record = FitRecord(
-        lam_reason=reason, trained_on=fingerprint(annotations, settings), reduced_features=features,
+        lam_reason=reason, trained_on=fingerprint(annotations, settings), reduced_features=inputs.features,
         reduced_from=token, seconds=time.perf_counter() - began,
     )  # fmt: skip
     problem = model.solution.problem

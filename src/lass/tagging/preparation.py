@@ -33,6 +33,7 @@ from lass.learning.predictors import linear
 from lass.learning.predictors.holdout import group_codes
 from lass.learning.predictors.trees import MAX_ITEMS, are_dense
 from lass.tagging.canonical import by_id, inverse, permuted
+from lass.tagging.completion import PredictorInputs
 from lass.tagging.feature_choice import CONTENT, MEANING, embeddings_of, way_of
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
 from lass.tagging.storage import FitRecord, SavedFeatures, SavedGraph
@@ -152,6 +153,16 @@ def outdated(collection: CollectionStore) -> dict[str, str]:
         found["features"] = f"items are compared by {way} now"
         found.setdefault("graph", "the features must be made anew")
     return found
+
+
+def predictor_inputs(collection: CollectionStore, former: FitRecord | None) -> tuple[PredictorInputs, str]:
+    """What the predictors of a fit are computed from, in the order of the items, and the token of its source.
+
+    Features as in :func:`reduced_features`.
+    """
+    features, token = reduced_features(collection, former)
+    given = collection.settings.metric == "precomputed"
+    return PredictorInputs(features, has_dense_numbers(collection), given), token
 
 
 def reduced_features(collection: CollectionStore, former: FitRecord | None) -> tuple[Any, str]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lass.learning.predictors.holdout import SITUATIONS, Split, split
 from lass.model.quadratic_program import Array
-from lass.tagging.completion import TagModel, all_scores, complete, with_scores
+from lass.tagging.completion import TOL, PredictorInputs, TagModel, all_scores, complete, with_scores
 from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, OF_ALL_NUMBERS, Task
 from lass.tagging.evaluation.metrics import compute_metrics
 from lass.tagging.evaluation.result import CROWD_ONLY, OURS, Evaluation, MetricValues, SituationResult
@@ -37,6 +37,7 @@ def evaluate(
     G: sp.csr_array,
     *,
     features: Any = None,
+    inputs: PredictorInputs | None = None,
     groups: NDArray[np.intp] | None = None,
     hide: float = 0.5,
     situations: Sequence[str] = tuple(SITUATIONS),
@@ -56,6 +57,8 @@ def evaluate(
         Annotations: +1, -1, or nothing.
     features : array or csr_array of shape (N, D), optional
         For the linear models; without it there are none among the baselines.
+    inputs : PredictorInputs, optional
+        What the predictors of LASS are computed from, as in a fit; by default ``features``.
     groups : array of N numbers, optional
         Items with the same number may be near copies: what is hidden in one is hidden in all.
     hide : float
@@ -96,6 +99,7 @@ def evaluate(
     if not situations or len(set(situations)) < len(situations):
         raise ValueError(f"situations must name each once, one at least; found {list(situations)}")
     G = sp.csr_array(G)
+    inputs = PredictorInputs(features) if inputs is None else inputs
     codes = np.arange(G.shape[0], dtype=np.intp) if groups is None else groups
     splits = {
         name: [_sampled(split(G, codes, name, hide, seed), seed) for seed in range(seeds)]
@@ -117,7 +121,7 @@ def evaluate(
         value = lam
         for seed, parts in enumerate(drawn):
             task = Task(W, features, parts, seed)
-            ours = _Ours(task, value, category_graph)
+            ours = _Ours(task, inputs, value, category_graph)
             methods: dict[Any, Callable[[], Array]] = {OURS: ours, CROWD_ONLY: ours.crowd_only}
             methods |= {name: partial(one, task) for name, one in baselines.items()}
             methods |= {at: partial(ours.crowd_only, at) for at in lams}
@@ -152,6 +156,7 @@ class _Ours:
     """LASS on one task: with all predictors, and with the crowd only, also at another lam."""
 
     task: Task
+    inputs: PredictorInputs
     lam: float | str
     category_graph: Any
     model: TagModel = field(init=False)
@@ -160,13 +165,14 @@ class _Ours:
         self.model = self._complete(self.lam)
         self.lam = self.model.lam
         groups = self.task.split.groups
-        return self._scores(with_scores(self.model, features=self.task.features, groups=groups))
+        return self._scores(with_scores(self.model, **self.inputs._asdict(), groups=groups))
 
     def crowd_only(self, lam: float | None = None) -> Array:
         return self._scores(self.model if lam is None else self._complete(lam))
 
     def _complete(self, lam: float | str) -> TagModel:
-        return complete(self.task.W, self.task.split.visible, lam, category_graph=self.category_graph)
+        visible = self.task.split.visible
+        return complete(self.task.W, visible, lam, tol=TOL, category_graph=self.category_graph)
 
     def _scores(self, model: TagModel) -> Array:
         return all_scores(model, self.task.split.rows)
