@@ -143,6 +143,27 @@ def test_the_sparse_form_is_the_dense_one():
     assert "FacetAssignments(196 items, 3 facets" in repr(sparse.Z)
 
 
+def test_the_largest_categories_of_sparse_facets():
+    W, G = labelled()
+    Z = lass.solve(W, G, 0.7, facets=FACETS, none=True, output="sparse").Z
+    dense, numbers = Z.to_dense(), np.arange(7)
+    for k in (1, 3, 7):
+        best, shares = Z.top(k)
+        order = np.lexsort((np.broadcast_to(numbers, dense.shape), -dense))[:, :k]
+        np.testing.assert_array_equal(best, order)
+        np.testing.assert_array_equal(shares, np.take_along_axis(dense, order, axis=1))
+    largest = Z.largest()
+    assert largest.shape == (196, 3)
+    every = np.hstack([dense, 1.0 - np.stack([dense[:, f == FACETS].sum(axis=1) for f in (2, 4, 9)], axis=1)])
+    for f, name in enumerate((2, 4, 9)):
+        own = [*np.flatnonzero(name == FACETS), 7 + f]
+        values = np.take_along_axis(every, largest[:, [f]], axis=1)
+        np.testing.assert_allclose(values[:, 0], every[:, own].max(axis=1), atol=1e-12)
+        assert set(largest[:, f].tolist()) <= set(own)
+    with pytest.raises(ValueError, match="k must be a whole number from 1 to 7"):
+        Z.top(8)
+
+
 def test_what_does_not_fit_into_memory_is_sparse(monkeypatch):
     W, G = labelled()
     monkeypatch.setenv("LASS_MEMORY_GIB", "1e-5")

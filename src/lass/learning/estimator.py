@@ -43,15 +43,18 @@ from lass.learning.priors import (
 )
 from lass.learning.sharpening import STRONGEST, sharpen_from
 from lass.learning.table_input import table_input
-from lass.model.checks import number
+from lass.model.checks import number, replaced
+from lass.model.facets import Facets
 from lass.model.files import read, write
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
-from lass.newitems.out_of_sample import NewItem, assign
+from lass.newitems.out_of_sample import assign, path
+from lass.newitems.paths import FacetPath
 from lass.newitems.paths import Path as AssignmentPath
 from lass.solvers import Callback, Step
 from lass.solvers.assignments import is_sparse, top_category
+from lass.solvers.facets import FacetAssignments, FacetSolution
 from lass.solvers.solution import Solution
 from lass.solvers.solving import solve
 
@@ -106,16 +109,23 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         >= 0. Whether and how they count is chosen by hiding some of the labels (``edge_choice_``); those that
         mislead are left out. Linear models of the features, own and smoothed over the edges, then give
         affinities to items without a label, new ones included. Labels only; not with ``sharpen``.
+    facets : array of shape (K,), optional
+        With affinities, the facet of each category, as in :func:`lass.solve`: assignments are then
+        distributions within each facet, and decisions have one column a facet, in the order of their numbers.
+        ``lam="auto"`` ranks hidden affinities within their facets. Not with ``prior``.
+    none : bool
+        With ``facets``: each has a category "none of these", which decides as None.
 
     Attributes
     ----------
     assignments_ : array of shape (N, K), or SparseAssignments where they are stored sparsely
         Rows on the simplex.
     transduction_ : array of shape (N,)
-        The decided category of each item, ``classes_[assignments_.argmax(axis=1)]``.
+        The decided category of each item, ``classes_[assignments_.argmax(axis=1)]``. With facets, of shape
+        (N, F), and None where "none of these" is the largest.
     classes_ : array of shape (K,)
     graph_ : csr_array of shape (N, N)
-    solution_ : Solution
+    solution_ : Solution, or FacetSolution with facets
         With its certificate, for affinities ``affinities_`` at ``lam_``; where decisions were
         sharpened, that of the last step, whose affinities are the decisions before it.
     lam_ : float
@@ -157,6 +167,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         verbose: bool = False,
         output: str = "auto",
         edges: Any = None,
+        facets: ArrayLike | None = None,
+        none: bool = False,
     ) -> None:
         self.lam = lam
         self.n_neighbors = n_neighbors
@@ -169,6 +181,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self.verbose = verbose
         self.output = output
         self.edges = edges
+        self.facets = facets
+        self.none = none
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -208,9 +222,16 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             if confidence is not None:
                 raise ValueError("confidence is for labels; the magnitude of affinities is their confidence")
             self.classes_, G = read_affinities(y, X.shape[0])
+            self._facets = None if self.facets is None else Facets.of(self.facets, G.shape[1], self.none)
             codes = None
             self._build_graph(X, 1.0)
         else:
+            if self.facets is not None:
+                raise ValueError(
+                    "facets are for affinities; y holds one label an item. Pass a matrix with one column a "
+                    "category, or leave facets out"
+                )
+            self._facets = None
             self.classes_, codes = read_labels(
                 y if isinstance(y, list | tuple | np.ma.MaskedArray) else column_or_1d(y, warn=True)
             )
@@ -242,6 +263,11 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         array(['a', 'b', 'b', 'b'], dtype='<U1')
         """
         check_is_fitted(self)
+        if isinstance(self.solution_, FacetSolution):
+            changes = changed_affinities(y, self.graph_.shape[0], self.classes_)
+            self._set_labels(replaced(self.affinities_, changes), None)
+            self._accept(self.solution_.update(G=changes))
+            return self
         codes, problem = self._codes, self.solution_.problem
         if codes is None:
             problem = problem.changed(G=changed_affinities(y, problem.N, self.classes_))
@@ -288,12 +314,14 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             return project_simplex(scores + self.shift_)
         if g is None and self._both is not None and self.edge_choice_ is not None:
             g = self._both.affinities_of_new(self._validated(X, reset=False), self.edge_choice_.view)
+        if isinstance(self.solution_, FacetSolution):
+            return assign(W, self.solution_, g, lam)
         return assign(W, self.solution_.Z, g, lam, shift=self.shift_ if self.shift_.any() else None)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The largest category of new items."""
+        """The largest category of new items; with facets, one column a facet."""
         check_is_fitted(self)
-        return np.asarray(self.classes_[top_category(self.predict_proba(X))])
+        return self._decided(self.predict_proba(X))
 
     def predict_tags(self, X: Any = None, top: int | None = 5, threshold: float = 0.0) -> TagLists:
         """The likeliest categories of each item with their scores, the largest first.
@@ -313,13 +341,13 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         if top is not None and not (isinstance(top, int | np.integer) and top >= 0):
             raise ValueError(f"top must be a whole number >= 0, or None for all; found {top!r}")
         scores = self._scores() if X is None else self.predict_proba(X)
-        if is_sparse(scores) and top is None:
+        if top is None and (is_sparse(scores) or isinstance(scores, FacetAssignments)):
             raise ValueError("top must be a number where assignments are stored sparsely; found None")
         N, K = scores.shape
         known = self._stated() if X is None else sp.csr_array((N, K))
         count = K if top is None else int(np.clip(top + np.diff(known.indptr).max(initial=0), 1, K))
         best: Any
-        if is_sparse(scores):
+        if is_sparse(scores) or isinstance(scores, FacetAssignments):
             best, values = scores.top(count)
         elif sp.issparse(scores):
             best, values = _largest(scores, count)
@@ -333,12 +361,13 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             found.append([pair for pair in pairs[:top] if pair[1] > threshold])
         return found
 
-    def path(self, x: Any, g: ArrayLike | None = None) -> AssignmentPath:
+    def path(self, x: Any, g: ArrayLike | None = None) -> AssignmentPath | FacetPath:
         """The exact path over lam of one new item with affinities ``g``, before any slide to a prior."""
         W = self._edges_to(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x)
         if W.shape[0] != 1:
             raise ValueError(f"x must be one item; found {W.shape[0]} rows")
-        return NewItem(W, self.solution_.Z).path(np.zeros(len(self.classes_)) if g is None else g)
+        known = self.solution_ if self._facets is not None else self.solution_.Z
+        return path(W, known, np.zeros(len(self.classes_)) if g is None else g)
 
     def transform(self, X: Any) -> Any:
         """Assignments as features; the same as :meth:`predict_proba`."""
@@ -388,6 +417,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
                     raise ValueError(f"output='sparse' needs {name} to be {wanted}; found {value!r}")
         if not (self.features is None or _is(self.features, "auto")):
             raise ValueError(f"features must be 'auto' or None; found {self.features!r}")
+        if not isinstance(self.none, bool | np.bool_) or (self.none and self.facets is None):
+            raise ValueError(f"none must be True or False, and False without facets; found {self.none!r}")
+        if self.facets is not None and self.prior is not None:
+            raise ValueError(f"facets do not go with prior={self.prior!r}; leave one of the two out")
         if self.edges is not None:
             refused = {"metric": self.metric == "precomputed", "sharpen": self.sharpen is not None}
             refused["output"] = self.output == "sparse"
@@ -464,7 +497,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         elif self.lam == "auto":
             self._log("choosing lam by hiding some of the labels")
             if codes is None:
-                self.choice_ = choose_for_tags(self.graph_, G)
+                self.choice_ = choose_for_tags(self.graph_, G, facets=self._facets)
             else:
                 self._regime = PoissonRegime(self.graph_)
                 self.choice_ = choose_for_labels(
@@ -475,7 +508,15 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self.lam_ = float(self.lam) if self.choice_ is None else self.choice_.lam
         self._log(str(self.choice_ or f"lam = {self.lam_:g}"))
         start = self._poisson_start(G)
-        self._accept(self._solve(Problem(self.graph_, G, self.lam_), start, self._progress()))
+        if self._facets is not None:
+            self._accept(
+                solve(
+                    self.graph_, G, self.lam_, facets=self._facets, tol=self.tol, output=self.output,
+                    callback=self._progress(),
+                )
+            )  # fmt: skip
+        else:
+            self._accept(self._solve(Problem(self.graph_, G, self.lam_), start, self._progress()))
         if self.sharpen is not None:
             self._sharpen()
         found = self.solution_
@@ -519,7 +560,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             Z = weighted(Z, weights)
         return Z if self._prior is None else Z + self._leaning * slide(Z, self._prior)
 
-    def _accept(self, solution: Solution, shift: Array | None = None, near: Array | None = None) -> None:
+    def _accept(
+        self, solution: Solution | FacetSolution, shift: Array | None = None, near: Array | None = None
+    ) -> None:
         """Take a solution and the slide of its decisions, looked for from ``near`` if not given."""
         self.solution_ = solution
         Z: Any = solution.Z
@@ -536,7 +579,16 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self.shift_ = shift
         if shift.any() or self.feature_model_ is not None:
             Z = project_simplex(moved + shift)
-        self.assignments_, self.transduction_ = Z, self.classes_[top_category(Z)]
+        self.assignments_, self.transduction_ = Z, self._decided(Z)
+
+    def _decided(self, Z: Any) -> NDArray[Any]:
+        """The largest category of each row, or of each facet."""
+        if self._facets is None:
+            return np.asarray(self.classes_[top_category(Z)])
+        largest = Z.largest() if isinstance(Z, FacetAssignments) else self._facets.largest(Z)
+        names = np.empty(len(self.classes_) + len(self._facets), object)  # None for "none of these"
+        names[: len(self.classes_)] = self.classes_.tolist()
+        return np.asarray(names[largest])
 
     @property
     def _leaning(self) -> float:
@@ -586,6 +638,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
 
     def _scores(self) -> Any:
         """Scores of the categories of the fitted items, without their own labels."""
+        if isinstance(self.solution_, FacetSolution):
+            return self.solution_.crowd()
         if self._codes is None and not is_sparse(self.solution_.Z):
             items = None if self.neighbours_ is None else self.neighbours_.items
             if (scored := score_tags(self.solution_, features=items)) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,9 +21,9 @@ from lass.learning.feature_model import (
 from lass.learning.labels import balanced_labels
 from lass.learning.poisson import PoissonRegime
 from lass.learning.priors import centred
+from lass.model.facets import Facets
 from lass.model.harmonic import harmonic_extension
 from lass.model.quadratic_program import Array
-from lass.solvers.assignments import AnyAssignments
 from lass.solvers.solving import solve
 
 #: how often labels are hidden
@@ -156,13 +157,18 @@ def choose_for_labels(
 
 
 def choose_for_tags(
-    W: sp.csr_array, G: sp.csr_array, seed: int = 0, share: float = 0.2, pause: Callable[[], object] = int
+    W: sp.csr_array,
+    G: sp.csr_array,
+    seed: int = 0,
+    share: float = 0.2,
+    pause: Callable[[], object] = int,
+    facets: Facets | None = None,
 ) -> Choice:
     """Hide a share of the positive affinities and see how high the crowd ranks them.
 
     The score is the mean reciprocal rank of a hidden category among those without an affinity, by the
     mean of the neighbours (:meth:`lass.Solution.crowd`). ``pause`` is called before each lam, and an error
-    it raises ends the work.
+    it raises ends the work. With ``facets``, categories are ranked within their facets.
     """
     positive = G.sorted_indices().tocoo()  # so that what is hidden does not depend on the order of storage
     chosen = np.flatnonzero(positive.data > 0)
@@ -181,7 +187,7 @@ def choose_for_tags(
     sample = rng.permutation(len(rows))[:5000]
     rows, columns = rows[sample], columns[sample]
     scores: list[float] = []
-    last: AnyAssignments | None = None
+    last: Any = None
     large = G.shape[0] * G.shape[1] > DENSE
     for lam in lams:
         pause()
@@ -190,9 +196,10 @@ def choose_for_tags(
         solution = solve(
             W, visible, float(lam), tol=1e-2 * max(small, LEAST) if large else 1e-3 * small, start=last,
             output="sparse" if large else "dense", callback=lambda _: bool(pause()) and False,
+            facets=facets,
         )  # fmt: skip
         last = solution.Z
-        scores.append(_reciprocal_rank(solution.crowd(), visible, rows, columns))
+        scores.append(_reciprocal_rank(solution.crowd(), visible, rows, columns, facets))
     best = int(np.argmax(scores))
     found = f"{len(hidden)} hidden annotation{'s' if len(hidden) > 1 else ''}"
     rank = f"mean reciprocal rank {scores[best]:.2f}"
@@ -201,7 +208,11 @@ def choose_for_tags(
 
 
 def _reciprocal_rank(
-    crowd: AnyAssignments, visible: sp.csr_array, rows: NDArray[np.intp], columns: NDArray[np.intp]
+    crowd: Any,
+    visible: sp.csr_array,
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    facets: Facets | None,
 ) -> float:
     """The mean reciprocal rank of the hidden pairs among tags without a visible affinity."""
     total, step = 0.0, max(1, BLOCK // visible.shape[1])
@@ -209,7 +220,10 @@ def _reciprocal_rank(
         some = rows[low : low + step]
         shares = np.array(crowd[some])
         shares[visible[some].nonzero()] = -np.inf
-        own = shares[np.arange(len(some)), columns[low : low + step]][:, None]
+        hidden = columns[low : low + step]
+        if facets is not None:
+            shares[facets.codes[hidden][:, None] != facets.codes] = -np.inf
+        own = shares[np.arange(len(some)), hidden][:, None]
         above, level = shares > own + SAME, np.abs(shares - own) <= SAME
         total += float((1.0 / (1.0 + above.sum(axis=1) + 0.5 * (level.sum(axis=1) - 1))).sum())
     return total / len(rows)

@@ -15,6 +15,7 @@ from lass.learning.features_and_edges import GRAPHS, VIEWS, EdgeChoice, Features
 from lass.learning.lam_selection import Choice
 from lass.model.checks import numbers
 from lass.model.files import pack_matrix, unpack_matrix
+from lass.solvers.facets import FacetSolution
 from lass.solvers.solution import Solution
 
 PREFIX = "solution_"
@@ -25,6 +26,7 @@ def pack_model(model: Any) -> dict[str, Any]:
     settings = model.get_params()
     prior = settings.pop("prior")
     settings.pop("edges")
+    settings.pop("facets")  # the solution has them
     shares = (prior or "") if prior is None or isinstance(prior, str) else numbers(prior, "prior")
     arrays = {PREFIX + name: value for name, value in model.solution_.to_arrays().items()}
     arrays |= {
@@ -60,7 +62,10 @@ def unpack_model(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     settings = json.loads(str(data["settings"]))
     prior = data["prior"]
     settings["prior"] = (str(prior) or None) if prior.dtype.kind == "U" else prior
-    solution = Solution.from_arrays({k[len(PREFIX) :]: v for k, v in data.items() if k.startswith(PREFIX)})
+    arrays = {k[len(PREFIX) :]: v for k, v in data.items() if k.startswith(PREFIX)}
+    solution = (FacetSolution if "facets" in arrays else Solution).from_arrays(arrays)
+    facets = solution.facets if isinstance(solution, FacetSolution) else None
+    settings["facets"] = None if facets is None else facets.names[facets.codes]
     N, K = solution.Z.shape
     classes, shift = data["classes"], data["shift"]
     if classes.shape != (K,) or shift.shape != (K,) or not np.isfinite(shift).all():
@@ -78,6 +83,7 @@ def unpack_model(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         raise ValueError("the columns do not fit the items")
     attributes = {
         "solution_": solution,
+        "_facets": facets,
         "classes_": classes,
         "shift_": shift,
         "lam_": lam,

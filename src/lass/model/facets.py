@@ -174,6 +174,13 @@ class Facets:
             result[..., chosen] = part[..., : len(chosen)]
         return result
 
+    def largest(self, Z: Array) -> NDArray[np.intp]:
+        """(M, F) the largest category of each facet in rows of all; K + f for "none of these" of facet f."""
+        found = [
+            numbers[part.argmax(axis=1)] for numbers, part in zip(self.numbers, self.rows(Z), strict=True)
+        ]
+        return np.stack(found, axis=1)
+
     def rest(self, parts: Sequence[Array]) -> Array:
         """(..., F) what the categories "none of these" have; zero in facets without one."""
         columns = [

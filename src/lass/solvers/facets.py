@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from lass.graph.laplacians import as_sparse
 from lass.model.checks import numbers, replaced
@@ -66,6 +67,28 @@ class FacetAssignments:
     def to_dense(self) -> Array:
         """All N x K numbers."""
         return self.facets.joined(part.to_dense() for part in self.parts)
+
+    def top(self, k: int = 1) -> tuple[NDArray[np.int32], Array]:
+        """Numbers and shares of the k largest categories of each item over all facets, the largest first.
+
+        "None of these" is left out.
+        """
+        if not (isinstance(k, int | np.integer) and 1 <= k <= self.facets.K):
+            raise ValueError(f"k must be a whole number from 1 to {self.facets.K}; found {k!r}")
+        categories, shares = [], []
+        for part, own, none in zip(self.parts, self.facets.numbers, self.facets.none, strict=True):
+            best, values = part.top(min(k + int(none), len(own)))
+            categories.append(own[best])
+            shares.append(np.where(own[best] < self.facets.K, values, -1.0))
+        every, values = np.hstack(categories), np.hstack(shares)
+        order = np.lexsort((every, -values))[:, :k]
+        best = np.take_along_axis(every, order, axis=1).astype(np.int32)
+        return best, np.take_along_axis(values, order, axis=1)
+
+    def largest(self) -> NDArray[np.intp]:
+        """(N, F) the largest category of each facet; K + f for "none of these" of facet f."""
+        tops = [own[part.argmax()] for part, own in zip(self.parts, self.facets.numbers, strict=True)]
+        return np.stack(tops, axis=1)
 
     def __repr__(self) -> str:
         stored = sum(part.stored for part in self.parts)

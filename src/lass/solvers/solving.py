@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
-from lass.model.facets import WITHOUT_FACETS
+from lass.model.facets import WITHOUT_FACETS, Facets
 from lass.model.problem import Problem
 from lass.solvers.base import Solver
 from lass.solvers.facets import FacetSolution, solve_facets
@@ -19,7 +19,11 @@ from lass.solvers.solution import Solution
 @overload
 def solve(W: Any, G: Any = None, lam: float = 1.0, *, facets: None = None, **how: Any) -> Solution: ...
 @overload
-def solve(W: Any, G: Any, lam: float = 1.0, *, facets: ArrayLike, **how: Any) -> FacetSolution: ...
+def solve(W: Any, G: Any, lam: float = 1.0, *, facets: ArrayLike | Facets, **how: Any) -> FacetSolution: ...
+@overload
+def solve(
+    W: Any, G: Any, lam: float = 1.0, *, facets: ArrayLike | Facets | None, **how: Any
+) -> Solution | FacetSolution: ...
 def solve(
     W: Any,
     G: Any = None,
@@ -35,7 +39,7 @@ def solve(
     output: Output = "auto",
     device: str | None = None,
     engine: Engine | None = None,
-    facets: ArrayLike | None = None,
+    facets: ArrayLike | Facets | None = None,
     none: bool = False,
     **options: Any,
 ) -> Solution | FacetSolution:
@@ -88,8 +92,8 @@ def solve(
         ``category_graph``.
     none : bool
         With facets: each has one more category, "none of these", with affinity 0. A facet of one category
-        has it in any case, since that category would else have everything. It gets something only where
-        affinities of its facet are negative. ``Z`` holds the categories that
+        has it in any case, since that category would else have everything. Where all
+        that is known is that tags apply, it gets nothing. ``Z`` holds the categories that
         were given, in their order, and ``solution.none`` of shape (N, F) the rest, by facet in
         the order of their numbers. In ``fixed``, ``prior`` and ``start``, what a facet's categories leave is
         that of "none of these".
