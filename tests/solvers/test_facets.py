@@ -288,6 +288,26 @@ def test_stopping_early_is_said_once_and_the_gap_holds():
     assert repr(full).startswith("FacetSolution(196 x 7 in 3 facets, converged")
 
 
+@pytest.mark.parametrize(
+    "how", [{"method": "admm"}, {"method": "reduced"}, {"engine": lass.distributed.Partitions(2)}], ids=str
+)
+def test_methods_and_engines_solve_facets(how):
+    W, G = labelled(6)
+    sol, other = lass.solve(W, G, 0.7, facets=FACETS), lass.solve(W, G, 0.7, facets=FACETS, tol=1e-7, **how)
+    assert other.converged
+    assert other.objective == pytest.approx(sol.objective, abs=1e-4 * sol.stake)
+    assert other.update(lam=0.5).converged
+
+
+def test_negative_weights_have_no_certificate():
+    W, G = labelled(6)
+    W = W.toarray()
+    W[0, 1] = W[1, 0] = -0.2
+    sol = lass.solve(W, G, 0.7, facets=FACETS, negative_weights=True)
+    assert math.isnan(sol.gap)
+    assert sol.converged
+
+
 def test_limits_of_lam():
     W, G = labelled()
     crowd = lass.solve(W, G, math.inf, facets=FACETS)
@@ -302,8 +322,15 @@ def test_limits_of_lam():
     [
         ({"facets": [0, 1]}, "facets must have one number a category, 7; found shape"),
         ({"facets": np.zeros((7, 1))}, "facets must have one number a category, 7; found shape"),
-        ({"facets": [0, 0, 0.5, 1, 1, 1, 1]}, "facets must be whole numbers; found 0.5 for category 2"),
-        ({"facets": [0, 0, np.nan, 1, 1, 1, 1]}, "facets must be whole numbers; found nan for category 2"),
+        (
+            {"facets": [0, 0, 0.5, 1, 1, 1, 1]},
+            "facets must be whole numbers below 2\\^53; found 0.5 for category 2",
+        ),
+        (
+            {"facets": [0, 0, np.nan, 1, 1, 1, 1]},
+            "facets must be whole numbers below 2\\^53; found nan for category 2",
+        ),
+        ({"facets": [0, 0, 1e300, 1, 1, 1, 1]}, "facets must be whole numbers below .* found 1e.300"),
         ({"facets": list("aabbccd")}, "facets must be whole numbers, one a category"),
         ({"facets": [[0], [0, 1]]}, "facets must be whole numbers, one a category"),
         ({"none": "yes"}, "none must be True or False"),

@@ -16,6 +16,8 @@ from lass.model.quadratic_program import Array
 
 #: how far the shares of a facet may sum from one
 ROUNDING = 1e-6
+#: numbers of facets stay below it, so that all are exact
+LARGEST = 2**53
 WITHOUT_FACETS = "none is for facets, and there are none; give facets one number a category"
 
 
@@ -59,9 +61,11 @@ class Facets:
             raise ValueError(
                 f"facets must have one number a category, {categories}; found shape {values.shape}"
             )
-        odd = np.flatnonzero(~(np.isfinite(values) & (values == np.floor(values))))
+        odd = np.flatnonzero(~((np.abs(values.astype(float)) < LARGEST) & (values == np.floor(values))))
         if len(odd):
-            raise ValueError(f"facets must be whole numbers; found {values[odd[0]]} for category {odd[0]}")
+            raise ValueError(
+                f"facets must be whole numbers below 2^53; found {values[odd[0]]} for category {odd[0]}"
+            )
         if not isinstance(none, bool | np.bool_):
             raise ValueError(f"none must be True or False; found {none!r}")
         names, codes = np.unique(values.astype(np.int64), return_inverse=True)
