@@ -11,7 +11,7 @@ from lass.learning.predictors.affinities import Affinities
 from lass.learning.predictors.few_tags import TREE_VOTE, FewTags
 from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.training import train
-from lass.learning.predictors.trees import are_dense, tree_shares
+from lass.learning.predictors.trees import are_dense, tree_affinities, tree_shares
 from lass.tagging import LiveModel, complete, fit, load_model, with_scores
 from lass.tagging.live import update_fit
 from lass.tagging.preparation import has_dense_numbers
@@ -61,6 +61,23 @@ def test_of_many_tags_the_likeliest_are_kept():
     found = tree_shares(X, T, np.arange(300))
     assert np.diff(found.indptr).max() <= 48
     assert np.array_equal(found.toarray(), tree_shares(X, T, np.arange(300)).toarray())
+
+
+def test_trees_of_few_tagged_items_are_grown_once(monkeypatch):
+    X, T = checkerboard(150)
+    others = np.random.default_rng(0).random((150, 9)) < 0.3  # no two items are annotated alike
+    T = sp.csr_array(sp.diags_array((np.arange(150) < 60).astype(float)) @ sp.hstack([T, others]))
+    T.eliminate_zeros()
+    items = np.arange(60)
+    together = tree_affinities(X, T[items].toarray(), items, items)
+    shares = tree_shares(X, T, np.arange(150), together=together).toarray()
+    np.testing.assert_allclose(shares, tree_shares(X, T, np.arange(150)).toarray(), atol=1e-6)
+    sizes, grow = [], grown._grow
+    monkeypatch.setattr(grown, "_grow", lambda *args: sizes.append(len(args[1])) or grow(*args))
+    found = with_scores(complete(lass.knn_graph(X, 8), T, 0.5), features=X, trees=True)
+    assert found.weights.uses(TREES)
+    assert TREE_VOTE in found.weights.mixture
+    assert sizes == [60]
 
 
 def test_units_of_the_columns_do_not_matter():

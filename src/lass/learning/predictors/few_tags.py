@@ -149,6 +149,10 @@ class FewTags:
         #: weights of the mixture to start from
         self.start = self._start()
 
+    def tree_affinities(self, items: Rows) -> NDArray[np.float32] | None:
+        """How often trees put each item together with these; None where others vote, or no trees grew."""
+        return self.columns.get(TREES) if np.array_equal(items, self.items) else None
+
     @staticmethod
     def possible(G: sp.csr_array, voters: Voters) -> bool:
         """Whether there are tagged items, and few enough that vote."""

@@ -323,7 +323,9 @@ def score_tags(
         pause()
         shares = None
         if trees and features is not None and (weights is None or weights.uses(TREES)):
-            shares = tree_shares(features, sp.csr_array(G > 0), codes, pause=pause)
+            T = sp.csr_array(G > 0)
+            together = None if few is None else few.tree_affinities(np.flatnonzero(np.diff(T.indptr)))
+            shares = tree_shares(features, T, codes, pause=pause, together=together)
         carried = make.propagation(problem.W, G, pause) if propagation is None else propagation
         trained = make.features(problem.W, G, solution.Z, linear, carried, pause, trees=shares)
     if weights is None:

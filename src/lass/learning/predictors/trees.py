@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from lass.learning.predictors.propagation import ALL_TAGS, WALKED
 
-#: trees, at least and at most, and every how many of them one is grown without an item
-MIN_TREES, TREES, FOLDS = 80, 240, 4
+Rows = NDArray[np.intp]
+
+#: trees, at least and at most (with 240 they take a third of a small fit), and every how many of them one is
+#: grown without an item
+MIN_TREES, TREES, FOLDS = 80, 200, 4
 #: items that all trees together are grown with, if these are no fewer than so many trees
 GROWN = 100_000
 #: tagged items that a tree is grown with at most, and the columns that it tries for each branch
@@ -43,14 +46,16 @@ def are_dense(features: Any) -> bool:
 
 
 def tree_shares(
-    features: Any, T: sp.csr_array, groups: NDArray[np.intp], seed: int = 0, pause: Callable[[], object] = int
-) -> sp.csr_array | None:
+    features: Any, T: sp.csr_array, groups: NDArray[np.intp], seed: int = 0,
+    pause: Callable[[], object] = int, together: NDArray[np.float32] | None = None,
+) -> sp.csr_array | None:  # fmt: skip
     """The share of each tag among the items in the same leaves, (N, K), as extremely randomised trees say it.
 
     Every tree is grown with the tags of three quarters of the tagged groups (Geurts, Ernst and Wehenkel
     2006). A tagged item gets the mean of the trees that were grown without its group, the others that of all
     trees. Of more than 64 tags the likeliest 48 of an item are kept. None where too few items are tagged for
-    trees, or there are too many items. O(N) for the items, and no more than 2,000 of them grow a tree.
+    trees, or there are too many items. ``together`` are the :func:`tree_affinities` to the tagged items, if
+    they are known: nothing is grown then. O(N) for the items, and no more than 2,000 of them grow a tree.
 
     Examples
     --------
@@ -69,11 +74,14 @@ def tree_shares(
     if len(np.unique(groups[tagged])) < MIN_TAGGED:
         return None
     known = sp.csr_array(T[tagged], dtype=float)
-    grown = _grow(features, tagged, known, groups[tagged], seed, pause)
-    if grown is None:
-        return None
-    votes, member = grown
-    found = sp.csr_array(votes @ (member @ known)).astype(np.float32)
+    if together is None:
+        grown = _grow(features, tagged, known, groups[tagged], seed, pause)
+        if grown is None:
+            return None
+        votes, member = grown
+        found = sp.csr_array(votes @ (member @ known)).astype(np.float32)
+    else:
+        found = sp.csr_array(together @ known, dtype=np.float32)
     found.sort_indices()
     return _likeliest(found) if known.shape[1] > ALL_TAGS else found
 
@@ -106,8 +114,10 @@ def _grow(
     rows = np.ascontiguousarray(features, np.float32)
     if len(rows) > MAX_ITEMS or not np.isfinite(rows).all():
         return None
+    from sklearn import config_context
     from sklearn.tree import ExtraTreeRegressor
 
+    targets = _targets(known)
     members, group = np.unique(groups, return_inverse=True)
     generator = np.random.default_rng(seed)
     columns = max(1, min(COLUMNS, round(SHARE * rows.shape[1])))
@@ -126,7 +136,8 @@ def _grow(
         model = ExtraTreeRegressor(
             max_features=columns, min_samples_leaf=LEAF, random_state=int(generator.integers(2**31))
         )
-        model.fit(rows[tagged[inside]], _targets(sp.csr_array(known[inside]), generator), check_input=False)
+        with config_context(skip_parameter_validation=True):  # which takes as long as a small tree
+            model.fit(rows[tagged[inside]], targets(inside, generator), check_input=False)
         leaves[tree] = model.tree_.apply(rows) + count
         leaves[tree, tagged[~out]] *= -1  # not to be scored by this one
         grown[tree, inside] = True
@@ -141,13 +152,21 @@ def _grow(
     return votes, member
 
 
-def _targets(known: sp.csr_array, generator: np.random.Generator) -> NDArray[np.float64]:
-    """The tags, or sums of them with random signs where there are many (Joly, Geurts and Wehenkel 2014)."""
+def _targets(known: sp.csr_array) -> Callable[[Rows, np.random.Generator], NDArray[np.float64]]:
+    """The tags of some rows, or sums of them with random signs where there are many.
+
+    Joly, Geurts and Wehenkel 2014.
+    """
     tags = known.shape[1]
     if tags <= TARGETS:
-        return np.ascontiguousarray(known.toarray())
-    signs = generator.choice(np.array([-1.0, 1.0]), size=(tags, TARGETS))
-    return np.ascontiguousarray(known @ signs)
+        numbers = known.toarray()
+        return lambda rows, _: np.ascontiguousarray(numbers[rows])
+
+    def sums(rows: Rows, generator: np.random.Generator) -> NDArray[np.float64]:
+        signs = generator.choice(np.array([-1.0, 1.0]), size=(tags, TARGETS))
+        return np.ascontiguousarray(sp.csr_array(known[rows]) @ signs)
+
+    return sums
 
 
 def _likeliest(shares: sp.csr_array) -> sp.csr_array:
