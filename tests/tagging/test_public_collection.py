@@ -345,3 +345,15 @@ def test_it_is_a_collection_store_and_loads_no_arrays(programs):
         [sys.executable, "-c", code, str(programs.path)], capture_output=True, text=True, check=True
     )
     assert done.stdout == "set()\n"
+
+
+def test_suggestions_load_neither_optimisers_nor_scikit_learn(programs):
+    programs.fit()
+    code = (
+        "import sys, lass; lass.open(sys.argv[1]).suggest(top=1);"
+        "print({'scipy.optimize', 'sklearn', 'pandas', 'pyarrow'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(programs.path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import threading
+import time
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any
 
 from numba import njit
+from numba.core import event
+
+logger = logging.getLogger("lass")
 
 #: sums may be reordered (so that they use vector instructions); NaN and infinity keep their meaning
 OPTIONS: dict[str, Any] = {
@@ -36,14 +43,64 @@ ARRAYS = {
 compiled_with_caller = njit(**OPTIONS)
 
 
-def compiled(*signatures: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A loop that is compiled for one or more signatures when its module is imported."""
-    return njit(_spelled(signatures), **OPTIONS)
+#: seconds of compiling from which on it is logged
+NOTICED = 1.5
 
 
-def compiled_exactly(*signatures: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+class Kernel:
+    """A loop that is compiled for its signatures, or loaded from Numba's cache, at its first call.
+
+    Loading one takes about 10 ms of processor time, and a program calls few of them.
+    """
+
+    #: seconds that this process spent compiling
+    seconds = 0.0
+
+    def __init__(self, function: Callable[..., Any], signatures: list[str], options: dict[str, Any]) -> None:
+        self._function, self._signatures, self._options = function, signatures, options
+        self._loaded: Callable[..., Any] | None = None
+        self._lock = threading.Lock()
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the compiled loop."""
+        return (self._loaded or self.load())(*arguments)
+
+    def load(self) -> Callable[..., Any]:
+        """The compiled loop. Where compiling takes time, it is logged, once in a process."""
+        with self._lock:  # slices of the first call may come from several threads
+            if self._loaded is None:
+                self._loaded = self._compile()
+            return self._loaded
+
+    def _compile(self) -> Callable[..., Any]:
+        began, before = time.perf_counter(), Kernel.seconds
+        compiling: Any = event.RecordingListener()  # type: ignore[no-untyped-call]
+
+        def notice() -> None:
+            if compiling.buffer:  # on a busy machine it takes long to load them, too
+                logger.warning("compiling kernels; later runs find them cached ...")
+
+        timer = threading.Timer(max(NOTICED - before, 0.0), notice)
+        timer.daemon = True
+        if before < NOTICED:
+            timer.start()
+        with event.install_listener("numba:compile", compiling):
+            loaded: Callable[..., Any] = njit(self._signatures, **self._options)(self._function)
+        timer.cancel()
+        if compiling.buffer:
+            Kernel.seconds += time.perf_counter() - began
+        return loaded
+
+
+def compiled(*signatures: str) -> Callable[[Callable[..., Any]], Kernel]:
+    """A loop that is compiled for one or more signatures when it is first called."""
+    return lambda function: Kernel(function, _spelled(signatures), OPTIONS)
+
+
+def compiled_exactly(*signatures: str) -> Callable[[Callable[..., Any]], Kernel]:
     """The same where the order of operations matters."""
-    return njit(_spelled(signatures), **{**OPTIONS, "fastmath": False})
+    return lambda function: Kernel(function, _spelled(signatures), {**OPTIONS, "fastmath": False})
 
 
 def _spelled(signatures: tuple[str, ...]) -> list[str]:

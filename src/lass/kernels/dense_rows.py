@@ -2,8 +2,8 @@
 
 Each kernel works on the rows ``low <= n < high`` and touches no other row of
 what it writes, so :func:`lass.kernels.threads.over_rows` can give slices to
-threads (the kernels release the GIL). Signatures are spelled out: importing
-this module compiles everything once, later imports read Numba's cache.
+threads (the kernels release the GIL). Signatures are spelled out: a
+kernel is compiled once on a machine, at its first call; later programs read Numba's cache.
 
 Letters: ``A = diag(a) - W`` (CSR arrays ``pointers, columns, weights``), ``H``
 the linear term (CSR arrays ``starts, where, values``), ``b`` one number a

@@ -7,9 +7,8 @@ the projection onto the simplex, so no loop here ever touches K numbers a row:
 a row costs what it and its neighbours store.
 
 Conventions of :mod:`lass.kernels.dense_rows`: each kernel works on the rows from low to
-high; importing this module compiles everything once. Kernels that write rows
-pack those of one slice one after the other from ``slots[low]`` on; when
-``slots[high]`` is reached, the rest is not written but counted, and the caller
+high. Kernels that write rows pack those of one slice one after the other from
+``slots[low]`` on; when ``slots[high]`` is reached, the rest is not written but counted, and the caller
 repeats with more space.
 """
 

@@ -1,8 +1,8 @@
 """Compiled loops over lists of tags: for some rows the numbers of a few categories each, never of all.
 
 Lists are in CSR form: ``begins[i]`` to ``ends[i]`` is where the tags of the i-th row lie. Conventions of
-:mod:`lass.kernels.dense_rows`: each kernel works on the rows from low to high, and importing this module
-compiles everything once. ``rows[i]`` is the number of the i-th row in arrays over all items.
+:mod:`lass.kernels.dense_rows`: each kernel works on the rows from low to high. ``rows[i]`` is the number of
+the i-th row in arrays over all items.
 """
 
 from __future__ import annotations

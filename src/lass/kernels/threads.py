@@ -1,12 +1,10 @@
-"""Share the rows of a kernel among threads; log when compiling takes time."""
+"""Share the rows of a kernel among threads."""
 
 from __future__ import annotations
 
 import itertools
-import logging
 import os
 import threading
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
@@ -16,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
-
-logger = logging.getLogger("lass")
 
 #: numbers touched for each thread, at least: starting a thread takes as long
 WORK_PER_THREAD = 300_000
@@ -46,31 +42,19 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     return _blas().limit(limits=1, user_api="blas")
 
 
-#: seconds of compiling from which on it is logged
-NOTICED = 1.5
-
-
 @cache
 def kernels(name: str = "dense_rows") -> ModuleType:
-    """The kernels of a module of this package; the first call on a machine compiles them and logs it."""
-    from numba.core import event
+    """The kernels of a module of this package, each of which is compiled or loaded at its first call."""
+    return import_module(f"lass.kernels.{name}")
 
-    began = time.perf_counter()
-    compiling: Any = event.RecordingListener()  # type: ignore[no-untyped-call]
 
-    def notice() -> None:
-        if compiling.buffer:  # on a busy machine it takes long to load them, too
-            logger.warning("compiling kernels; later runs find them cached ...")
+def load_kernels(name: str) -> None:
+    """Load all kernels of a module of this package now."""
+    from lass.kernels.compilation import Kernel
 
-    timer = threading.Timer(NOTICED, notice)
-    timer.daemon = True
-    timer.start()
-    with event.install_listener("numba:compile", compiling):
-        compiled = import_module(f"lass.kernels.{name}")
-    timer.cancel()
-    if compiling.buffer and time.perf_counter() - began > NOTICED:
-        logger.warning("kernels compiled in %.1f s", time.perf_counter() - began)
-    return compiled
+    for kernel in vars(kernels(name)).values():
+        if isinstance(kernel, Kernel):
+            kernel.load()
 
 
 class _Worker:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from lass.kernels.threads import kernels
 from lass.model.quadratic_program import Array
@@ -80,6 +79,8 @@ def transport_prices(affinities: Array, category_totals: Array) -> Array:
 
 
 def _program(sizes: Array, affinities: Array, category_totals: Array) -> Any:
+    from scipy.optimize import linprog
+
     groups, K = affinities.shape
     rows = sp.kron(sp.eye_array(groups), np.ones((1, K)))
     columns = sp.kron(sizes[None, :], sp.eye_array(K))

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
-from types import ModuleType
 from typing import Any, overload
 
 import numpy as np
@@ -29,14 +27,6 @@ from lass.solvers.assignments import is_sparse
 from lass.solvers.facets import FacetAssignments, FacetSolution
 from lass.solvers.solution import Solution
 from lass.solvers.sparse import SparseAssignments, mapped
-
-
-@cache
-def _maps() -> ModuleType:
-    kernels()  # prints a note when compiling takes time
-    from lass.kernels import out_of_sample as maps
-
-    return maps
 
 
 def assign(
@@ -107,8 +97,8 @@ def assign(
     _check_shapes(weights, len(Z), out, K)
     p = _slide(shift, K)
     half = math.inf if lam == 0 else 0.5 / lam
-    work = (weights.nnz + M) * K
-    odd = over_rows(_maps().assign, M, work, *_arrays(weights, len(Z)), Z, half, np.ascontiguousarray(p), out)
+    work, kernel = (weights.nnz + M) * K, kernels("out_of_sample").assign
+    odd = over_rows(kernel, M, work, *_arrays(weights, len(Z)), Z, half, np.ascontiguousarray(p), out)
     if any(odd):
         _raise_error(weights, Z, G_new, *odd)
     return out
@@ -222,8 +212,8 @@ class NewItem:
         """The assignments for affinities ``g`` at every lam; see :func:`path`."""
         affinities = self.affinities(g)
         if self.degree == 0.0:
-            return follow(_maps().trace, self.at(affinities), np.zeros_like(affinities), 0.0)
-        return follow(_maps().trace, self.zbar, affinities, self.degree)
+            return follow(kernels("out_of_sample").trace, self.at(affinities), np.zeros_like(affinities), 0.0)
+        return follow(kernels("out_of_sample").trace, self.zbar, affinities, self.degree)
 
     def affinities(self, g: Any) -> Array:
         """Affinities, checked, as an array of shape (K,)."""

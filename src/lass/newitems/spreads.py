@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from lass.model.checks import number
 from lass.model.quadratic_program import Array
@@ -142,6 +141,8 @@ def _vertices(polytope: Polytope) -> Iterator[Array]:
 
 def _largest(v: Array, share: float, polytope: Polytope, k: int) -> float:
     """The largest f_k: maximise v_k + s p_k - t over p = q - margin and t with mass <= 1 above t."""
+    from scipy.optimize import linprog
+
     K, margin = len(v), polytope.margin
     unit, zero = sp.eye_array(K), np.zeros((1, K))
     objective = np.zeros(2 * K + 1)  # q, the mass above t, t

@@ -9,15 +9,17 @@ the collection is complete.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import OptimizeResult, brentq, minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
 from lass.learning.predictors.weights import probability, probability_slope
 from lass.model.quadratic_program import Array
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 #: ratio of two neighbouring values of the completeness that are tried, from one downwards, and how many
 STEP, STEPS = 0.85, 18
@@ -143,6 +145,8 @@ class HoldoutPairs(NamedTuple):
         found first with probability 1 / n, where n is one plus the other expected ones. The evidence is
         scaled for the largest likelihood, with as many tags belonging as the completeness implies.
         """
+        from scipy.optimize import minimize_scalar
+
         odds, hits = self._evidence(theta), np.flatnonzero(self.hidden)
         starts = np.flatnonzero(np.diff(self.item, prepend=-1))
         place = np.cumsum(np.diff(self.item, prepend=-1) > 0) - 1
@@ -202,6 +206,8 @@ def _minimise(
     loss: Callable[..., tuple[float, Array]], information: Callable[..., Array], start: Array, *args: Any
 ) -> Array:
     """Fisher scoring in a trust region; it ends where the loss hardly falls any more."""
+    from scipy.optimize import minimize
+
     last = loss(start, *args)[0]
 
     def stop(intermediate_result: OptimizeResult) -> None:
@@ -294,6 +300,7 @@ def _upper_end(shares: list[float], likelihoods: list[float]) -> float:
 
 def shift_to_total(evidence: Array, total: float, weight: Array | float = 1.0) -> float:
     """The number to add to the evidence for the probabilities to sum to ``total``."""
+    from scipy.optimize import brentq
 
     def excess(shift: float) -> float:
         return float(np.sum(weight * probability(evidence + shift))) - total

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from lass.kernels.threads import one_blas_thread
 from lass.learning.predictors.completeness import (
@@ -126,6 +125,8 @@ def _rescale(
     than they do now, so scores are made to sum to the number of tags that must be missing besides
     the stated ones, and to be no sharper than they were in training, where they were verified.
     """
+    from scipy.optimize import brentq
+
     slope[-1] += np.log(1.0 - completeness)
     some = generator.permutation(np.flatnonzero(current.tag_counts))[:SAMPLE]
     nothing = sp.csr_array((len(some), G.shape[1]))

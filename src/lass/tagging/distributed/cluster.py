@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from lass.kernels.threads import kernels, thread_count
+from lass.kernels.threads import load_kernels, thread_count
 from lass.model.checks import install_hint
 from lass.solvers.distributed.on_ray import _check_reachable
 from lass.tagging.distributed.workspace import TRAFFIC, UnreadablePartError
@@ -189,7 +189,7 @@ def _load_code() -> None:
     for name in LOADED:
         import_module(name)
     for name in ("neighbour_search", "tag_lists", "sparse_rows"):
-        kernels(name)
+        load_kernels(name)
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
