@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from click.testing import CliRunner
 
 import lass
+from lass.cli import group
 from lass.learning.predictors import PREDICTORS, TREES
 from lass.learning.predictors import trees as grown
 from lass.learning.predictors.affinities import Affinities
@@ -12,7 +14,7 @@ from lass.learning.predictors.few_tags import TREE_VOTE, FewTags
 from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.training import train
 from lass.learning.predictors.trees import are_dense, tree_affinities, tree_shares
-from lass.tagging import LiveModel, complete, fit, load_model, with_scores
+from lass.tagging import LiveModel, complete, fit, load_model, preparation, with_scores
 from lass.tagging.live import update_fit
 from lass.tagging.preparation import has_dense_numbers
 
@@ -130,7 +132,10 @@ def numbers(folder, items=500, tagged=300):
 def test_a_fit_grows_trees_and_an_update_keeps_them(tmp_path):
     with numbers(tmp_path / "numbers") as collection:
         assert has_dense_numbers(collection)
-        fit(collection)
+        first = fit(collection)
+        assert first.comparisons == ("items are compared by numbers, each column standardised",)
+        assert first.trees == "trees grown on the features count beside linear models"
+        assert first.trees in repr(first)
         before = load_model(collection)[0]
         assert before.weights.uses(TREES)
         live = LiveModel(collection)
@@ -163,7 +168,7 @@ def test_no_trees_for_texts(tmp_path):
         tmp_path / "texts", texts, tags={str(n): [f"t{n % 7}"] for n in range(50)}
     ) as collection:
         assert not has_dense_numbers(collection)
-        fit(collection)
+        assert fit(collection).trees == ""
         assert not load_model(collection)[0].weights.uses(TREES)
         assert TREES not in collection.suggest(top=1)[0].because
 
@@ -198,3 +203,27 @@ def test_few_tagged_items_vote_by_trees_too():
     # the votes for an annotated item are of trees that were grown without it
     itself = few.columns[TREES][few.items, np.arange(len(few.items))]
     np.testing.assert_array_equal(itself, 0.0)
+
+
+def test_a_fit_says_why_trees_are_left_out(tmp_path, monkeypatch):
+    with numbers(tmp_path / "few", items=60, tagged=6) as collection:
+        assert fit(collection, draw_map=False).trees == "trees are left out: too few items are tagged"
+    monkeypatch.setattr(preparation, "MAX_ITEMS", 50)
+    monkeypatch.setattr(grown, "MAX_ITEMS", 50)
+    with numbers(tmp_path / "many", items=60, tagged=50) as collection:
+        assert fit(collection, draw_map=False).trees == "trees are left out: there are more than 50 items"
+    zeros = np.eye(40)
+    with lass.create(
+        tmp_path / "zeros", [f"item {n}" for n in range(40)], vectors=zeros, tags={"0": ["a"], "1": ["b"]}
+    ) as collection:
+        found = fit(collection, draw_map=False)
+        assert found.comparisons == ("items are compared by the vectors that were given",)
+        assert found.trees == "trees are left out: most numbers of the features are zero"
+
+
+def test_the_command_says_what_was_chosen(tmp_path):
+    with numbers(tmp_path / "numbers", items=100, tagged=80):
+        pass
+    printed = CliRunner().invoke(group, ["fit", str(tmp_path / "numbers"), "--no-map"]).output
+    assert "Items are compared by numbers, each column standardised\n" in printed
+    assert "Trees grown on the features count beside linear models\n" in printed

@@ -162,7 +162,8 @@ def test_features_of_the_choice_are_those_of_a_collection_that_was_told(tmp_path
 
 def test_compare_can_be_set(tmp_path, model):
     with make(tmp_path / "c", model, compare=WORDS) as made:
-        assert fit(made, draw_map=False).comparisons == ()
+        (sentence,) = fit(made, draw_map=False).comparisons
+        assert sentence == "texts are compared by words: set in collection.toml"
         assert hasattr(made.features, "indptr")
         made.change_settings(features={**made.settings.features, "compare": "wrods"})
         with pytest.raises(ValueError, match="compare must be one of auto, words, words and meaning"):
@@ -208,7 +209,7 @@ def test_the_command_line_says_it_and_the_model_can_be_taken_away(tmp_path, mode
     done = json.loads(run("fit", folder, "--no-map", "--json").output)
     assert done["comparisons"][0].startswith("texts are compared by words and by meaning")
     done = json.loads(run("fit", folder, "--no-map", "--json", "--embed", "none").output)
-    assert done["comparisons"] == []
+    assert done["comparisons"] == ["texts are compared by words"]
     with lass.open(folder) as found:
         assert found.settings.features == {"kind": "text", "columns": ["text"]}
         assert found.features.shape[0] == 121
@@ -223,7 +224,8 @@ def test_collections_of_embeddings_alone_still_open(tmp_path, model):
     annotations = [(items[n].id, topics[n], 1) for n in range(20)]
     settings = Settings(features={"kind": "embeddings", "columns": ["text"], "model": model}, n_neighbors=5)
     with CollectionStore.create(tmp_path / "c", items, TOPICS, annotations, settings=settings) as made:
-        assert fit(made, draw_map=False).comparisons == ()
+        (sentence,) = fit(made, draw_map=False).comparisons
+        assert sentence == "texts are compared by the embeddings of a model alone"
         assert made.features.shape == (40, 8)
 
 

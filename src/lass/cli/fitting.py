@@ -117,7 +117,7 @@ def run(output: Output, collection: Collection, **options: Any) -> FitResult:
 
 
 def print_fit(output: Output, result: FitResult) -> None:
-    """The certificate, lam, and statistics of tags and graph."""
+    """The certificate, lam, what else was chosen, and statistics of tags and graph."""
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.seconds.items())
     if result.model is None:
         output.line(result.certificate, "bold green")
@@ -126,11 +126,11 @@ def print_fit(output: Output, result: FitResult) -> None:
         solution = result.model.solution
         output.line(result.certificate, "bold green" if solution.converged else "bold red")
         output.line(f"lam = {result.model.lam:.3g}: {result.lam_reason}")
-        for sentence in result.comparisons:
-            output.line(f"{sentence[:1].upper()}{sentence[1:]}")
-        if result.note:
-            output.line(result.note, "yellow")
         output.detail(f"{count(solution.n_iter, 'iteration')}; {spent}; {solution.method}")
+    for sentence in filter(None, (*result.comparisons, result.trees)):
+        output.line(f"{sentence[:1].upper()}{sentence[1:]}")
+    if result.note:
+        output.line(result.note, "yellow")
     for name, why in result.recomputed.items():
         output.detail(f"{name}: {why}")
     output.line(f"Tags: {result.tags}")
@@ -154,6 +154,6 @@ def as_data(folder: Path, result: FitResult) -> dict[str, Any]:
         }  # fmt: skip
     return data | {
         "certificate": result.certificate, "note": result.note, "seconds": result.seconds,
-        "comparisons": list(result.comparisons), "recomputed": result.recomputed,
+        "comparisons": list(result.comparisons), "trees": result.trees, "recomputed": result.recomputed,
         "graph": asdict(result.graph), "tag_counts": asdict(result.tags),
     }  # fmt: skip

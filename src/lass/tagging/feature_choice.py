@@ -45,6 +45,12 @@ WAYS = {
         CONTENT: "pictures are compared by colours and by content",
     },
 }
+#: kind of features that there is one way to compare -> a sentence
+PLAIN = {
+    "numeric": "items are compared by numbers, each column standardised",
+    "vectors": "items are compared by the vectors that were given",
+    "embeddings": "texts are compared by the embeddings of a model alone",
+}
 #: part of the key of a choice: raise it when it is made in another way
 VERSION = 1
 
@@ -75,6 +81,17 @@ def ways_of(settings: Mapping[str, Any]) -> dict[str, str]:
             f"compare must be one of {', '.join(known)}; found {asked!r}{did_you_mean(str(asked), known)}"
         )
     return ways
+
+
+def comparison_sentence(collection: CollectionStore) -> str:
+    """How items are compared where nothing is chosen by tags, in a sentence."""
+    settings = collection.settings.features
+    if collection.settings.metric == "precomputed":
+        return "items are compared by edges alone"
+    kind, ways = str(settings.get("kind", "text")), ways_of(settings)
+    if ways:
+        return f"{ways[way_of(collection)]}: set in collection.toml"
+    return PLAIN.get(kind) or next(iter(WAYS[kind].values()))
 
 
 def embeddings_of(

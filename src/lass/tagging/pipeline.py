@@ -27,7 +27,7 @@ from lass.tagging.comparison import FILE as COMPARISONS
 from lass.tagging.completion import TOL, TagModel, check_form, choose_lam, complete, with_scores
 from lass.tagging.distributed.cluster import StageCost, Workers
 from lass.tagging.distributed.fitting import fitted_on_workers
-from lass.tagging.feature_choice import choose_features
+from lass.tagging.feature_choice import choose_features, comparison_sentence
 from lass.tagging.map_layout import map_of
 from lass.tagging.preparation import (
     balanced_graph,
@@ -35,6 +35,7 @@ from lass.tagging.preparation import (
     groups_of,
     outdated,
     predictor_inputs,
+    trees_sentence,
 )
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
 from lass.tagging.storage import FitRecord, SavedPredictors, save_model, saved_model
@@ -62,12 +63,14 @@ class FitResult:
     tags: TagCounts
     #: stage -> tasks, their seconds and their memory, of a fit on workers
     workers: dict[str, StageCost] = field(default_factory=dict)
-    #: how items are compared, where that was chosen, and why: a sentence each
+    #: how items are compared, and where that was chosen, why: a sentence each
     comparisons: tuple[str, ...] = ()
+    #: whether trees count for suggestions, and why not, in a sentence; empty where they never do
+    trees: str = ""
 
     def __repr__(self) -> str:
         chosen = "" if self.model is None else f"lam = {self.model.lam:.3g}: {self.lam_reason}"
-        lines = [self.certificate, chosen, *self.comparisons, self.note, str(self.tags)]
+        lines = [self.certificate, chosen, *self.comparisons, self.trees, self.note, str(self.tags)]
         return "\n".join(filter(None, lines))
 
     @property
@@ -172,7 +175,7 @@ def _fit_here(
         if W.shape[0] != G.shape[0]:
             raise ValueError(f"items were added to {stage.path} in this moment; run it again")
         W, edges_reason = balanced_graph(stage, W, G, timer.report)
-        comparisons += (edges_reason,) * bool(edges_reason)
+        comparisons = (*comparisons, edges_reason) if edges_reason else comparisons or _plain(stage)
         # a first fit that is killed later need not build them again; others keep what their model belongs to
         if not stage.has_changed_settings and stage.saved_stamp("assignments") is None:
             stage.publish()
@@ -192,7 +195,7 @@ def _fit_here(
     labelled = np.diff(G.indptr) > 0 if G.nnz else None  # without annotations nothing is missing
     return FitResult(
         model, reason, recomputed, timer.stop(), health(W, labelled), count_tags(annotations),
-        comparisons=comparisons,
+        comparisons=comparisons, trees=trees_sentence(stage, model),
     )  # fmt: skip
 
 
@@ -202,6 +205,11 @@ def choose_comparisons(
     """Choose how items are compared from their tags, where there is a choice; a sentence for each."""
     found = choose_features(collection, annotations, partial(groups_of, collection), report)
     return () if found is None else (found.reason,)
+
+
+def _plain(collection: CollectionStore) -> tuple[str]:
+    """How items are compared where there was no choice."""
+    return (comparison_sentence(collection),)
 
 
 def _fit_on_workers(
@@ -228,11 +236,12 @@ def _fit_on_workers(
         if draw_map:
             map_of(stage, fitted.W, timer.report)
             stage.publish()
-        comparisons += (fitted.edges_reason,) * bool(fitted.edges_reason)
+        reason = fitted.edges_reason
+        comparisons = (*comparisons, reason) if reason else comparisons or _plain(stage)
         graph = health(fitted.W, np.diff(G.indptr) > 0 if G.nnz else None)
         return FitResult(
             fitted.model, fitted.record.lam_reason, recomputed, timer.stop(), graph, count_tags(annotations),
-            fitted.costs, comparisons,
+            fitted.costs, comparisons, trees_sentence(stage, fitted.model),
         )  # fmt: skip
 
 

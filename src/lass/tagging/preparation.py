@@ -29,11 +29,12 @@ from lass.graph import KNNGraph
 from lass.graph.embedding import node_features
 from lass.graph.joining import join_graphs
 from lass.learning.features_and_edges import BOTH, GRAPHS, choose_graph
-from lass.learning.predictors import linear
+from lass.learning.predictors import TREES, linear
+from lass.learning.predictors.few_tags import TREE_VOTE
 from lass.learning.predictors.holdout import group_codes
-from lass.learning.predictors.trees import MAX_ITEMS, are_dense
+from lass.learning.predictors.trees import MAX_ITEMS, MIN_TAGGED, are_dense
 from lass.tagging.canonical import by_id, inverse, permuted
-from lass.tagging.completion import PredictorInputs
+from lass.tagging.completion import PredictorInputs, TagModel
 from lass.tagging.feature_choice import CONTENT, MEANING, embeddings_of, way_of
 from lass.tagging.progress import Progress, ProgressCallback, ignore_progress
 from lass.tagging.storage import FitRecord, SavedFeatures, SavedGraph
@@ -299,6 +300,23 @@ def balanced_graph(
         W = join_graphs(sp.csr_array(state.neighbours), edges, *GRAPHS[choice.graph])
         collection.save_graph(W, **replace(state, made_of=choice.graph).to_arrays())
     return W, choice.reason
+
+
+def trees_sentence(collection: CollectionStore, model: TagModel | None) -> str:
+    """Whether trees count for suggestions, and why not; "" where nobody would expect them."""
+    kind = collection.settings.features.get("kind", "text")
+    given = collection.settings.metric == "precomputed"
+    if model is None or model.weights is None or given or kind in ("text", "embeddings"):
+        return ""
+    if model.weights.uses(TREES) or model.weights.mixture.get(TREE_VOTE, 0.0) > 0.0:
+        return "trees grown on the features count beside linear models"
+    if len(collection) > MAX_ITEMS:
+        return f"trees are left out: there are more than {MAX_ITEMS:,} items"
+    if not has_dense_numbers(collection):
+        return "trees are left out: most numbers of the features are zero"
+    tagged = np.count_nonzero((model.solution.problem.G > 0).sum(axis=1))
+    why = "too few items are tagged" if tagged < MIN_TAGGED else "they got no weight"
+    return f"trees are left out: {why}"
 
 
 def compared_by(collection: CollectionStore) -> str:
