@@ -281,6 +281,7 @@ def test_stopping_early_is_said_once_and_the_gap_holds():
     full = lass.solve(W, G, 10.0, facets=FACETS, tol=1e-9)
     assert not short.converged
     assert 0 <= short.objective - full.objective <= short.gap
+    assert short.update().converged
     with pytest.warns(lass.ConvergenceWarning, match="interrupted"):
         stopped = lass.solve(W, G, 10.0, facets=FACETS, tol=1e-9, callback=lambda step: True)
     assert stopped.interrupted

@@ -228,7 +228,7 @@ class FacetSolution:
     def update(
         self, *, G: Any = None, lam: float | None = None, fixed: Any = None, **how: Any
     ) -> FacetSolution:
-        """Solve again from here after a change, only the facets that it concerns.
+        """Solve again from here after a change, only the facets that it concerns or that had not converged.
 
         Parameters are those of :meth:`Solution.update`; ``fixed`` as in :func:`lass.solve` with facets. Where
         ``how`` says anything, all facets go on.
@@ -257,7 +257,7 @@ class FacetSolution:
         kept, problems = {}, []
         for f, part in enumerate(self.parts):
             problem = _in_facet(self.facets, f, part.problem.changed, G=affinities[f], lam=lam, fixed=rows[f])
-            same = affinities[f] is None and problem.lam == part.problem.lam
+            same = part.converged and affinities[f] is None and problem.lam == part.problem.lam
             same &= np.array_equal(problem.fixed_rows, part.problem.fixed_rows)
             if same and not how and np.array_equal(problem.fixed_Z, part.problem.fixed_Z):
                 kept[f] = part
