@@ -279,3 +279,17 @@ def test_what_is_exported_is_the_same_when_it_is_imported(tmp_path):
     with Collection.open(tmp_path / "one") as one, Collection.open(tmp_path / "two") as other:
         assert one.get_items() == other.get_items()
         assert sorted(each[:3] for each in one.annotations) == sorted(each[:3] for each in other.annotations)
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ("id,note,size\n1,clean the chain,3\n2,oil the brakes well,4\n", ["note"]),
+        ("id,title,remarks\n1,Chain,clean the chain\n2,Brakes,oil the brakes well\n", ["title", "remarks"]),
+        ("id,summary,remarks\n1,Chain,clean the chain\n2,Brakes,oil the brakes well\n", ["summary"]),
+        ("id,kind,size\n1,bike part,3 4 5\n2,bike,4 5 6\n", []),
+    ],
+)
+def test_columns_of_texts_are_found_by_name_or_by_what_is_in_them(empty, table, text):
+    seen = empty.looked(empty.sent(("a.csv", table.encode())))
+    assert seen["mapping"]["text"] == text

@@ -1,6 +1,5 @@
 """The Studio's server, asked as the page asks it."""
 
-import io
 import json
 import signal
 import threading
@@ -12,7 +11,6 @@ import pytest
 
 from lass import Collection
 from lass.collection import Item, Settings
-from lass.studio.uploads import Uploads
 from studio_server import studio, wait_until_ready
 
 
@@ -554,20 +552,3 @@ def test_ctrl_c_and_a_closed_terminal_are_normal_ends(own_packages, ending):
         client.get("/api/state")
         running.process.send_signal(getattr(signal, ending))
         assert running.process.wait(20) == 0
-
-
-@pytest.mark.parametrize(
-    ("table", "text"),
-    [
-        ("id,note,size\n1,clean the chain,3\n2,oil the brakes well,4\n", ["note"]),
-        ("id,title,remarks\n1,Chain,clean the chain\n2,Brakes,oil the brakes well\n", ["title", "remarks"]),
-        ("id,summary,remarks\n1,Chain,clean the chain\n2,Brakes,oil the brakes well\n", ["summary"]),
-        ("id,kind,size\n1,bike part,3 4 5\n2,bike,4 5 6\n", []),
-    ],
-)
-def test_columns_of_texts_are_found_by_name_or_by_what_is_in_them(table, text):
-    uploads = Uploads()
-    try:
-        assert uploads.preview(("a.csv", io.BytesIO(table.encode())), None).guess.text == text
-    finally:
-        uploads.close()

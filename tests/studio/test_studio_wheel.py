@@ -47,7 +47,7 @@ def test_the_wheel_serves_the_pages_without_node(tmp_path, own_packages):
         with httpx.Client(follow_redirects=True) as client:
             page = client.get(address)
             assert page.status_code == 200
-            script = re.search(r'src="(/assets/[^"]+\.js)"', page.text)
+            script = re.search(r'src="\.(/assets/[^"]+\.js)"', page.text)
             assert script is not None
             loaded = client.get(address.split("/?")[0] + script[1])
             assert loaded.status_code == 200

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lass.graph.laplacians import RANGE, as_sparse, as_weights
+from lass.graph.laplacians import RANGE, as_sparse, as_weights, well_formed
 from lass.kernels.compensated import UNIT
 from lass.model.certificate import SMALL, Certified
 from lass.model.checks import number
@@ -119,6 +119,7 @@ class TensorProblem:
 
     def rows(self, Z: Any) -> Array:
         """Z with one row a cell, checked."""
+        well_formed(Z, "Z")
         try:
             Z = np.ascontiguousarray(Z, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -154,6 +155,16 @@ class TensorProblem:
 
 def _affinities(G: Any, shape: Sequence[int] | None) -> tuple[tuple[int, ...], sp.csr_array]:
     """The shape of a tensor, and its fibres along the last mode as rows."""
+    well_formed(G, "G")
+    kind = getattr(G, "dtype", None) if sp.issparse(G) else np.asarray(G).dtype
+    if kind is not None and kind.kind == "c":
+        raise ValueError("G must hold real numbers; found complex ones. Pass real and imaginary parts")
+    if shape is not None and not (
+        isinstance(shape, Sequence)
+        and not isinstance(shape, str)
+        and all(isinstance(size, int | np.integer) for size in shape)
+    ):
+        raise ValueError(f"shape must be whole numbers, one a mode; found {shape!r}")
     if sp.issparse(G) and G.ndim == 2 and shape is not None:
         full = tuple(int(size) for size in shape)
         if min(full, default=0) < 1 or math.prod(full[:-1]) != G.shape[0] or full[-1] != G.shape[1]:
@@ -174,5 +185,8 @@ def _affinities(G: Any, shape: Sequence[int] | None) -> tuple[tuple[int, ...], s
     if shape is not None and tuple(shape) != tuple(full):
         raise ValueError(f"shape must be that of G, {tuple(full)}; found {tuple(shape)}")
     if len(full) < 2 or min(full) < 1:
-        raise ValueError(f"G must have at least one mode beside that of the categories; found shape {full}")
+        raise ValueError(
+            f"G must have at least one mode beside that of the categories, and no mode without places; found "
+            f"shape {tuple(full)}"
+        )
     return tuple(int(size) for size in full), as_sparse(rows, "G")

@@ -78,7 +78,9 @@ def solve_tensor(
 
     ``Z_(m)`` has one row for each place of mode m. This is LASS on the Cartesian product of the graphs; an
     ordinary problem is the case of one graph. A mode without a graph splits the problem into independent
-    ones, and one with a very large lam makes assignments constant along it.
+    ones, and one with a lam of infinity makes assignments constant along it. From about 1e10 times what
+    affinities sum up to, take infinity: double precision holds no difference along the mode then, and the
+    gap says so.
 
     Parameters
     ----------
