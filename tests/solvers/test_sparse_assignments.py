@@ -228,7 +228,7 @@ def test_auto_takes_it_where_dense_does_not_fit(monkeypatch):
     assert isinstance(lass.solve(W, G).Z, SparseAssignments)
     assert isinstance(lass.solve(W, G, output="dense").Z, np.ndarray)
     assert isinstance(lass.solve(W, G, method="gradient").Z, np.ndarray)
-    with pytest.raises(ValueError, match="with a prior take about .* GiB of memory"):
+    with pytest.raises(ValueError, match=r"with a prior take about .* GiB of memory"):
         lass.solve(W, G, prior=np.full(20, 0.05))
     assert isinstance(lass.solve(W, G, prior=np.full(20, 0.05), output="dense").Z, np.ndarray)
 
