@@ -1,6 +1,7 @@
 """Damaged databases: found, rescued from the log, and put back from a copy; the old files are kept."""
 
 import json
+import os
 import shutil
 from datetime import UTC, datetime, timedelta
 
@@ -157,3 +158,40 @@ def test_mistakes_are_one_line(texts, tmp_path):
     (texts / DATABASE).write_bytes(b"no database")
     run("check", texts, code=1)
     run("repair", texts, code=2)
+
+
+@pytest.mark.parametrize("lost", [PAGE, PAGE + 100, 3 * PAGE])
+def test_what_is_left_of_a_truncated_database_is_rescued(busy, tmp_path, lost):
+    expected = contents(busy)
+    os.truncate(busy / DATABASE, (busy / DATABASE).stat().st_size - lost)
+    found = rescue(busy / DATABASE, tmp_path / DATABASE)
+    assert found.lost
+    assert found.items == len(expected[0])
+    assert found.annotations == len(expected[1])
+
+
+def test_who_has_to_choose_hears_what_the_copy_holds(busy):
+    with lass.open(busy) as collection:
+        revision = collection.revision()
+        backups.back_up(busy / DATABASE, revision, always=True)
+        new = [tag for tag in collection.tags if tag not in collection.annotations_of("050")][:2]
+        collection.tag("050", *new, who="cleo")
+    whole = bytes(read_image(busy / DATABASE))
+    for file in busy.glob(f"{DATABASE}*"):
+        file.unlink()
+    (busy / DATABASE).write_bytes(b"")
+    text = run("check", busy, code=1).stdout
+    assert "tags.sqlite: damaged (empty)" in text
+    assert f"lass restore {busy} takes the copy" in text
+    assert "lass repair" not in text
+    refused = run("repair", busy, code=2).stderr
+    assert "is empty" in refused
+    assert "lass restore" in refused
+    (busy / DATABASE).write_bytes(whole[:-PAGE])
+    text = run("check", busy, code=1).stdout
+    assert f"with {backups.n_annotations(backups.backups(busy)[0].path)} annotations" in text
+    assert "newer change" in text
+    assert "cannot be told" in run("restore", busy).stdout
+    (busy / DATABASE).write_bytes(whole)
+    restored = run("restore", busy).stdout
+    assert "it lacks 2 annotations of the database of before" in restored

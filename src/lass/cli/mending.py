@@ -9,6 +9,9 @@ import click
 
 from lass.cli.output import Output, command, count
 
+#: what is wrong with a database of no bytes
+EMPTY = "empty"
+
 
 @command("lass check packages/")
 def check(output: Output, folder: Path) -> None:
@@ -52,9 +55,9 @@ def check(output: Output, folder: Path) -> None:
         newest = f", the latest of {copies[0].at:%Y-%m-%d %H:%M} UTC" if copies else ""
         output.line(f"copies of the database: {len(copies)}{newest}")
         if DATABASE in damaged:
-            output.line(
-                f"Next: lass repair {folder} rescues what can be read; lass restore {folder} takes a copy"
-            )
+            readable = found[DATABASE] != EMPTY
+            rescues = f"lass repair {folder} rescues what can be read; " if readable else ""
+            output.line(f"Next: {rescues}{_restoring(folder)}")
         elif damaged:
             output.line(f"Next: lass fit {folder}")
     if damaged:
@@ -68,12 +71,29 @@ def _expect_folder(folder: Path) -> None:
         raise ValueError(f"{folder} is not the folder of a collection; make one: lass init --help")
 
 
+def _restoring(folder: Path) -> str:
+    """What ``lass restore`` puts back, for people who have to choose."""
+    from lass.collection import backups
+    from lass.collection.repair import last_change
+    from lass.collection.store import DATABASE
+
+    copies = backups.backups(folder)
+    if not copies:
+        return f"there is no copy that lass restore {folder} could take"
+    held, last = backups.n_annotations(copies[0].path), last_change(folder / DATABASE)
+    holds = "" if held is None else f" with {count(held, 'annotation')}"
+    newer = "" if last is None else f"; {count(max(0, last - copies[0].changes), 'newer change')} not in it"
+    return f"lass restore {folder} takes the copy of {copies[0].at:%Y-%m-%d %H:%M} UTC{holds}{newer}"
+
+
 def _database_problems(path: Path) -> list[str]:
     from lass.collection import integrity
     from lass.collection.database import Database
 
     if not path.is_file():
         return ["it is not there"]
+    if not path.stat().st_size:
+        return [EMPTY]
     try:
         database = Database(path, read_only=True)
         try:
@@ -99,13 +119,16 @@ def repair(output: Output, folder: Path) -> None:
     _expect_folder(folder)
     database = folder / DATABASE
     if not database.is_file():
-        raise ValueError(f"{folder} has no {DATABASE}; take a copy: lass restore {folder}")
+        raise ValueError(f"{folder} has no {DATABASE}; {_restoring(folder)}")
     if not _database_problems(database):
         output.result(f"{database}: whole; nothing to repair", repaired=False)
         return
     draft = draft_of(database)
     try:
         found = rescue(database, draft)
+    except ValueError as error:
+        raise ValueError(f"{error}; {_restoring(folder)}") from None
+    else:
         kept = replace_database(database, draft)
     finally:
         draft.unlink(missing_ok=True)
@@ -147,9 +170,16 @@ def restore(output: Output, folder: Path, listed: bool, name: str | None) -> Non
         raise ValueError(
             f"--copy must be one of {', '.join(one.path.name for one in copies)}; found {name!r}"
         )
-    kept = backups.restore(folder / DATABASE, chosen.path)
+    database = folder / DATABASE
+    whole = not _database_problems(database)
+    missing = backups.n_missing(database, chosen.path) if whole else None
+    kept = backups.restore(database, chosen.path)
+    lost = "how many annotations of the damaged database it lacks cannot be told"
+    if missing is not None:
+        lost = f"it lacks {count(missing, 'annotation')} of the database of before"
     output.result(
-        f"{folder}: the copy of {chosen.at:%Y-%m-%d %H:%M} UTC is back; the files of before are in {kept}\n"
+        f"{folder}: the copy of {chosen.at:%Y-%m-%d %H:%M} UTC is back; {lost}\n"
+        f"The files of before are in {kept}\n"
         f"Next: lass fit {folder}",
-        restored=chosen.path.name, kept=str(kept),
+        restored=chosen.path.name, missing=missing, kept=str(kept),
     )  # fmt: skip

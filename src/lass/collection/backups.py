@@ -9,10 +9,13 @@ import sqlite3
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lass.collection.database import Database
 from lass.model.atomic import atomic_path, draft_of, remove_leftovers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FOLDER = "backups"
 #: copies that are kept, the latest, and the time between two
@@ -41,6 +44,37 @@ def backups(folder: Path) -> list[Backup]:
             at = datetime.strptime(name[1], _TIME).replace(tzinfo=UTC)
             found.append(Backup(path, at, int(name[2])))
     return sorted(found, key=lambda one: (one.at, one.changes), reverse=True)
+
+
+def n_annotations(database: Path) -> int | None:
+    """How many annotations a database holds; None where it cannot be read."""
+    found = _annotations(database)
+    return None if found is None else len(found)
+
+
+def n_missing(database: Path, backup: Path) -> int | None:
+    """How many annotations of a database its copy does not hold; None where one of them cannot be read."""
+    import numpy as np
+
+    present, copied = _annotations(database), _annotations(backup)
+    if present is None or copied is None:
+        return None
+    return int(np.count_nonzero(~np.isin(present, copied)))
+
+
+def _annotations(database: Path) -> NDArray[Any] | None:
+    import numpy as np
+
+    kind = np.dtype([("item", "i8"), ("category", "i8"), ("person", "i8"), ("value", "f8")])
+    query = "SELECT item, category, person, value FROM annotations WHERE value <> 0"
+    try:
+        with (
+            closing(Database(database, read_only=True)) as opened,
+            opened.reading() as connection,
+        ):
+            return np.fromiter(connection.execute(query), kind)
+    except (ValueError, OSError, TypeError, sqlite3.Error):
+        return None
 
 
 def quick_check(path: Path) -> list[str]:

@@ -13,12 +13,17 @@ from pathlib import Path
 
 #: of the log: bytes of its header and of the header of a page, and its first number but for the last bit
 _HEADER, _FRAME, _MAGIC = 32, 24, 0x377F0682
+#: bytes of the header of a database
+_HEADER_OF_DATABASE = 100
 #: seconds in which two changes may get the same time of change, and tries
 _TICK, _TRIES = 0.02, 50
 
 
 def read_image(path: Path) -> bytearray:
-    """A whole database in its own file; ``OSError`` where another program writes all the time."""
+    """A whole database in its own file; ``OSError`` where another program writes all the time.
+
+    ``ValueError`` where it is empty.
+    """
     log = path.with_name(f"{path.name}-wal")
     for _ in range(_TRIES):
         before = _state(path)
@@ -26,11 +31,24 @@ def read_image(path: Path) -> bytearray:
         frames = log.read_bytes() if log.exists() else b""
         if _state(path) == before and time.time() - before[1] / 1e9 > _TICK:
             _apply(image, frames)
+            if not image:
+                raise ValueError(f"{path} is empty")
             if image[18:20] == b"\x02\x02":  # of a database with a log, which one in memory cannot have
                 image[18:20] = b"\x01\x01"
             return image
         time.sleep(_TICK)  # the log was written back meanwhile
     raise OSError(f"{path} is written all the time; try again")
+
+
+def padded(image: bytearray) -> bytearray:
+    """The image of a file that was cut off, with zeros up to the pages that its header counts.
+
+    SQLite reads nothing of a file that is shorter than its header says.
+    """
+    if len(image) >= _HEADER_OF_DATABASE and image[24:28] == image[92:96]:  # else the count does not hold
+        size, count = struct.unpack(">H", image[16:18])[0], struct.unpack(">I", image[28:32])[0]
+        image.extend(bytes(max(0, count * (65536 if size == 1 else size) - len(image))))
+    return image
 
 
 def _state(path: Path) -> tuple[int, int, int]:

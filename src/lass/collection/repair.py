@@ -13,7 +13,7 @@ from typing import Any
 from lass.collection import integrity
 from lass.collection.change_log import IMPORT, TagState, listed_name
 from lass.collection.database import FORMAT, NOBODY, Database
-from lass.collection.database_image import read_image
+from lass.collection.database_image import padded, read_image
 
 #: whose the changes are that a repair had to add
 WHO = "lass repair"
@@ -49,17 +49,13 @@ def rescue(database: Path, new: Path) -> Rescue:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as damaged:
         damaged.execute("PRAGMA trusted_schema = OFF")
         try:
-            damaged.deserialize(read_image(database))
+            damaged.deserialize(padded(read_image(database)))
             version = damaged.execute("PRAGMA user_version").fetchone()[0]
             damaged.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"nothing of {database} can be read ({error}); take a copy: lass restore"
-            ) from None
+            raise ValueError(f"nothing of {database} can be read ({error})") from None
         if version != FORMAT:
-            raise ValueError(
-                f"{database} has format {version}, and only {FORMAT} can be repaired; see lass restore"
-            )
+            raise ValueError(f"{database} has format {version}, and only {FORMAT} can be repaired")
         found = Rescue()
         rows = {name: _rows(damaged, name, found) for name in _TABLES}
         standing = list(_readable(damaged, _STANDING))
@@ -71,7 +67,7 @@ def rescue(database: Path, new: Path) -> Rescue:
         trusted = known == len(standing)
         ids = dict(_readable(damaged, "SELECT row, id FROM items ORDER BY id"))
     if not (rows["items"] or ids):
-        raise ValueError(f"no item of {database} can be read; take a copy: lass restore")
+        raise ValueError(f"no item of {database} can be read")
     new.unlink(missing_ok=True)
     with closing(Database(new, new=True)) as made:
         with made.writing() as connection:
@@ -79,8 +75,26 @@ def rescue(database: Path, new: Path) -> Rescue:
         made.finish()
     with closing(Database(new)) as made, made.reading() as connection:
         if problems := integrity.problems(connection):
-            raise ValueError(f"{database} could not be repaired ({problems[0]}); take a copy: lass restore")
+            raise ValueError(f"{database} could not be repaired ({problems[0]})")
     return found
+
+
+def last_change(database: Path) -> int | None:
+    """The number of the last change that a damaged database knows of; None where it cannot be read."""
+    with closing(sqlite3.connect(":memory:")) as damaged:
+        damaged.execute("PRAGMA trusted_schema = OFF")
+        try:
+            damaged.deserialize(padded(read_image(database)))
+        except (ValueError, OSError, sqlite3.Error):
+            return None
+        for query in (
+            "SELECT seq FROM sqlite_sequence WHERE name = 'changes'",
+            "SELECT max(number) FROM changes",
+        ):
+            for (found,) in _readable(damaged, query):
+                if isinstance(found, int):
+                    return found
+    return None
 
 
 def _readable(connection: sqlite3.Connection, query: str, *given: Any) -> Iterator[tuple[Any, ...]]:
