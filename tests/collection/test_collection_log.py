@@ -131,6 +131,22 @@ def test_undo_of_one_person_leaves_later_annotations_of_others(letters):
     assert [change.undone for change in letters.history()] == [False, False, True, True]
 
 
+def test_undo_of_one_action_leaves_the_others_and_does_not_come_back(letters):
+    letters.annotate("b", {"y": 1}, who="ann")
+    first, second = letters.annotate("a", {"x": 1, "y": 1}, who="ann")
+    letters.annotate("b", {"x": 1}, who="ann")
+    assert letters.undo("bob", change=first) == []
+    assert len(letters.undo("ann", change=second)) == 2
+    assert letters.annotations_of("a") == {}
+    assert letters.annotations_of("b") == {"x": 1, "y": 1}
+    assert letters.undo("ann", change=first) == [], "it is undone already"
+    letters.undo("ann")
+    assert letters.annotations_of("b") == {"y": 1}
+    letters.undo("ann")
+    assert letters.annotations_of("b") == {}
+    assert letters.undo("ann") == []
+
+
 def test_withdrawn_and_brought_back(letters):
     letters.annotate("a", {"x": 1, "y": 1})
     letters.withdraw("a", "x")

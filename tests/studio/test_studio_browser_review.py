@@ -69,7 +69,7 @@ def test_undo_returns_to_the_question(open_page, served):
     # somebody without a name works on another page: their last action is not this page's
     other = served.get("/api/list", filter="untagged")["rows"][-1]
     served.client.post("/api/annotations", json={"annotations": [{"row": other, "tag": 0, "value": -1}]})
-    with stored(page, "/api/annotations"):
+    with stored(page, "/api/undo"):
         page.keyboard.press("u")
     expect(page.locator("[data-question]")).to_have_attribute("data-question", "{} {}".format(*accepted))
     assert annotation(served, *accepted) == 0
@@ -77,11 +77,24 @@ def test_undo_returns_to_the_question(open_page, served):
     page.keyboard.press("u")
     expect(page.get_by_text("Nothing was answered on this page")).to_be_visible()
     assert annotation(served, other, 0) == -1
+    # an undo in another view takes back what is before it, and never brings back what was taken back
+    page.get_by_role("link", name="Items", exact=True).click()
+    with stored(page, "/api/undo"):
+        page.keyboard.press("u")
+    assert annotation(served, other, 0) == 0
+    assert annotation(served, *accepted) == 0
 
 
 def test_a_flag_is_kept_and_listed(open_page, served):
     page = start(open_page, served, "#/review")
     row, _ = question(page)
+    with stored(page, "/api/flag"):
+        page.keyboard.press("f")
+    assert served.get("/api/list", filter="flagged")["rows"] == [row]
+    expect(page.get_by_test_id("review-count")).to_contain_text("0 answers")
+    with stored(page, "/api/flag"):
+        page.keyboard.press("u")
+    assert served.get("/api/list", filter="flagged")["rows"] == [], "the undo is of the flag"
     with stored(page, "/api/flag"):
         page.keyboard.press("f")
     assert served.get("/api/list", filter="flagged")["rows"] == [row]
@@ -106,9 +119,15 @@ def test_many_are_accepted_after_a_preview_and_undone_at_once(open_page, served)
         dialog.get_by_role("button", name=re.compile("^Accept [1-9]")).click()
     expect(dialog).to_be_hidden()
     assert served.get("/api/state")["annotations"]["is"] == before + counts[level]
-    with stored(page, "/api/annotations"):
+    expect(page.get_by_test_id("review-count")).to_contain_text(f"{counts[level]} answers")
+    with stored(page, "/api/undo"):
         page.keyboard.press("u")
     assert served.get("/api/state")["annotations"]["is"] == before
+    expect(page.get_by_test_id("review-count")).to_contain_text("0 answers")
+    page.get_by_role("link", name="Tags", exact=True).click()
+    with stored(page, "/api/undo"):
+        page.keyboard.press("u")
+    assert served.get("/api/state")["annotations"]["is"] <= before, "they are not stored again"
 
 
 def test_another_order_one_tag_and_the_evidence(open_page, served):

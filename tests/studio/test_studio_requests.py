@@ -149,6 +149,25 @@ def test_an_annotation_is_stored_undone_and_done_again(served):
     assert [change["value"] for change in history] == [0, 1, 0, 1]
 
 
+def test_one_action_is_undone_whatever_was_done_since(served):
+    _, client, _ = served
+    row, other = (untagged(client, place) for place in (3, 4))
+
+    def annotate(row):
+        return post(client, "/api/annotations", annotations=[{"row": row, "tag": 0, "value": 1}], who="eve")
+
+    first = annotate(row)
+    annotate(other)
+    undone = post(client, "/api/undo", who="eve", change=first["change"])
+    assert [(one["row"], one["annotations"]) for one in undone["rows"]] == [(row, [])]
+    again = post(client, "/api/undo", who="eve", change=first["change"])
+    assert (again["what"], again["rows"]) == ("Nothing to undo", [])
+    undone = post(client, "/api/undo", who="eve")
+    assert [(one["row"], one["annotations"]) for one in undone["rows"]] == [(other, [])]
+    assert post(client, "/api/undo", who="eve")["what"] == "Nothing to undo"
+    assert client.post("/api/undo", json={"change": -1}).status_code == 422
+
+
 def test_many_annotations_are_one_action(served):
     _, client, _ = served
     rows = get(client, "/api/list", filter="untagged")["rows"][5:25]

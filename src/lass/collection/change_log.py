@@ -153,14 +153,15 @@ def last(connection: Connection, column: str = "number", logs: Iterable[str] = L
     return max(int(connection.execute(query).fetchone()[0]) for query in queries)
 
 
-def undo(connection: Connection, who: str | None, by: str) -> list[int]:
-    """Reverse the last action that stands (of one person, if named); empty if there is none."""
+def undo(connection: Connection, who: str | None, by: str, change: int | None = None) -> list[int]:
+    """Reverse the last action that stands, or that of a change (of one person, if named), if any."""
     whose, given = _by(who)
+    which, number = ("1", ()) if change is None else ("c.number = ?", (change,))
     found = [
         connection.execute(
             f"SELECT c.batch FROM {log} AS c WHERE c.undoes IS NULL AND c.batch > {IMPORT} AND {_stands(log)}"
-            f" AND {whose.format('c')} ORDER BY c.batch DESC LIMIT 1",
-            given,
+            f" AND {whose.format('c')} AND {which} ORDER BY c.batch DESC LIMIT 1",
+            (*given, *number),
         ).fetchone()
         for log in LOGS
     ]

@@ -472,16 +472,19 @@ class CollectionStore:
         """Take back the annotation of an item and a tag."""
         return self.annotate(item, {tag: 0}, who=who)
 
-    def undo(self, who: str | None = None, *, by: str | None = None) -> list[int]:
+    def undo(
+        self, who: str | None = None, *, by: str | None = None, change: int | None = None
+    ) -> list[int]:  # fmt: skip
         """Reverse the last action that was not reversed yet; the numbers of the changes, if any.
 
         With ``who``, the last action of that person: later annotations of others stay, and so does a
-        tag that others used. Where somebody else took the name of a tag that would come back, or
-        retired one that annotations would come back on, it is a ``ValueError`` and nothing changes.
+        tag that others used. With ``change``, the number of a change, the action that it belongs to, unless
+        it is reversed. Where somebody else took the name of a tag that would come back, or retired one that
+        annotations would come back on, it is a ``ValueError`` and nothing changes.
         The log has it under ``by``: that person, by default, or the user of this machine.
         """
         with self._database.writing() as connection:
-            return change_log.undo(connection, who, _reverser(who, by))
+            return change_log.undo(connection, who, _reverser(who, by), change)
 
     def redo(self, who: str | None = None, *, by: str | None = None) -> list[int]:
         """Reverse the last undo, of an action of ``who`` if named, unless there was a new action since.

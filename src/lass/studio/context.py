@@ -61,7 +61,7 @@ class Context:
     def result(self, change: AppliedChange) -> ChangeResult:
         """The answer to a change."""
         rows = self.rows(change.rows[:MAX_ROWS])
-        return ChangeResult(revision=change.revision, what=change.what, rows=rows)
+        return ChangeResult(revision=change.revision, what=change.what, rows=rows, change=change.change)
 
     def points(self) -> NDArray[np.float32] | None:
         """(N, 2) where the items are on the map; None while there is none for all of them."""

@@ -299,6 +299,12 @@ class Author(Message):
     who: Who = ""
 
 
+class UndoneAction(Author):
+    """What to undo: the action of a change, or the last one."""
+
+    change: Index | None = None
+
+
 class NewTag(Author):
     """A tag to make, or a new name for one."""
 
@@ -317,6 +323,7 @@ class ChangeResult(Message):
     revision: int
     what: str  #: what was done, for people, such as: Undid: +mail on mutt
     rows: list[ItemRow]
+    change: int = 0  #: of annotations: the number by which this action is undone
 
 
 class NewTagResult(ChangeResult):

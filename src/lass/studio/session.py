@@ -45,6 +45,8 @@ class AppliedChange(NamedTuple):
     rows: list[int]
     #: whether there are more items than before
     items: bool = False
+    #: the number of its first change of annotations, by which its action is undone; 0 where there is none
+    change: int = 0
 
 
 class NotFound(LookupError):  # noqa: N818
@@ -255,9 +257,10 @@ class Session:
         ids = self.collection.ids_of([row for row, _, _ in changes])
         named = [(item, self.tag(tag), value) for item, (_, tag, value) in zip(ids, changes, strict=True)]
         what = _sentence(named)
-        done = self._do(lambda collection: collection.annotate_all(named, who=who), what, who)
+        numbers: list[int] = []
+        done = self._do(lambda collection: numbers.extend(collection.annotate_all(named, who=who)), what, who)
         stays = self._not_withdrawn(changes)
-        return done._replace(what=stays) if stays else done
+        return done._replace(what=stays or what, change=numbers[0] if numbers else 0)
 
     def _not_withdrawn(self, changes: list[tuple[int, int, int]]) -> str:
         """What to tell somebody who withdrew an annotation that others made: it stays."""
@@ -289,9 +292,9 @@ class Session:
             others = {other: None for other in self.flagged if other != row}
             self.flagged = {row: None, **others} if flagged else others
 
-    def undo(self, who: str) -> AppliedChange:
-        """Reverse the last action of a person."""
-        return self._reverse(lambda collection: collection.undo(who), "Undid", who)
+    def undo(self, who: str, change: int | None = None) -> AppliedChange:
+        """Reverse the last action of a person, or that of one change."""
+        return self._reverse(lambda collection: collection.undo(who, change=change), "Undid", who)
 
     def redo(self, who: str) -> AppliedChange:
         """Reverse the last undo of a person."""

@@ -115,8 +115,8 @@ export const thumbnail = (row: number, size: "small" | "large") =>
 /** Stores annotations; rows and tags by number. They are on the disk when this returns. */
 export const annotate = (annotations: AnnotationChange[], who: string) =>
   post("/api/annotations", { annotations, who });
-/** Undoes the last action of this person. */
-export const undo = (who: string) => post("/api/undo", { who });
+/** Undoes the last action of this person, or that of one change. */
+export const undo = (who: string, change: number | null = null) => post("/api/undo", { who, change });
 export const redo = (who: string) => post("/api/redo", { who });
 export const history = (limit = 100) => get("/api/history", { query: { limit } });
 export const progress = () => get("/api/progress");

@@ -58,7 +58,7 @@ class Studio {
   /** what happened while the server was away, in a sentence, until it is read */
   returned = $state("");
   /** changes that are stored when the server is back */
-  waiting = $state<Waiting[]>([]);
+  waiting = $state.raw<Waiting[]>([]);
   /** the name under which changes of this page are stored */
   me = $derived(this.state?.ownLink ? this.state.you : this.who || this.state?.you || "");
 
@@ -75,6 +75,8 @@ class Studio {
   /** how often each row changed here: an answer that was asked for before a change is older than it */
   #versions = new Map<number, number>();
   #keys = 0;
+  /** by what is undone what was annotated here */
+  #actions = new WeakMap<AnnotationChange[], { change: number; who: string }>();
   #source: EventSource | undefined;
   #retrying: ReturnType<typeof setTimeout> | undefined;
   #delay = RETRY;
@@ -146,8 +148,8 @@ class Studio {
   }
 
   /** Annotates: on the screen at once, on the disk when the answer comes; taken back if it is refused. A message names
-   * what was done: the sentence of the server, or the one that is given. */
-  async annotate(changes: AnnotationChange[], say?: string): Promise<boolean> {
+   * what was done. */
+  async annotate(changes: AnnotationChange[]): Promise<boolean> {
     const before = new Map<number, ItemRow>();
     for (const change of changes) {
       const row = this.rows.get(change.row);
@@ -165,13 +167,38 @@ class Studio {
     const done = await this.#change(async () => {
       const result = await api.annotate(changes, waiting.who);
       answered();
-      return say === undefined ? result : { ...result, what: say };
-    }, waiting, say === undefined);
+      this.#actions.set(changes, { change: result.change, who: waiting.who });
+      return result;
+    }, waiting);
     if (!done) {
       answered();
       for (const row of before.values()) this.#put(row);
     }
     return done;
+  }
+
+  /** Undoes what was annotated here, whatever was done since; `before` is what it was, and a message says so. */
+  async undoAnnotations(changes: AnnotationChange[], before: AnnotationChange[], say: string): Promise<boolean> {
+    const entry = this.waiting.find((one) => one.what === "annotations" && one.changes === changes);
+    if (entry && !this.online) {
+      this.#setWaiting(this.waiting.filter((one) => one !== entry));
+      this.#pending = this.#pending.filter((change) => !changes.includes(change));
+      for (const change of before) {
+        const row = this.rows.get(change.row);
+        if (row) this.rows.set(change.row, withAnnotation(row, change));
+      }
+      this.notify(say);
+      return true;
+    }
+    const action = this.#actions.get(changes);
+    if (!action) {
+      this.notify("It is not stored yet; try again in a moment", "error");
+      return false;
+    }
+    return this.#change(async () => {
+      const result = await api.undo(action.who, action.change);
+      return result.rows.length ? { ...result, what: say } : { ...result, what: "It was undone already" };
+    }, null, false);
   }
 
   /** Gives a tag, which may be a new one, to many items: one action, so one undo. */
@@ -182,11 +209,13 @@ class Studio {
     return done;
   };
   /** Marks an item to come back to, or takes the mark away. */
-  async flag(row: number, flagged: boolean): Promise<void> {
+  async flag(row: number, flagged: boolean): Promise<boolean> {
     try {
       this.#keep(await api.flag(row, flagged, this.who));
+      return true;
     } catch (error) {
       this.notify((error as Error).message, "error");
+      return false;
     }
   }
   undo = (): Promise<boolean> => this.#change(() => api.undo(this.who), null, false);
@@ -243,8 +272,12 @@ class Studio {
   }
 
   #wait(change: Waiting): void {
-    this.waiting = [...this.waiting, change];
-    sessionStorage.setItem(WAITING, JSON.stringify({ folder: this.state?.folder, changes: this.waiting }));
+    this.#setWaiting([...this.waiting, change]);
+  }
+
+  #setWaiting(changes: Waiting[]): void {
+    this.waiting = changes;
+    sessionStorage.setItem(WAITING, JSON.stringify({ folder: this.state?.folder, changes }));
   }
 
   /** Changes that waited when this tab was reloaded. */
@@ -256,11 +289,11 @@ class Studio {
   /** Stores what waited, one after the other; how many changes that were. */
   async #store(): Promise<number> {
     let stored = 0;
-    while (this.waiting.length) {
-      const next = $state.snapshot(this.waiting[0]) as Waiting;
+    for (let next = this.waiting[0]; next; next = this.waiting[0]) {
       try {
         const send = next.what === "annotations" ? api.annotate(next.changes, next.who) : api.tagItems(next.rows, next.name, next.who);
         const result = await send;
+        if (next.what === "annotations") this.#actions.set(next.changes, { change: result.change ?? 0, who: next.who });
         for (const row of result.rows) this.#keep(row);
         stored += 1;
       } catch (error) {
@@ -270,8 +303,7 @@ class Studio {
         }
         this.notify((error as Error).message, "error");
       }
-      this.waiting = this.waiting.slice(1);
-      sessionStorage.setItem(WAITING, JSON.stringify({ folder: this.state?.folder, changes: this.waiting }));
+      this.#setWaiting(this.waiting.slice(1));
     }
     this.#pending = [];
     return stored;

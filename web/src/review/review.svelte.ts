@@ -11,12 +11,14 @@ import { itemDetails } from "../panel/details";
 import { readPlace, writtenPlace, type Order } from "./place";
 import { keyOf, rate, remaining } from "./questions";
 
-type Answer = "accept" | "reject" | "keep" | "skip" | "all";
-/** What was decided, and what takes it back. */
+type Answer = "accept" | "reject" | "keep" | "skip" | "flag" | "unflag" | "all";
+/** What was decided, what was stored so, whether that was taken, and what it was before. */
 interface Decision {
   question: ReviewQuestion;
   answer: Answer;
   annotations: AnnotationChange[];
+  before: AnnotationChange[];
+  stored: Promise<boolean>;
 }
 
 /** Questions left at which more are asked for, and items whose details are fetched ahead. */
@@ -25,9 +27,15 @@ const AHEAD = 3;
 
 /** What an answer did, as a sentence. */
 function described({ question, answer, annotations }: Decision): string {
-  if (annotations.length > 1) return `${plural(annotations.length, "tag")} accepted together`;
+  if (answer === "all" && annotations.length > 1) return `${plural(annotations.length, "tag")} accepted together`;
   const item = studio.rows.get(question.row);
   return `${answer === "reject" ? "−" : "+"}${studio.tagName(question.tag)} on ${item?.id ?? "an item"}`;
+}
+
+/** How many questions it answered: none that are still there. */
+function answers({ answer, annotations }: Decision): number {
+  if (answer === "keep") return 1;
+  return annotations.length;
 }
 
 class Review {
@@ -52,9 +60,10 @@ class Review {
   #counted = $state(0);
   #done = new Set<string>();
   #request = 0;
+  #undoing: Promise<void> = Promise.resolve();
 
   current = $derived(this.questions[0]);
-  answered = $derived(this.history.filter(({ answer }) => answer !== "skip").length);
+  answered = $derived(this.history.reduce((sum, one) => sum + answers(one), 0));
   left = $derived(Math.max(this.total - (this.answered - this.#counted), this.questions.length));
   rate = $derived(rate(this.#times));
   query = $derived<ReviewQuery>({
@@ -112,14 +121,14 @@ class Review {
   run(command: Command): void {
     if (command.do === "accept") this.accept();
     else if (command.do === "reject") this.reject();
-    else if (command.do === "skip") this.#next("skip");
+    else if (command.do === "skip") this.skip();
     else if (command.do === "flag") void this.flag();
     else if (command.do === "undo") void this.undo();
   }
 
   accept(): void {
     if (!this.current) return;
-    if (this.current.stated) this.#next("keep");
+    if (this.current.stated) this.#leave("keep");
     else this.#annotate("accept", 1);
   }
 
@@ -128,28 +137,40 @@ class Review {
   }
 
   skip(): void {
-    this.#next("skip");
+    this.#leave("skip");
   }
 
   /** Marks the item to come back to, or takes the mark away; the question stays. */
   async flag(): Promise<void> {
-    const row = this.current?.row;
-    if (row === undefined) return;
-    const flagged = !studio.rows.get(row)?.flagged;
-    await studio.flag(row, flagged);
-    studio.notify(flagged ? "Flagged: the filter “flagged items” brings it back" : "Flag taken away");
+    const question = this.current;
+    if (!question) return;
+    const flagged = !studio.rows.get(question.row)?.flagged;
+    const stored = studio.flag(question.row, flagged);
+    const decision: Decision = { question, answer: flagged ? "flag" : "unflag", annotations: [], before: [], stored };
+    this.history = [...this.history, decision];
+    if (await stored) studio.notify(flagged ? "Flagged: the filter “flagged items” brings it back" : "Flag taken away");
+    else this.history = this.history.filter((one) => one !== decision);
   }
 
-  /** Takes back the last answer that was given on this page, and nothing else; returns to that question. */
-  async undo(): Promise<void> {
+  /** Takes back what was done last on this page, and nothing else; returns to that question. */
+  undo(): Promise<void> {
+    this.#undoing = this.#undoing.then(() => this.#undo());
+    return this.#undoing;
+  }
+
+  async #undo(): Promise<void> {
     const last = this.history.at(-1);
     if (!last) return studio.notify("Nothing was answered on this page since it was opened");
-    const { question, answer, annotations } = last;
-    this.history = this.history.slice(0, -1);
-    if (annotations.length) {
+    const { question, answer, annotations, before } = last;
+    if (!(await last.stored)) return; // it was refused, which has been said
+    if (answer === "flag" || answer === "unflag") {
+      if (!(await studio.flag(question.row, answer === "unflag"))) return;
+      studio.notify(`Undid: ${answer === "flag" ? "flagged" : "flag taken away"}`);
+    } else if (annotations.length) {
+      if (!(await studio.undoAnnotations(annotations, before, `Undid: ${described(last)}`))) return;
       this.#times = this.#times.slice(0, -1);
-      if (!(await studio.annotate(annotations, `Undid: ${described(last)}`))) return;
     } else studio.notify(`Back to the question ${answer === "skip" ? "that was skipped" : "of before"}`);
+    this.history = this.history.filter((one) => one !== last);
     for (const one of annotations) this.#done.delete(keyOf(one));
     this.#done.delete(keyOf(question));
     this.questions = [question, ...this.questions.filter((other) => keyOf(other) !== keyOf(question))];
@@ -157,14 +178,15 @@ class Review {
   }
 
   /** Accepts many at once: one action, so one undo. */
-  async acceptAll(annotations: { row: number; tag: number; value: -1 | 0 | 1 }[]): Promise<boolean> {
-    const done = await studio.annotate(annotations);
-    if (!done) return false;
+  async acceptAll(annotations: AnnotationChange[]): Promise<boolean> {
+    const stored = studio.annotate(annotations);
+    if (!(await stored)) return false;
     const [first] = annotations;
     if (!first) return true;
     const question: ReviewQuestion = { row: first.row, tag: first.tag, score: null, strength: 0, stated: false };
-    const back = annotations.map((one) => ({ ...one, value: 0 as const }));
-    this.history = [...this.history, { question: this.current ?? question, answer: "all", annotations: back }];
+    const before = annotations.map((one) => ({ ...one, value: 0 as const }));
+    const decision: Decision = { question: this.current ?? question, answer: "all", annotations, before, stored };
+    this.history = [...this.history, decision];
     for (const one of annotations) this.#done.add(keyOf(one));
     this.questions = remaining(this.questions, [], this.#done);
     await this.load();
@@ -172,13 +194,14 @@ class Review {
   }
 
   #annotate(answer: "accept" | "reject", value: 1 | -1): void {
-    const asked = this.current;
-    if (!asked) return;
-    const before = asked.stated ? 1 : 0;
-    const question = this.#next(answer, [{ row: asked.row, tag: asked.tag, value: before }]);
+    const question = this.current;
     if (!question) return;
+    const { row, tag, stated } = question;
+    const annotations: AnnotationChange[] = [{ row, tag, value }];
+    const stored = studio.annotate(annotations);
+    this.#next({ question, answer, annotations, before: [{ row, tag, value: stated ? 1 : 0 }], stored });
     this.#times = [...this.#times.slice(-50), performance.now()];
-    void studio.annotate([{ row: question.row, tag: question.tag, value }]).then((done) => {
+    void stored.then((done) => {
       if (done) return;
       // refused: it was not stored, so the question stands
       this.history = this.history.filter((one) => one.question !== question);
@@ -187,15 +210,17 @@ class Review {
     });
   }
 
-  #next(answer: Answer, annotations: AnnotationChange[] = []): ReviewQuestion | undefined {
+  #leave(answer: "keep" | "skip"): void {
     const question = this.current;
-    if (!question) return undefined;
-    this.#done.add(keyOf(question));
-    this.history = [...this.history, { question, answer, annotations }];
+    if (question) this.#next({ question, answer, annotations: [], before: [], stored: Promise.resolve(true) });
+  }
+
+  #next(decision: Decision): void {
+    this.#done.add(keyOf(decision.question));
+    this.history = [...this.history, decision];
     this.questions = this.questions.slice(1);
     this.#fetchAhead();
     if (this.questions.length < FEW && !this.loading) void this.load();
-    return question;
   }
 
   #fetchAhead(): void {

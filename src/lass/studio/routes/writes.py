@@ -24,6 +24,7 @@ from lass.studio.messages import (
     RetrainResult,
     SelectionSummary,
     TaggedSelection,
+    UndoneAction,
     WhatIf,
     WhatIfResult,
 )
@@ -46,9 +47,9 @@ async def annotate(context: RequestContext, batch: AnnotationBatch) -> ChangeRes
 
 
 @router.post("/undo")
-async def undo(context: RequestContext, by: Author) -> ChangeResult:
-    """Reverse the last action of a person."""
-    return await _stored(context, lambda: context.session.undo(by.who))
+async def undo(context: RequestContext, by: UndoneAction) -> ChangeResult:
+    """Reverse the last action of a person, or that of one change."""
+    return await _stored(context, lambda: context.session.undo(by.who, by.change))
 
 
 @router.post("/redo")
