@@ -215,14 +215,14 @@ def open_item(page: Page, row: int) -> Locator:
     return panel
 
 
-def pick(page: Page, label: str, name: str) -> None:
-    """Chooses a tag by typing its name."""
+def pick(page: Page, label: str, name: str, new: bool = False) -> None:
+    """Chooses a tag by typing its name; a new one is made by Ctrl and Enter alone."""
     field = page.get_by_role("combobox", name=label, exact=True)
     field.click()
     field.fill(name)
     option = page.get_by_role("listbox", name=label).get_by_role("option").first
     expect(option).to_contain_text(name.rpartition("::")[2])
-    field.press("Enter")
+    field.press("Control+Enter" if new else "Enter")
 
 
 def tag_line(page: Page, name: str) -> Locator:

@@ -211,7 +211,7 @@ def tag_one_item(story):
     item = story.get(f"/api/items/{row}")["id"]
     subject = story.truth[item]
     with stored(page, "/api/annotations"):
-        pick(page, "Add a tag", subject)
+        pick(page, "Add a tag", subject, new=True)
     expect(page.get_by_test_id("annotations")).to_contain_text(subject)
     story.accepted.append((item, subject))
     story.settle()
@@ -223,7 +223,7 @@ def tag_one_item(story):
     expect(page.get_by_test_id("count")).to_have_text(f"{ITEMS - 1} items")
     panel = page.get_by_test_id("panel")
     expect(panel).to_have_attribute("aria-busy", "false")
-    expect(panel).to_contain_text("Shares compare tags, and only one is used so far.")
+    expect(panel).to_contain_text("no percentage yet")
     story.check()
     story.view("Map")
     legend = page.get_by_test_id("map-legend")
@@ -297,7 +297,8 @@ def accept_suggestions(story):
                 helped += 1
                 offered.click()
             else:
-                pick(page, "Add a tag", subject)
+                known = {tag["name"] for tag in story.get("/api/tags")}
+                pick(page, "Add a tag", subject, new=subject not in known)
         expect(page.get_by_test_id("annotations")).to_contain_text(subject)
         story.accepted.append((detail["id"], subject))
         page.locator("body").click(position={"x": 600, "y": 790})

@@ -93,8 +93,8 @@ def alone(tmp_path_factory):
     return found
 
 
-def check_same(result, other, bound=0.005):
-    """The same assignments, and scores within a bound."""
+def check_same(result, other, bound=0.02):
+    """The same assignments, and scores within what another choice of the weights' prior changes."""
     assert result.model.lam == pytest.approx(other.model.lam)
     Z, expected = (one.model.solution.Z.to_dense() for one in (result, other))
     np.testing.assert_allclose(Z, expected, rtol=0, atol=1e-4)
