@@ -174,7 +174,7 @@ def restore(output: Output, folder: Path, listed: bool, name: str | None) -> Non
     whole = not _database_problems(database)
     missing = backups.n_missing(database, chosen.path) if whole else None
     kept = backups.restore(database, chosen.path)
-    lost = "how many annotations of the damaged database it lacks cannot be told"
+    lost = "how many annotations of the damaged database it lacks is unknown"
     if missing is not None:
         lost = f"it lacks {count(missing, 'annotation')} of the database of before"
     output.result(

@@ -162,7 +162,7 @@ class Review {
     const last = this.history.at(-1);
     if (!last) return studio.notify("Nothing was answered on this page since it was opened");
     const { question, answer, annotations, before } = last;
-    if (!(await last.stored)) return; // it was refused, which has been said
+    if (!(await last.stored)) return; // it was refused, which a message shows
     if (answer === "flag" || answer === "unflag") {
       if (!(await studio.flag(question.row, answer === "unflag"))) return;
       studio.notify(`Undid: ${answer === "flag" ? "flagged" : "flag taken away"}`);
