@@ -58,6 +58,10 @@ def test_the_guessed_encoding_is_told_and_can_be_changed(tmp_path):
     [
         ("naïve café".encode("cp1252"), "cp1252"),
         ("Müller \u2013 Straße".encode("cp1252"), "cp1252"),
+        ("id;text\n1;Das \u201eneue\u201c Auto\n2;\u201ealt\u201c\n".encode("cp1252"), "cp1252"),
+        ("id;text\n1;the \u201cnew\u201d one \u2013 it\u2019s 5 \u20ac\u2026\n".encode("cp1252"), "cp1252"),
+        ("id;text\n1;\u2018a\u2019 and \u201ab\u2018\n".encode("cp1252"), "cp1252"),
+        ("die M\u00e4rkte und die H\u00e4user w\u00e4hlen".encode("cp437"), "utf-8"),
         ("Привет мир, это текст".encode("cp1251"), "utf-8"),
         ("日本語のテキスト".encode("shift-jis"), "utf-8"),
         ("中文文本和 ascii".encode("gb18030"), "utf-8"),

@@ -251,6 +251,16 @@ def test_the_encoding_is_shown_and_can_be_changed(page):
     expect(table).to_contain_text("café")
 
 
+def test_an_encoding_that_does_not_fit_can_be_changed(page):
+    page.monitor.ignore_errors = True
+    dialog = import_dialog(page)
+    rows = "\u0438\u043c\u044f;\u0442\u0435\u043a\u0441\u0442\nd-1;\u0441\u0430\u0434\n"
+    preview(dialog, "words.csv", rows.encode("cp1251"))
+    refused(dialog, "choose another under Letters are read as")
+    dialog.get_by_label("Letters are read as").select_option("cp1251")
+    expect(dialog.get_by_role("region", name="The first rows")).to_contain_text("\u0441\u0430\u0434")
+
+
 def test_bad_rows_are_shown_and_left_out_only_when_chosen(page, served):
     dialog = import_dialog(page)
     preview(dialog, "rows.csv", b"name,summary\nnew-1,some text of some terms\nbad\n")

@@ -92,6 +92,13 @@ def test_excels_csv_and_its_encoding(empty):
     assert empty.session.row(0).id == "café"
 
 
+def test_who_cannot_pass_an_encoding_is_told_of_the_menu(empty):
+    key = empty.sent(("items.csv", b"n\xc4\x80\x81me;summary\nx\xff;a text\n"))
+    with pytest.raises(ValueError, match="choose another under Letters are read as") as refused:
+        empty.looked(key)
+    assert "command line" not in str(refused.value)
+
+
 def test_bad_rows_are_shown_before_anything_is_imported(empty):
     table = b"name,summary\na,some text\nb\nc,other text,more\na,again\n"
     seen = empty.looked(empty.sent(("items.csv", table)))

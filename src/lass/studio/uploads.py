@@ -27,7 +27,7 @@ from lass.collection.reading.archives import (
 from lass.collection.reading.cells import text_of
 from lass.collection.reading.errors import BadRowLog
 from lass.collection.reading.items import ID, TEXT, TITLE
-from lass.collection.reading.lines import encoding_of, kind_of
+from lass.collection.reading.lines import OTHER, UNMARKED, encoding_of, kind_of
 from lass.collection.reading.tables import Table, open_table
 from lass.collection.reading.workbooks import WORKBOOKS, sheet_names
 from lass.studio.messages import (
@@ -43,6 +43,8 @@ from lass.studio.messages import (
 from lass.studio.session import NotFound, Session
 from lass.tagging import Collection
 
+#: the advice for an encoding that does not fit; with it, the page shows the menu
+CHOOSE_ENCODING = "choose another under Letters are read as"
 #: uploads kept until they are imported; the oldest are removed first
 MAX_UPLOADS = 4
 #: bytes that a packed file may unpack to
@@ -172,6 +174,8 @@ def _message(upload: Upload, row: BadRow) -> str:
 
 
 def _renamed(upload: Upload, message: str) -> str:
+    for advice in (OTHER, UNMARKED):
+        message = message.replace(advice, CHOOSE_ENCODING)
     for path, called in upload.called.items():
         message = message.replace(path, called)
     loose = without_common_folder(upload.loose) if upload.loose.exists() else upload.loose

@@ -35,8 +35,12 @@ _ASCII = [bytes([letter]) for letter in range(97, 123)]
 _SURROGATES = re.compile("[\udc80-\udcff]")
 #: letters with accents, and signs that text processors write, as cp1252 has them
 _WESTERN = frozenset([*range(0xA0, 0xFF), 0x80, 0x85, *range(0x91, 0x98), 0x99])
+#: quotation marks that open, where no letter is before them; within words other encodings have letters there
+_OPENING = re.compile(rb"(?<![A-Za-z\x80-\xff])[\x82\x84\x8b]")
 #: a byte beyond ASCII that stands alone; other scripts have them side by side
 _LONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
+#: what to do, for who reads the file by a call or a command
+UNMARKED = "pass encoding= (utf-16-le, utf-16-be)"
 OTHER = "pass encoding= (--encoding on the command line): cp1252 is common in the West, gb18030 in China"
 
 
@@ -132,7 +136,7 @@ def _guessed(path: Path, _changed: int, _size: int) -> str:
     high = [byte for byte in sample if byte >= 0x80]
     right = (len(high) - wrong) // 2  # of letters that UTF-8 writes with two bytes, at most
     letters = sum(map(sample.lower().count, _ASCII))
-    western = sum(byte in _WESTERN for byte in high)
+    western = sum(byte in _WESTERN for byte in high) + len(_OPENING.findall(sample))
     rare = len(high) <= letters and len(_LONE.findall(sample)) >= 0.5 * len(high)
     return (
         CP1252 if wrong > right and western >= 0.9 * len(high) and rare and b"\0" not in sample else "utf-8"
@@ -144,7 +148,7 @@ def fault(text: str) -> str | None:
     if "\0" in text:
         return (
             f"a NUL byte at character {text.index(chr(0)) + 1} of the line: damaged, not text at all, or "
-            "UTF-16 without its mark. Repair it or pass encoding= (utf-16-le, utf-16-be)"
+            f"UTF-16 without its mark. Repair it or {UNMARKED}"
         )
     if text.isascii():
         return None
