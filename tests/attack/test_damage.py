@@ -191,7 +191,7 @@ def test_who_has_to_choose_hears_what_the_copy_holds(busy):
     text = run("check", busy, code=1).stdout
     assert f"with {backups.n_annotations(backups.backups(busy)[0].path)} annotations" in text
     assert "newer change" in text
-    assert "cannot be told" in run("restore", busy).stdout
+    assert "is unknown" in run("restore", busy).stdout
     (busy / DATABASE).write_bytes(whole)
     restored = run("restore", busy).stdout
     assert "it lacks 2 annotations of the database of before" in restored
