@@ -1409,6 +1409,10 @@ def soak() -> str:
             "random problems judged in rational arithmetic",
             lambda found: f"{found['problems']:,} problems with weights over {found['decades']:.0f} decades",
         ),
+        "ordinary": (
+            "the same at ordinary scales",
+            lambda found: f"{found['problems']:,} problems with weights over at most one decade",
+        ),
     }
     rows = [(kinds[name], found) for name, found in results.items() if "skipped" not in found]
     columns: dict[str, Callable[[Row], str]] = {

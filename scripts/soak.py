@@ -34,7 +34,10 @@ from lass.collection import Item, Settings  # noqa: E402
 from short_texts import TOPICS  # noqa: E402
 
 #: share of the time that a part gets
-PARTS = {"kills": 0.2, "writers": 0.1, "disk": 0.1, "histories": 0.2, "clients": 0.1, "problems": 0.3}
+PARTS = {
+    "kills": 0.2, "writers": 0.1, "disk": 0.1, "histories": 0.2, "clients": 0.1, "problems": 0.2,
+    "ordinary": 0.1,
+}  # fmt: skip
 ITEMS, TAGS, WRITERS, CLIENTS, PROBLEMS = 300, 12, 4, 100, 10_000
 #: bytes that are left on the small disk
 ROOM = 2**18
@@ -230,6 +233,14 @@ def problems(seconds: float) -> dict[str, Any]:
     return {**found, "lost": found["false"]}
 
 
+def ordinary(seconds: float) -> dict[str, Any]:
+    """Random problems at ordinary scales, judged likewise."""
+    from check_certificates import check
+
+    found = check(PROBLEMS, (0, 1), 5 * PROBLEMS, seconds)
+    return {**found, "lost": found["false"]}
+
+
 def main() -> None:
     """Run the parts one after the other, print and write what they found."""
     options = parser(__doc__)
@@ -238,7 +249,7 @@ def main() -> None:
     asked = options.parse_args()
     run: dict[str, Callable[[float], dict[str, Any]]] = {
         "kills": kills, "writers": writers, "disk": disk, "histories": histories, "clients": clients,
-        "problems": problems,
+        "problems": problems, "ordinary": ordinary,
     }  # fmt: skip
     bad, whole = [], sum(PARTS[part] for part in asked.parts)
     for part in asked.parts:
