@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression
 
 import lass
@@ -58,6 +59,55 @@ def test_edges_that_mislead_are_left_out(seed):
     assert accuracy(model, labels, truth) > float((linear.predict(X[60:]) == truth[60:]).mean()) - 0.03
 
 
+def along_a_curve(seed, labels_each):
+    """Points of two long arcs, told apart by their neighbours, not by a straight line."""
+    X, truth = make_moons(N, noise=0.06, random_state=seed)
+    labels = np.full(N, -1)
+    for one in range(2):
+        rows = np.random.default_rng(seed).choice(np.flatnonzero(truth == one), labels_each, replace=False)
+        labels[rows] = one
+    return X, labels, truth
+
+
+@pytest.mark.parametrize("labels_each", [1, 3, 10])
+def test_where_labels_alone_do_best_linear_models_are_left_out(labels_each, tmp_path):
+    for seed in range(3):
+        X, labels, truth = along_a_curve(seed, labels_each)
+        W = lass.knn_graph(X, n_neighbors=10)
+        alone = lass.LASS().fit(X, labels), lass.LASS(metric="precomputed").fit(W, labels)
+        model = lass.LASS(edges=W).fit(X, labels)
+        best = max(accuracy(one, labels, truth) for one in alone)
+        assert accuracy(model, labels, truth) >= best - 0.01
+    assert model.edge_choice_.view == "labels"
+    assert "+0.0 points" in model.edge_choice_.reason or labels_each == 1
+    np.testing.assert_allclose(model.predict_proba(X[:20]).sum(axis=1), 1.0)
+    model.save(tmp_path / "model.npz")
+    loaded = lass.LASS.load(tmp_path / "model.npz")
+    np.testing.assert_allclose(loaded.predict_proba(X[:9]), model.predict_proba(X[:9]), atol=1e-8)
+    other = int(np.flatnonzero(labels < 0)[0])
+    changed = [one.update({other: truth[other]}).assignments_ for one in (model, loaded)]
+    np.testing.assert_allclose(changed[1], changed[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("settings", [{}, {"prior": "labels"}, {"features": None, "contrast": 1.0}])
+def test_edges_alone_are_the_model_of_a_precomputed_graph(settings):
+    X, labels, _ = along_a_curve(0, 10)
+    W = lass.knn_graph(X, n_neighbors=10)
+    noise = np.random.default_rng(0).normal(size=(N, 3))
+    model = lass.LASS(edges=W, **settings).fit(noise, labels)
+    alone = lass.LASS(metric="precomputed", **settings).fit(W, labels)
+    assert (model.edge_choice_.view, model.edge_choice_.graph) == ("labels", "edges")
+    assert model.edge_choice_.reason.startswith("items are compared by edges alone: +")
+    np.testing.assert_allclose(model.assignments_, alone.assignments_, atol=1e-3)
+
+
+def test_a_lam_that_is_given_is_judged_as_it_is():
+    X, labels, truth = along_a_curve(0, 10)
+    model = lass.LASS(0.01, edges=lass.knn_graph(X, n_neighbors=10)).fit(X, labels)
+    assert (model.edge_choice_.view, model.lam_, model.choice_) == ("labels", 0.01, None)
+    assert accuracy(model, labels, truth) > 0.95
+
+
 def test_the_unit_of_the_weights_does_not_matter(fitted):
     model, X, A, labels, _ = fitted
     other = lass.LASS(edges=1000.0 * A).fit(X, labels)
@@ -97,7 +147,8 @@ def test_few_labels_and_no_edges_at_all():
     assert model.edge_choice_.reason.startswith("too few labels to hide some")
     labels[:60] = truth[:60]
     model = lass.LASS(edges=sp.csr_array((N, N)), prior="labels").fit(X, labels)
-    assert model.edge_choice_.view == "features"
+    assert model.edge_choice_.graph == "features"
+    assert not any("graph of edges" in way for way in model.edge_choice_.shares if "labels" in way)
     assert np.isfinite(model.assignments_).all()
 
 

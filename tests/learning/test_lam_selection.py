@@ -121,7 +121,7 @@ def as_they_are(Z, totals):
 def test_choice_scales_with_the_graph_and_is_deterministic(seed, factor, least):
     W, codes, G = labelled(np.random.default_rng(seed), least=least)
     first, again, scaled = (
-        choose_for_labels(PoissonRegime(graph), codes, G.shape[1], None, as_they_are)
+        choose_for_labels(PoissonRegime(graph), codes, G.shape[1], None, as_they_are).choice
         for graph in (W, W, sp.csr_array(W * factor))
     )
     assert first == again
@@ -139,7 +139,7 @@ def test_choice_scales_with_the_graph_and_is_deterministic(seed, factor, least):
 
 def test_choice_without_labels_to_spare_holds_the_labels():
     W, codes, G = labelled(np.random.default_rng(2), least=1)
-    choice = choose_for_labels(PoissonRegime(W), codes, G.shape[1], None, as_they_are)
+    choice = choose_for_labels(PoissonRegime(W), codes, G.shape[1], None, as_they_are).choice
     assert choice.lam == lower_end(W, G)
     assert choice.totals
     assert not choice.poisson
@@ -150,7 +150,7 @@ def test_choice_without_labels_to_spare_holds_the_labels():
 
 def test_choice_where_lam_makes_no_difference():
     W = sp.csr_array(random_graph(np.random.default_rng(0), 6, "dense"))
-    choice = choose_for_labels(PoissonRegime(W), np.array([0, 0, -1, -1, 0, -1]), 1, None, as_they_are)
+    choice = choose_for_labels(PoissonRegime(W), np.array([0, 0, -1, -1, 0, -1]), 1, None, as_they_are).choice
     assert "same decisions" in choice.reason
     assert choice.lam > 0
 
@@ -161,12 +161,12 @@ def test_choice_counts_the_labels_that_come_back():
     W = weak * random_graph(np.random.default_rng(0), 16, "dense")
     codes = np.full(16, -1)
     codes[[1, 2, 3, 9, 10, 11]] = [0, 0, 0, 1, 1, 1]
-    right = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, as_they_are)
+    right = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, as_they_are).choice
     assert right.scores == [1.0] * 3
     assert right.lams == sorted(right.lams)
     assert "100.0% of 6 labels" in right.reason
     assert right.lam == right.lams[0]
-    wrong = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, lambda Z, _: -Z)
+    wrong = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, lambda Z, _: -Z).choice
     assert wrong.scores == [0.0] * 3
 
 
@@ -177,7 +177,7 @@ def test_another_lam_is_chosen_where_it_finds_clearly_more():
     codes[[1, 2, 3, 9, 10, 11]] = [0, 0, 0, 1, 1, 1]
     even = choose_for_labels(
         PoissonRegime(sp.csr_array(W)), codes, 2, None, lambda Z, totals: (-Z, Z)[not totals]
-    )
+    ).choice
     assert even.poisson
     assert not even.totals
     assert even.lam == even.lams[-1]

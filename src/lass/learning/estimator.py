@@ -15,11 +15,19 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lass.graph import KNNGraph, as_weights, health
-from lass.graph.joining import mean_weight
+from lass.graph.joining import join_graphs, mean_weight
 from lass.graph.laplacians import as_sparse
 from lass.graph.weights import Contrast, steepened, symmetrised
 from lass.learning.feature_model import FeatureModel, FeatureRows
-from lass.learning.features_and_edges import EdgeChoice, FeaturesAndEdges, lam_of
+from lass.learning.features_and_edges import (
+    EDGES,
+    FEATURES,
+    GRAPHS,
+    LABELS,
+    EdgeChoice,
+    FeaturesAndEdges,
+    lam_of,
+)
 from lass.learning.labels import (
     balanced_labels,
     changed_affinities,
@@ -29,7 +37,7 @@ from lass.learning.labels import (
     read_confidence,
     read_labels,
 )
-from lass.learning.lam_selection import Choice, choose_for_labels, choose_for_tags
+from lass.learning.lam_selection import Choice, Hidden, LabelChoice, choose_for_labels, choose_for_tags
 from lass.learning.model_file import pack_model, unpack_model
 from lass.learning.poisson import PoissonRegime
 from lass.learning.predictors import score_tags
@@ -107,8 +115,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     edges : array or sparse matrix of shape (N, N), optional
         Edges between the fitted items beside their features, such as links or citations: symmetric weights
         >= 0. Whether and how they count is chosen by hiding some of the labels (``edge_choice_``); those that
-        mislead are left out. Linear models of the features, own and smoothed over the edges, then give
-        affinities to items without a label, new ones included. Labels only; not with ``sharpen``.
+        mislead are left out. Labels spread as without edges, over features, edges or both; or linear models
+        of the features, own and smoothed over the edges, also give affinities to items without a label, new
+        ones included. Labels only; not with ``sharpen``.
     facets : array of shape (K,), optional
         With affinities, the facet of each category, as in :func:`lass.solve`: assignments are then
         distributions within each facet, and decisions have one column a facet, in the order of their numbers.
@@ -214,6 +223,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self._confidence = read_confidence(confidence, X.shape[0])
         self._both: FeaturesAndEdges | None = None
         self.edge_choice_: EdgeChoice | None = None
+        chosen: Choice | None = None
         if is_matrix(y):
             if self.edges is not None:
                 raise ValueError(
@@ -238,11 +248,11 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             if self.edges is None:
                 self._build_graph(X, 2.0)
             else:
-                self._join_edges(X, codes)
+                chosen = self._join_edges(X, codes)
             G = self._labels(codes)
             if not G.nnz:
                 raise ValueError("confidence must be > 0 for at least one item with a label; found none")
-        return self._fit_labels(G, codes)
+        return self._fit_labels(G, codes, chosen)
 
     def update(self, y: Mapping[Any, Any]) -> LASS:
         """Add, change or withdraw a few labels and solve again from here, warm.
@@ -298,7 +308,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         X : array or sparse matrix of shape (M, D)
             With ``metric="precomputed"``, the (M, N) weights to the fitted items.
         g : array or sparse matrix of shape (M, K), optional
-            Affinities of the new items; where ``edges`` were given, by default those of the linear models.
+            Affinities of the new items; where linear models were chosen
+            (``edges``), by default theirs.
         lam : float, optional
             Another weight of the crowd against ``g``.
         """
@@ -312,8 +323,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
                 rows = self._feature_rows(self._validated(X, reset=False))
                 scores = scores + self._feature_weight * self.feature_model_.scores(rows.X)
             return project_simplex(scores + self.shift_)
-        if g is None and self._both is not None and self.edge_choice_ is not None:
-            g = self._both.affinities_of_new(self._validated(X, reset=False), self.edge_choice_.view)
+        if g is None and (linear := self._linear()) is not None:
+            g = linear[0].affinities_of_new(self._validated(X, reset=False), linear[1].view)
         if isinstance(self.solution_, FacetSolution):
             return assign(W, self.solution_, g, lam)
         return assign(W, self.solution_.Z, g, lam, shift=self.shift_ if self.shift_.any() else None)
@@ -453,8 +464,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self._contrast = Contrast.of(W, contrast if self.contrast is None else float(self.contrast))
         self.graph_ = self._contrast(W)
 
-    def _join_edges(self, X: Any, codes: NDArray[np.int64]) -> None:
-        """Build the graph from features and edges, as hidden labels say."""
+    def _join_edges(self, X: Any, codes: NDArray[np.int64]) -> Choice | None:
+        """Build the graph from features and edges, as hidden labels say; how lam was chosen."""
         edges = as_weights(self.edges, "edges")
         if edges.shape[0] != X.shape[0]:
             raise ValueError(
@@ -463,16 +474,67 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         self._build_graph(X, 1.0)
         self._both = FeaturesAndEdges(X, self.graph_, edges, scale=self.metric != "cosine")
         self._log("comparing items by features and by edges: hiding some of the labels")
-        self.edge_choice_ = self._both.choose(codes, len(self.classes_), self._confidence)
+        size, hidden = len(self.classes_), Hidden.of(codes, len(self.classes_))
+        self._prior = category_shares(self.prior, sp.csr_array((len(codes), size)), codes)
+        self._codes: NDArray[np.int64] | None = codes
+        power = 2.0 if self.contrast is None else float(self.contrast)
+        assert self.neighbours_ is not None  # a graph in the place of features is refused
+        raw = symmetrised(self.neighbours_.directed, self.neighbours_.symmetric)
+        contrast, own = Contrast.of(raw, power), Contrast.of(edges, power)
+        parts = contrast(raw), own(edges)
+        names = [name for name in GRAPHS if edges.nnz or name == FEATURES] if len(hidden.order) else []
+        found = {name: self._by_labels(join_graphs(*parts, *GRAPHS[name]), name, hidden) for name in names}
+        self.edge_choice_ = self._both.choose(
+            codes, size, hidden, {name: right for name, (_, right) in found.items()},
+            lambda Z: self._decisive(Z, False), self._confidence,
+        )  # fmt: skip
         self._log(self.edge_choice_.reason)
-        self.graph_ = self._both.graph(self.edge_choice_.graph)
+        name = self.edge_choice_.graph
+        if self.edge_choice_.view != LABELS:
+            self.graph_ = self._both.graph(name)
+            return None
+        self._contrast, self.graph_ = contrast, join_graphs(*parts, *GRAPHS[name])
+        return (found.get(name) or self._by_labels(self.graph_, name, hidden))[0]
+
+    def _by_labels(
+        self, W: sp.csr_array, graph: str, hidden: Hidden
+    ) -> tuple[Choice | None, NDArray[np.bool_]]:
+        """The model of a graph and labels, without linear models, and which hidden labels come back."""
+        codes, size = self._codes, len(self.classes_)
+        assert codes is not None
+        if self.lam == "auto":
+            return self._chosen_lam(PoissonRegime(W), features=graph != EDGES)
+        right = np.empty(len(hidden.order), bool)
+        for one in range(hidden.folds):
+            rows, kept = hidden.order[hidden.fold == one], codes.copy()
+            kept[rows] = -1
+            G = balanced_labels(kept, size, W, self._confidence)
+            scores = self._decisive(solve(W, G, float(self.lam), tol=1e-3, output="dense").Z, False)
+            right[hidden.fold == one] = scores[rows].argmax(axis=1) == codes[rows]
+        return None, right
+
+    def _chosen_lam(self, regime: PoissonRegime, features: bool = True) -> LabelChoice:
+        """Lam for labels on a graph, with or without a model of the features beside it."""
+        assert self._codes is not None
+        rows = None
+        if features and self.neighbours_ is not None and self.features is not None and self.sharpen is None:
+            rows = self._feature_rows(self.neighbours_.items, self._confidence)
+        return choose_for_labels(
+            regime, self._codes, len(self.classes_), self._confidence, self._decisive, rows
+        )
+
+    def _linear(self) -> tuple[FeaturesAndEdges, EdgeChoice] | None:
+        """The linear models, where they give affinities to items without a label."""
+        if self._both is None or self.edge_choice_ is None or self.edge_choice_.view == LABELS:
+            return None
+        return self._both, self.edge_choice_
 
     def _labels(self, codes: NDArray[np.int64]) -> sp.csr_array:
         """Affinities from labels, all categories weighing the same; with edges also from linear models."""
-        if self._both is None or self.edge_choice_ is None:
+        if (linear := self._linear()) is None:
             return balanced_labels(codes, len(self.classes_), self.graph_, self._confidence)
-        view = self.edge_choice_.view
-        return as_sparse(self._both.affinities(codes, len(self.classes_), view, self._confidence), "y")
+        both, chosen = linear
+        return as_sparse(both.affinities(codes, len(self.classes_), chosen.view, self._confidence), "y")
 
     def _edges_to(self, X: Any) -> sp.csr_array:
         """Weights of new items to the fitted ones."""
@@ -482,29 +544,31 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         if W.nnz and W.data.min() < 0:
             raise ValueError(f"X must hold weights >= 0 to the fitted items; found {W.data.min():g}. Drop it")
         W = self._contrast(W)
-        return W if self._both is None else W / mean_weight(self._both.neighbours)
+        if self._both is None or self.neighbours_ is None:
+            return W
+        # as the neighbours of fitted items in their joined graph
+        neighbours = symmetrised(self.neighbours_.directed, self.neighbours_.symmetric)
+        return W / mean_weight(self._contrast(neighbours))
 
-    def _fit_labels(self, G: sp.csr_array, codes: NDArray[np.int64] | None) -> LASS:
-        """Choose lam, solve, slide and sharpen."""
+    def _fit_labels(
+        self, G: sp.csr_array, codes: NDArray[np.int64] | None, chosen: Choice | None = None
+    ) -> LASS:
+        """Choose lam, unless it is, solve, slide and sharpen."""
         self._set_labels(G, codes)
-        self.choice_: Choice | None = None
+        self.choice_: Choice | None = chosen
         self._regime: PoissonRegime | None = None
         if self.sharpen is not None and codes is None:
             raise ValueError("sharpen is for labels, one category an item; y holds affinities")
-        if self.lam == "auto" and self.edge_choice_ is not None:
+        if self.lam == "auto" and self.edge_choice_ is not None and self._linear() is not None:
             lam = lam_of(self.graph_, self.edge_choice_.strength)
             self.choice_ = Choice(lam, self.edge_choice_.reason)
-        elif self.lam == "auto":
+        elif self.lam == "auto" and chosen is None:
             self._log("choosing lam by hiding some of the labels")
             if codes is None:
                 self.choice_ = choose_for_tags(self.graph_, G, facets=self._facets)
             else:
                 self._regime = PoissonRegime(self.graph_)
-                self.choice_ = choose_for_labels(
-                    self._regime, codes, len(self.classes_), self._confidence, self._decisive,
-                    None if self.neighbours_ is None or self.features is None or self.sharpen is not None
-                    else self._feature_rows(self.neighbours_.items, self._confidence),
-                )  # fmt: skip
+                self.choice_ = self._chosen_lam(self._regime).choice
         self.lam_ = float(self.lam) if self.choice_ is None else self.choice_.lam
         self._log(str(self.choice_ or f"lam = {self.lam_:g}"))
         start = self._poisson_start(G)
@@ -648,7 +712,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
 
     def _stated(self) -> sp.csr_array:
         """The affinities without those that linear models give to items without a label."""
-        if self._codes is None or self._both is None:
+        if self._codes is None or self._linear() is None:
             return self.affinities_
         labelled = sp.diags_array((self._codes >= 0).astype(float))
         stated = sp.csr_array(labelled @ self.affinities_)

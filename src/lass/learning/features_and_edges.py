@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,22 +12,27 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.graph.joining import join_graphs, smoothed
+from lass.learning.lam_selection import Hidden
 from lass.learning.predictors.linear import RANK, transitions, unit_rows
 from lass.model.quadratic_program import Array
 from lass.solvers.solving import solve
 
+#: view, graph and strength of an :class:`EdgeChoice`
+Way = tuple[str, str, float]
 #: what linear models see of an item: weights of the model of its own features and of the smoothed ones
 VIEWS = {"features and edges": (0.5, 0.5), "features": (1.0, 0.0), "smoothed features": (0.0, 1.0)}
 #: what the graph is made of: weights of the neighbours by features and of the edges
 GRAPHS = {"features and edges": (1.0, 1.0), "features": (1.0, 0.0), "edges": (0.0, 1.0)}
-BOTH, FEATURES = "features and edges", "features"
+BOTH, FEATURES, EDGES = "features and edges", "features", "edges"
+#: in the place of a view: affinities are labels alone, and lam is chosen as without edges
+LABELS = "labels"
 #: standard errors by which another way must be better than the usual one
 CLEAR = 1.5
 #: least agreement of linear models over edges for edges to count where labels do not say otherwise
 ALIKE = 0.4
 #: 2 lam times the median degree: how much the neighbours of an item weigh against its affinities
 STRENGTHS = (0.5, 2.0, 0.1)
-#: folds of the labels, and labels that take part at most
+#: folds of tagged items, and labelled or tagged items that take part at most
 FOLDS, MOST = 4, 2000
 #: numbers of a solve up to which all folds are solved; with more, two
 MANY = 2_000_000
@@ -40,7 +46,11 @@ ROUGH = 1e-2
 
 @dataclass
 class EdgeChoice:
-    """How features and edges were combined, and how many hidden labels each way brought back."""
+    """How features and edges were combined, and how many hidden labels each way brought back.
+
+    ``view`` is :data:`LABELS` where the ``graph`` spreads labels alone, as it does without edges; else it
+    names what the linear models see, and ``strength`` how much neighbours weigh against them.
+    """
 
     view: str
     graph: str
@@ -84,7 +94,9 @@ class ReducedRows:
 class FeaturesAndEdges:
     """Affinities by linear models of the features, own and smoothed over the edges, and a graph of both.
 
-    The affinities of an item without a label are the probabilities of multinomial regressions on its
+    There are two kinds of models. One is that of :class:`lass.LASS` without edges, on a graph: labels alone
+    are spread, and all rules for lam, totals and features hold. In the other,
+    the affinities of an item without a label are the probabilities of multinomial regressions on its
     features (their weights are chosen: :data:`VIEWS`); those of a labelled item are its label. The graph
     is the sum of the ``neighbours`` by features and of the ``edges``, each of mean weight one, or one of the
     two (:data:`GRAPHS`). Which, and how much neighbours weigh, is whatever brings most hidden labels back:
@@ -94,9 +106,11 @@ class FeaturesAndEdges:
     --------
     >>> import numpy as np, scipy.sparse as sp
     >>> from lass.learning.features_and_edges import FeaturesAndEdges
+    >>> from lass.learning.lam_selection import Hidden
     >>> X, pairs = np.arange(6.0)[:, None], sp.csr_array(np.kron(np.eye(3), [[0, 1.0], [1, 0]]))
     >>> both = FeaturesAndEdges(X, pairs, pairs)
-    >>> both.choose(np.array([0, -1, -1, -1, -1, 1]), 2).reason
+    >>> codes = np.array([0, -1, -1, -1, -1, 1])
+    >>> both.choose(codes, 2, Hidden.of(codes, 2), {}, lambda Z: Z).reason
     'too few labels to hide some: features and edges disagree, and edges are left out'
     """
 
@@ -130,31 +144,35 @@ class FeaturesAndEdges:
         return self.probabilities(view, self.models, (rows, rows))
 
     def choose(
-        self, codes: NDArray[np.int64], size: int, confidence: Array | None = None, seed: int = 0
-    ) -> EdgeChoice:
+        self, codes: NDArray[np.int64], size: int, hidden_items: Hidden, plain: dict[str, NDArray[np.bool_]],
+        scores_of: Callable[[Array], Array], confidence: Array | None = None,
+    ) -> EdgeChoice:  # fmt: skip
         """Hide labels, fold by fold, and see which way brings most of them back.
 
-        Few labels say little, so there is a usual way that another must beat by :data:`CLEAR` standard
-        errors of the paired difference: features and edges together, and features alone where edges do not
-        join items that are alike by what a linear model makes of their features (:func:`agreement`).
+        ``plain`` says of each graph which hidden labels come back by labels alone. The best of these graphs
+        and the best way with linear models are found first, then the better of the two is taken, labels alone
+        where they are as good. Few labels say little, so in each there is a usual way that another must beat
+        by :data:`CLEAR` standard errors of the paired difference: features and edges together, and features
+        alone where edges do not join items that are alike by what a linear model makes of their features
+        (:func:`agreement`). Decisions are the largest of ``scores_of(Z)``.
         """
-        labelled = np.random.default_rng(seed).permutation(np.flatnonzero(codes >= 0))[:MOST]
-        counts = np.bincount(codes[labelled], minlength=size)
+        order, fold = hidden_items
+        labelled = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))[:MOST]
         found = self._fitted(labelled, codes, size)[0](self.rows[0])
         usual = BOTH if agreement(found, self.edges) >= ALIKE else FEATURES
-        if counts[counts > 0].mean() < 2 or (counts > 0).sum() < 2:
+        if not len(order) or len(np.unique(codes[order])) < 2:
             how = "count the same" if usual == BOTH else "disagree, and edges are left out"
             reason = f"too few labels to hide some: features and edges {how}"
-            return EdgeChoice(usual, usual, STRENGTHS[0], reason)
-        order = labelled[np.argsort(codes[labelled], kind="stable")]
-        fold = np.arange(len(order)) % FOLDS
+            return EdgeChoice(LABELS, usual, 0.0, reason)
         parts = []
-        for one in range(FOLDS if len(codes) * size <= MANY else 2):
+        for one in range(hidden_items.folds if len(codes) * size <= MANY else 2):
             hidden, kept = order[fold == one], order[fold != one]
+            kept = np.random.default_rng(0).permutation(kept)[:FITTED]
             models = self._fitted(kept, codes, size)
             parts.append((hidden, kept, {v: self.probabilities(v, models, self.rows) for v in VIEWS}))
         graphs = {name: self.graph(name) for name in GRAPHS}
-        hits: dict[tuple[str, str, float], NDArray[np.bool_]] = {}
+        places = np.concatenate([np.flatnonzero(fold == one) for one in range(len(parts))])
+        hits = {(LABELS, name, 0.0): right[places] for name, right in plain.items()}
 
         def judge(*way: Any) -> None:
             view, name, strength = way
@@ -165,29 +183,30 @@ class FeaturesAndEdges:
                     warnings.simplefilter("ignore")  # a rough solve is asked for
                     W = graphs[name]
                     Z = solve(W, G, lam_of(W, strength), tol=ROUGH, output="dense").Z
-                hit.append(Z[hidden].argmax(axis=1) == codes[hidden])
+                hit.append(scores_of(Z)[hidden].argmax(axis=1) == codes[hidden])
             hits[way] = np.concatenate(hit)
 
-        def best() -> tuple[str, str, float]:
-            first = (usual, usual, STRENGTHS[0])
-            gains = {way: _gain(hits[way], hits[first]) for way in hits}
+        def best(first: Way) -> Way:
+            gains = {way: _gain(hits[way], hits[first]) for way in hits
+                     if (way[0] == LABELS) == (first[0] == LABELS)}  # fmt: skip
             found = max(gains, key=lambda way: gains[way])
             return found if gains[found] > CLEAR else first
 
         for view in VIEWS:
             for name in (BOTH, FEATURES):
                 judge(view, name, STRENGTHS[0])
-        view = best()[0]
+        view = best((usual, usual, STRENGTHS[0]))[0]
         for name in GRAPHS:
             for strength in STRENGTHS:
                 if (view, name, strength) not in hits:
                     judge(view, name, strength)
-        chosen = best()
+        chosen = best((usual, usual, STRENGTHS[0]))
         shares = {way: float(hit.mean()) for way, hit in hits.items()}
-        points = 100.0 * (shares[chosen] - max(shares[FEATURES, FEATURES, one] for one in STRENGTHS
-                                               if (FEATURES, FEATURES, one) in shares))  # fmt: skip
+        if plain and shares[by_labels := best((LABELS, usual, 0.0))] >= shares[chosen]:
+            chosen = by_labels
+        alone = max(share for way, share in shares.items() if {way[0], way[1]} <= {LABELS, FEATURES})
         named = {f"{v}, graph of {g}, {s:g}": share for (v, g, s), share in shares.items()}
-        return EdgeChoice(*chosen, _sentence(chosen, points, len(hits[chosen])), named)
+        return EdgeChoice(*chosen, _sentence(chosen, 100.0 * (shares[chosen] - alone), len(places)), named)
 
     def _fitted(self, rows: NDArray[np.intp], codes: NDArray[np.int64], size: int) -> tuple[Any, Any]:
         return tuple(_Regression(x[rows], codes[rows], size) for x in self.rows)  # type: ignore[return-value]
@@ -336,8 +355,9 @@ def _with_labels(
     return G
 
 
-def _sentence(way: tuple[str, str, float], points: float, hidden: int) -> str:
+def _sentence(way: Way, points: float, hidden: int) -> str:
     view, graph, _ = way
-    if view == graph == "features":
+    if graph == FEATURES and view in (LABELS, FEATURES):
         return f"items are compared by features alone: edges bring no more of {hidden:,} hidden labels back"
-    return f"items are compared by features and by edges: {points:+.1f} points on {hidden:,} hidden labels"
+    ways = "edges alone" if (view, graph) == (LABELS, EDGES) else "features and by edges"
+    return f"items are compared by {ways}: {points:+.1f} points on {hidden:,} hidden labels"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -82,10 +82,41 @@ def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
     return float(limits.min(initial=np.inf))
 
 
+class Hidden(NamedTuple):
+    """Labelled items in the order in which their labels are hidden, and the number of the fold of each."""
+
+    order: NDArray[np.intp]
+    fold: NDArray[np.intp]
+
+    @staticmethod
+    def of(codes: NDArray[np.int64], size: int, seed: int = 0) -> Hidden:
+        """Folds over which every category is spread evenly; none where hardly any has two labels."""
+        labelled = np.flatnonzero(codes >= 0)
+        counts = np.bincount(codes[labelled], minlength=size)
+        if counts[counts > 0].mean() < 2:
+            labelled = labelled[:0]
+        folds = int(min(FOLDS, max(2, np.median(counts[counts > 0]))))
+        order = np.random.default_rng(seed).permutation(labelled)
+        order = order[np.argsort(codes[order], kind="stable")]
+        return Hidden(order, np.arange(len(order)) % folds)
+
+    @property
+    def folds(self) -> int:
+        """How many folds there are."""
+        return int(self.fold.max(initial=-1)) + 1
+
+
+class LabelChoice(NamedTuple):
+    """A choice, and which hidden labels come back by it, in the order of :class:`Hidden`."""
+
+    choice: Choice
+    right: NDArray[np.bool_]
+
+
 def choose_for_labels(
     regime: PoissonRegime, codes: NDArray[np.int64], size: int, confidence: Array | None,
     scores_of: Callable[[Array, bool], Array], features: FeatureRows | None = None, seed: int = 0,
-) -> Choice:  # fmt: skip
+) -> LabelChoice:  # fmt: skip
     """Hide labels, fold by fold, and see which come back.
 
     The values tried are :func:`lower_end`, the least lam of the Poisson regime, and if neither is clearly
@@ -97,22 +128,25 @@ def choose_for_labels(
     hidden labels.
     """
     W = regime.W
-    labelled = np.flatnonzero(codes >= 0)
-    counts = np.bincount(codes[labelled], minlength=size)
+    order, fold = hidden_items = Hidden.of(codes, size, seed)
+    folds = hidden_items.folds
     G = balanced_labels(codes, size, W, confidence)
     high = regime.solve(G, ROUGH).lam
     low = lower_end(W, G)
     if not (0 < low < high < np.inf):
-        if high > 0 and counts[counts > 0].mean() < 2:
-            return Choice(high, "fewer than two labels a category: the Poisson regime", poisson=True)
-        return Choice(1.0, "every lam gives the same decisions here")
-    if counts[counts > 0].mean() < 2:
+        if high > 0 and not folds:
+            few = "fewer than two labels a category: the Poisson regime"
+            return LabelChoice(Choice(high, few, poisson=True), np.empty(0, bool))
+        found = np.zeros((len(order), size))
+        for one in range(folds):
+            kept = np.where(np.isin(np.arange(len(codes)), order[fold == one]), -1, codes)
+            Z = harmonic_assignments(W, balanced_labels(kept, size, W, confidence), ROUGHER)
+            found[fold == one] = scores_of(Z, False)[order[fold == one]]
+        same = Choice(1.0, "every lam gives the same decisions here")
+        return LabelChoice(same, found.argmax(axis=1) == codes[order])
+    if not folds:
         reason = "fewer than two labels a category: nothing can be hidden, so labels are held"
-        return Choice(low, reason, totals=True)
-    folds = int(min(FOLDS, max(2, np.median(counts[counts > 0]))))
-    order = np.random.default_rng(seed).permutation(labelled)
-    order = order[np.argsort(codes[order], kind="stable")]
-    fold = np.arange(len(order)) % folds
+        return LabelChoice(Choice(low, reason, totals=True), np.empty(0, bool))
 
     held_out: list[Array] = []  # for each lam the scores of the items in that order, labels hidden
     right: list[NDArray[np.bool_]] = []
@@ -145,15 +179,17 @@ def choose_for_labels(
             best = other
     scores = [float(one.mean()) for one in right]
     reason = f"{scores[best]:.1%} of {len(order)} labels came back when hidden, {folds} folds"
-    weight = 0.0
+    weight, back = 0.0, right[best]
     if features is not None:
         some = spread_places(codes[order], LANDMARKS)
         rows, gamma = order[some], scale_of(features.X)
         by_features = held_out_scores(features.at(rows), codes[rows], size, fold[some], gamma)
         weight = weight_of_features(held_out[best][some], by_features, codes[rows])
+        back = back.copy()  # of very many labels, those that are no landmarks: by the graph alone
+        back[some] = (held_out[best][some] + weight * by_features).argmax(axis=1) == codes[rows]
     chosen = Choice(lams[best], reason, lams, scores, lams[best] == high, weight, lams[best] < high)
     chosen.lams, chosen.scores = map(list, zip(*sorted(zip(lams, scores, strict=True)), strict=True))
-    return chosen
+    return LabelChoice(chosen, back)
 
 
 def choose_for_tags(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lass.graph import KNNGraph
 from lass.graph.laplacians import as_sparse
 from lass.graph.weights import Contrast, symmetrised
-from lass.learning.features_and_edges import GRAPHS, VIEWS, EdgeChoice, FeaturesAndEdges
+from lass.learning.features_and_edges import GRAPHS, LABELS, VIEWS, EdgeChoice, FeaturesAndEdges
 from lass.learning.lam_selection import Choice
 from lass.model.checks import numbers
 from lass.model.files import pack_matrix, unpack_matrix
@@ -113,13 +113,14 @@ def _features_and_edges(
     neighbours, codes = known["neighbours_"], known["_codes"]
     if neighbours is None or codes is None or edges.shape != known["graph_"].shape:
         raise ValueError("the edges do not fit the items")
-    if choice.view not in VIEWS or choice.graph not in GRAPHS:
+    if choice.view not in (LABELS, *VIEWS) or choice.graph not in GRAPHS:
         raise ValueError("features and edges are combined in a way that is not known")
     graph = known["_contrast"](symmetrised(neighbours.directed, neighbours.symmetric))
     both = FeaturesAndEdges(
         neighbours.items, graph, as_sparse(edges, "edges"), settings["metric"] != "cosine"
     )
-    both.affinities(codes, len(known["classes_"]), choice.view, known["_confidence"])
+    if choice.view != LABELS:
+        both.affinities(codes, len(known["classes_"]), choice.view, known["_confidence"])
     return {"_both": both, "edge_choice_": choice}
 
 
