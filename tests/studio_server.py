@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -31,6 +31,14 @@ class Studio:
     process: subprocess.Popen[str]
     #: what was printed up to the address
     printed: list[str]
+    _rest: list[str] = field(default_factory=list)
+    _reading: threading.Thread | None = None
+
+    def rest(self) -> str:
+        """What was printed since, up to the end of the process."""
+        assert self._reading is not None
+        self._reading.join(10)
+        return "".join(self._rest)
 
     @property
     def address(self) -> str:
@@ -69,9 +77,10 @@ def studio(
         else:
             raise AssertionError("no address was printed:\n" + "".join(lines))
         # the pipe is read on: a server that cannot write stops
-        reading = threading.Thread(target=process.stdout.read, daemon=True)
+        rest: list[str] = []
+        reading = threading.Thread(target=rest.extend, args=[process.stdout], daemon=True)
         reading.start()
-        yield Studio(found[1], found[2], process, lines)
+        yield Studio(found[1], found[2], process, lines, rest, reading)
     finally:
         process.terminate()
         try:

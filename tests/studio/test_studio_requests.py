@@ -1,6 +1,7 @@
 """The Studio's server, asked as the page asks it."""
 
 import json
+import shutil
 import signal
 import threading
 import time
@@ -571,3 +572,26 @@ def test_ctrl_c_and_a_closed_terminal_are_normal_ends(own_packages, ending):
         client.get("/api/state")
         running.process.send_signal(getattr(signal, ending))
         assert running.process.wait(20) == 0
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_end_with_an_open_page_is_quiet_and_fast(own_packages, times):
+    with studio(own_packages) as running, running.client() as client:
+        with client.stream("GET", "/api/events") as events:
+            next(events.iter_text())
+            for _ in range(times):
+                running.process.send_signal(signal.SIGINT)
+            assert running.process.wait(20) == 0
+        rest = running.rest()
+    assert "Traceback" not in rest
+    assert "CancelledError" not in rest
+    assert "The Studio has stopped." in rest
+
+
+def test_an_export_of_a_folder_that_is_gone_is_an_error_before_it_begins(own_packages):
+    with studio(own_packages) as running, running.client() as client:
+        assert client.get("/api/export").status_code == 200
+        shutil.rmtree(own_packages)
+        for answer in (client.get("/api/export"), client.post("/api/retrain")):
+            assert answer.status_code == 500
+            assert "was moved, deleted or replaced" in answer.json()["error"]

@@ -29,12 +29,16 @@ from lass.studio.trainer import Trainer
 from lass.studio.uploads import Uploads
 
 
-def create_app(folder: Path, tokens: Mapping[str, str], own: str, doors: Doors) -> AccessControl:
+def create_app(
+    folder: Path, tokens: Mapping[str, str], own: str, doors: Doors, events: Events | None = None
+) -> AccessControl:
     """The Studio on the collection in a folder, behind its access control (see there for the arguments).
+
+    Whoever gives ``events`` can end the streams of open pages.
 
     Without its pages, which a checkout has only once they are built, a ``ValueError``.
     """
-    pages, events = _pages(), Events()
+    pages, events = _pages(), events or Events()
 
     def changed(who: str, change: AppliedChange, tags: bool) -> None:
         made: dict[str, Any] = {"revision": change.revision, "who": who, "what": change.what}

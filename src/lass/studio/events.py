@@ -19,6 +19,7 @@ class Events:
     def __init__(self) -> None:
         self._listeners: set[asyncio.Queue[str | None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopped = False
 
     def start(self) -> None:
         """Remember the running event loop, in which all listeners are."""
@@ -31,7 +32,8 @@ class Events:
             self._loop.call_soon_threadsafe(self._broadcast, text)
 
     def stop(self) -> None:
-        """End all connections."""
+        """End all connections, and those that begin from now on."""
+        self._stopped = True
         for queue in self._listeners:
             _put(queue, None)
 
@@ -45,7 +47,7 @@ class Events:
         self._listeners.add(queue)
         try:
             yield ": connected\n\n"
-            while True:
+            while not self._stopped:
                 try:
                     text = await asyncio.wait_for(queue.get(), KEEP_ALIVE)
                 except TimeoutError:

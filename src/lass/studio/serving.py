@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
+import logging
 import os
+import re
 import socket
 import ssl
 import tempfile
@@ -21,8 +24,11 @@ from lass.collection.people_table import user_name
 from lass.studio import address
 from lass.studio.access import Doors
 from lass.studio.app import create_app
+from lass.studio.events import Events
 
 HOST = "127.0.0.1"
+#: a name or an address, without a port
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
 #: seconds for which the file is there that leads the browser in
 REDIRECT_FOR = 60.0
 
@@ -70,6 +76,14 @@ class Serving:
             raise ValueError(f"--root-path must look like /tags; found {self.root_path!r}")
         if set(self.root_path) & set("?#\\ \r\n") or "//" in self.root_path:
             raise ValueError(f"--root-path must be a plain path such as /tags; found {self.root_path!r}")
+        if {".", ".."} & set(self.root_path.split("/")):
+            raise ValueError(f"--root-path must be a plain path such as /tags; found {self.root_path!r}")
+        for name in self.names:
+            if not (_HOST_NAME.fullmatch(name) or _is_ip(name)):
+                raise ValueError(
+                    f"--name must be the name of a host, such as tags.example.org, without http:// and port; "
+                    f"found {name!r}"
+                )
         for proxy in self.proxies:
             if not _is_ip(proxy):
                 raise ValueError(
@@ -129,7 +143,8 @@ def serve(
             note("The token cannot be kept in your home folder: after a restart the address is another one.")
         own = user_name()
         people = {name: known.people[name] for name in serving.people}
-        app = create_app(folder, {own: known.token, **people}, own, _doors(serving, port))
+        events = Events()
+        app = create_app(folder, {own: known.token, **people}, own, _doors(serving, port), events)
         base = _base(serving, port)
         links = Links(
             f"{base}?token={known.token}", {name: f"{base}?token={token}" for name, token in people.items()}
@@ -138,7 +153,8 @@ def serve(
             app, log_level="warning", access_log=False, timeout_graceful_shutdown=1, server_header=False,
             proxy_headers=False, ssl_certfile=serving.certificate, ssl_keyfile=serving.key,
         )  # fmt: skip
-        server = uvicorn.Server(config)
+        server = _Server(config, events)
+        stack.enter_context(_quiet_at_the_end(server))
         ended = threading.Event()
         stack.callback(ended.set)
 
@@ -158,6 +174,38 @@ def serve(
         finally:
             ended.set()
             opening.join(timeout=2.0)
+
+
+class _Server(uvicorn.Server):
+    """A server that does not wait for open pages when it ends: the streams of their events end first."""
+
+    def __init__(self, config: uvicorn.Config, events: Events) -> None:
+        super().__init__(config)
+        self._events = events
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then all else."""
+        self._events.stop()
+        await super().shutdown(sockets)
+
+
+@contextmanager
+def _quiet_at_the_end(server: uvicorn.Server) -> Iterator[None]:
+    """Requests that the end breaks off are no errors."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        broken_off = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+        text = record.getMessage()
+        return not server.should_exit or not (
+            broken_off or "CancelledError" in text or "timeout graceful shutdown" in text
+        )
+
+    log = logging.getLogger("uvicorn.error")
+    log.addFilter(is_news)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_news)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, File, Form, UploadFile
@@ -57,7 +57,8 @@ def export(
     ending, kind = ENDINGS[format]
     headers = {"Content-Disposition": f'attachment; filename="{what}.{ending}"', "Cache-Control": "no-store"}
     pieces = _chunks(lines, "\ufeff" if format == "excel" else "")
-    return StreamingResponse(pieces, media_type=f"{kind}; charset=utf-8", headers=headers)
+    first = [*islice(pieces, 1)]  # what cannot be read is an error before the answer begins
+    return StreamingResponse(chain(first, pieces), media_type=f"{kind}; charset=utf-8", headers=headers)
 
 
 @router.get("/report", response_class=HTMLResponse)

@@ -122,7 +122,7 @@ def what_if(context: RequestContext, row: Index, other: WhatIf) -> WhatIfResult:
 @router.post("/retrain")
 def retrain(context: RequestContext) -> RetrainResult:
     """Fit the model again from the start, in the background."""
-    _ = context.session.collection
+    context.session.collection.revision()  # an error where the files are gone
     return RetrainResult(started=context.trainer.fit())
 
 
