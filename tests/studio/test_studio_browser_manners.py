@@ -5,7 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from browser import FIXTURES, MINUS, open_item, stored
+from browser import FIXTURES, MINUS, open_item, options_of, shot, stored
+from studio_server import wait_until_ready
 
 chrome, served, open_page, page = FIXTURES
 
@@ -138,3 +139,46 @@ def test_no_visible_text_has_jargon(open_page, served, size):
         )
         found[view] = JARGON.findall(text)
     assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("size", [(1280, 800), PHONE], ids=["wide", "phone"])
+def test_names_of_suggested_tags_are_whole(open_page, served, size):
+    page = open_page(served.studio, size=size)
+    options_of(page).nth(3).click()
+    names = page.get_by_test_id("suggestions").locator("li[data-tag] .name")
+    expect(names.first).to_be_visible()
+    wait_until_ready(served.client)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        shot(page, f"suggestions-{size[0]}-{theme}")
+    cut = names.evaluate_all(
+        """names => names.filter(name => {
+            const text = name.getBoundingClientRect();
+            for (let box = name.parentElement; !box.matches("li"); box = box.parentElement) {
+                const { left, right, top, bottom } = box.getBoundingClientRect();
+                if (text.left < left - 1 || text.right > right + 1) return true;
+                if (text.top < top - 1 || text.bottom > bottom + 1) return true;
+            }
+            return false;
+        }).map(name => name.textContent)"""
+    )
+    assert cut == []
+
+
+def test_on_a_phone_items_are_a_list_and_nothing_scrolls_sideways(open_page, served):
+    page = open_page(served.studio, "#/progress", rows=False, size=PHONE)
+    expect(page.get_by_test_id("history")).to_be_visible()
+    shot(page, "progress-390")
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll("main *")]
+            .filter(one => one.scrollWidth > one.clientWidth)
+            .filter(one => /auto|scroll/.test(getComputedStyle(one).overflowX))
+            .map(one => `${one.className} ${one.scrollWidth} ${one.clientWidth}`)"""
+    )
+    assert wide == []
+    page.get_by_role("link", name="Items", exact=True).click()
+    expect(options_of(page).first).to_be_in_viewport()
+    expect(page.get_by_test_id("panel")).not_to_be_in_viewport()
+    page.get_by_role("link", name="Progress", exact=True).click()
+    page.get_by_test_id("history").get_by_role("button").first.click()
+    expect(page.get_by_test_id("panel")).to_be_in_viewport()

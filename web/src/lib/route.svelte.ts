@@ -13,6 +13,7 @@ export function open(row: number): void {
   jumped = true;
   studio.selected = row;
   studio.view = "items";
+  studio.openings += 1;
 }
 
 const here = (): Place => ({

@@ -38,6 +38,8 @@ class Studio {
   view = $state<View>("items");
   /** the item whose panel is open */
   selected = $state<number | null>(null);
+  /** counts up when another view opens an item */
+  openings = $state(0);
   /** the tag whose page is open in the view of tags */
   tag = $state<number | null>(null);
   /** rows picked on the map, which the list then shows alone; null: no such choice */
