@@ -194,6 +194,22 @@ def test_what_was_undone_is_said_in_a_sentence(opened):
     assert session.undo("nobody").what == "Nothing to undo"
 
 
+def test_what_was_undone_has_the_names_and_values_that_people_gave(opened):
+    session, _ = opened
+    rows = [row for row in range(N) if not session.annotations[row]][:3]
+    session.tag_items(rows, "my::course", "ann")
+    assert session.undo("ann").what == "Undid: new tag my::course, +my::course on 3 items"
+    assert session.redo("ann").what == "Did again: new tag my::course, +my::course on 3 items"
+    # against the annotation of another person, which together count as none
+    item = session.items[rows[0]].id
+    session.annotate([(rows[0], 0, -1)], "bob")
+    session.annotate([(rows[0], 0, 1)], "ann")
+    assert session.undo("ann").what == f"Undid: +mail on {item}"
+    assert session.redo("ann").what == f"Did again: +mail on {item}"
+    session.annotate([(rows[0], 0, 0)], "ann")
+    assert session.undo("ann").what == f"Undid: withdrew mail on {item}"
+
+
 def test_texts_are_indexed_in_the_background(opened, monkeypatch):
     session, _ = opened
     monkeypatch.setattr(searching, "PAGE", 7)
@@ -265,5 +281,14 @@ def test_near_words_are_found_and_given(opened):
     found = list_items(session, None, "ches", "all")
     assert (found.terms, found.near) == (("ches",), ())
     found = list_items(session, None, "chses", "all")
-    assert found.rows.tolist() == list(range(0, N, 3))
+    having = session.annotations.with_tag(3, 1).tolist()
+    assert set(having) - set(range(0, N, 3)), "some have the tag, and not the word"
+    assert found.rows.tolist() == sorted({*range(0, N, 3), *having})
     assert found.near == ("chess",)
+    assert list_rows(session, None, '"chses"', "all").tolist() == []
+    # a word that is only in the name of a tag
+    session.rename_tag(3, "board::checkers", "ann")
+    found = list_items(session, None, "chekcers", "all")
+    assert (found.rows.tolist(), found.near) == (having, ("checkers",))
+    session.delete_tag(3, "ann")
+    assert list_rows(session, None, "chekcers", "all").tolist() == []

@@ -245,6 +245,22 @@ def _reversed(
     return numbers
 
 
+def reversed_values(connection: Connection, numbers: Iterable[int]) -> dict[tuple[int, int], int]:
+    """What the annotations say that an undo took back, or a redo brought back, by (item, category).
+
+    Without those where people said different things.
+    """
+    numbers = list(numbers)
+    found: dict[tuple[int, int], set[int]] = {}
+    for item, category, value in connection.execute(
+        "SELECT u.item, u.category, CAST(iif(w.undoes IS NULL, w.value, u.value) AS INTEGER)"
+        " FROM changes AS u JOIN changes AS w ON u.undoes = w.number WHERE u.number BETWEEN ? AND ?",
+        (min(numbers, default=0), max(numbers, default=-1)),
+    ):
+        found.setdefault((item, category), set()).add(value)
+    return {pair: values.pop() for pair, values in found.items() if len(values) == 1}
+
+
 def _check_free(connection: Connection, category: int, name: str) -> None:
     query = 'SELECT 1 FROM categories WHERE name = ? AND "column" <> ?'
     if connection.execute(query, (name, category)).fetchone():

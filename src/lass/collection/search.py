@@ -74,6 +74,28 @@ def parts_of(text: str) -> tuple[str, ...]:
     return tuple(part for part in found if part)
 
 
+def with_near(text: str, near: Callable[[str], Iterable[str]]) -> list[tuple[str, ...]]:
+    """Each part of a text with the words near to it; what stands in quotation marks has none."""
+    quoted = {_plain(part) for part, _ in _PARTS.findall(text)}
+    return [(term, *(near(term) if term not in quoted else ())) for term in parts_of(text)]
+
+
+def near_words(term: str, texts: Iterable[str]) -> list[str]:
+    """Words of some texts that are near to a term; none where a word begins so.
+
+    Examples
+    --------
+    >>> near_words("bilogy", ["field::biology", "game"])
+    ['biology']
+    """
+    if not _WORD.fullmatch(term):
+        return []
+    words = set(chain.from_iterable(_WORD.findall(text.lower()) for text in texts))
+    if any(word.startswith(term) for word in words):
+        return []
+    return _nearest(term, words.intersection(_neighbours(term)))
+
+
 class SearchIndex:
     """The index of a collection, and its search; several threads and programs may use it at once.
 
@@ -124,8 +146,7 @@ class SearchIndex:
         self._find([(term,) for term in terms], terms, ranks)
         if np.count_nonzero(ranks != NOT_FOUND) >= ENOUGH:
             return Found(ranks, terms)
-        quoted = {_plain(part) for part, _ in _PARTS.findall(text)}
-        alternatives = [(term, *(self._near(term, items) if term not in quoted else ())) for term in terms]
+        alternatives = with_near(text, lambda term: self._near(term, items))
         if all(len(group) == 1 for group in alternatives):
             return Found(ranks, terms)
         more = np.full(items, NOT_FOUND, np.int8)
@@ -170,9 +191,7 @@ class SearchIndex:
         words = self._unindexed_words(indexed, items)
         if any(word.startswith(term) for word in chain(found, words)):
             return []
-        found |= words.intersection(candidates)
-        order = sorted(found, key=lambda word: (word[0] != term[0], abs(len(word) - len(term)), word))
-        return order[:NEAR_WORDS]
+        return _nearest(term, found | words.intersection(candidates))
 
     def _unindexed_words(self, first: int, items: int) -> set[str]:
         if items - first > MANY_TEXTS:
@@ -361,6 +380,11 @@ def _rank(
     if phrase in text:
         return PHRASE
     return NAMED if all(term in id or term in title for term in whole) else FOUND
+
+
+def _nearest(term: str, words: Iterable[str]) -> list[str]:
+    """The first of some near words: those with the same first letter and length come first."""
+    return sorted(words, key=lambda word: (word[0] != term[0], abs(len(word) - len(term)), word))[:NEAR_WORDS]
 
 
 def _neighbours(word: str) -> list[str]:

@@ -494,6 +494,11 @@ class CollectionStore:
         with self._database.writing() as connection:
             return change_log.redo(connection, who, _reverser(who, by))
 
+    def reversed_values(self, numbers: Iterable[int]) -> dict[tuple[int, int], int]:
+        """What was taken or brought back by these changes of one undo or redo, by (row, column)."""
+        with self._database.looking() as connection:
+            return change_log.reversed_values(connection, numbers)
+
     def flag(self, item: str, flagged: bool = True, *, who: str = "") -> None:
         """Mark an item to come back to, or take the mark away; it is no annotation and changes no model."""
         with self._database.writing() as connection:

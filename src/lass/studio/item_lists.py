@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lass.collection.search import NOT_FOUND, TAGGED
+from lass.collection.search import NEAR, NOT_FOUND, TAGGED
 from lass.studio.annotations import Rows
 from lass.studio.messages import Filter
 from lass.studio.session import Session
@@ -149,13 +150,27 @@ def likely(session: Session, snapshot: Snapshot | None, rows: Rows, tag: int) ->
 
 
 def _matching(session: Session, rows: Rows, text: str) -> Listed:
-    """Rows found by a text, the best first, see :mod:`lass.collection.search`; then those with such a tag."""
+    """Rows found by a text, the best first, see :mod:`lass.collection.search`; then those with such a tag.
+
+    Where neither a text nor a tag has it as it stands, near words are looked for in both.
+    """
     found = session.search(text)
     ranks = found.ranks.copy()
-    for tag in session.tags_named(" ".join(found.terms)) if found.terms else []:
-        having = session.annotations.with_tag(tag, 1)
-        having = having[having < len(ranks)]
-        ranks[having] = np.minimum(ranks[having], TAGGED)
+
+    def include(tags: Sequence[int], rank: int) -> None:
+        for tag in tags:
+            having = session.annotations.with_tag(tag, 1)
+            having = having[having < len(ranks)]
+            ranks[having] = np.minimum(ranks[having], rank)
+
+    if found.terms:
+        include(session.tags_named(" ".join(found.terms)), TAGGED)
+    if found.terms and not (ranks < NEAR).any():
+        meant = session.tags_nearly_named(text)
+        for tags in meant.values():
+            include(tags, NEAR)
+        words = chain(found.near, *(one.split() for one in meant))
+        found = found._replace(near=tuple(dict.fromkeys(word for word in words if word not in found.terms)))
     known = rows[rows < len(ranks)]
     known = known[ranks[known] < NOT_FOUND]
     return Listed(known[np.argsort(ranks[known], kind="stable")], found.terms, found.near)

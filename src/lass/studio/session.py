@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from lass.collection import Change, Item, LastChange
 from lass.collection.backups import quick_check
 from lass.collection.records import News
-from lass.collection.search import MIN_INDEXED, Found
+from lass.collection.search import MIN_INDEXED, Found, near_words, parts_of, with_near
 from lass.collection.store import DATABASE
 from lass.studio.annotations import Annotations
 from lass.studio.items import Items
@@ -33,6 +34,8 @@ MANY_ROWS = 50_000
 INDEX_AFTER = 5.0
 #: seconds after the opening until the database is checked and copied
 CARE_AFTER = 2.0
+#: spellings of what is looked for that are looked up in names of tags at most
+MANY_SPELLINGS = 100
 #: what a change of another program is announced as
 OTHERS = "Changed by another program"
 
@@ -211,10 +214,24 @@ class Session:
         """Tags in use with a text in their name or a synonym, from the beginning of a word."""
         pattern = re.compile(rf"(?:^|[\s:_\-/.]){re.escape(' '.join(text.lower().split()))}")
         return [
-            tag for tag, name in enumerate(self.names)
-            if tag not in self.retired
-            and any(pattern.search(one.lower()) for one in (name, *self.synonyms.get(tag, ())))
+            tag for tag, names in self._tag_names().items()
+            if any(pattern.search(name.lower()) for name in names)
         ]  # fmt: skip
+
+    def _tag_names(self) -> dict[int, tuple[str, ...]]:
+        """The name and the synonyms of each tag in use."""
+        return {
+            tag: (name, *self.synonyms.get(tag, ()))
+            for tag, name in enumerate(self.names) if tag not in self.retired
+        }  # fmt: skip
+
+    def tags_nearly_named(self, text: str) -> dict[str, list[int]]:
+        """Tags in use with a word near to a misspelt one in their name or a synonym, by what they have."""
+        texts = list(chain.from_iterable(self._tag_names().values()))
+        alternatives = with_near(text, lambda term: near_words(term, texts))
+        given = parts_of(text)
+        meant = (one for one in islice(product(*alternatives), MANY_SPELLINGS) if one != given)
+        return {" ".join(one): tags for one in meant if (tags := self.tags_named(" ".join(one)))}
 
     def by_name(self) -> NDArray[np.int64]:
         """(items,) the place of each item in the order of their names."""
@@ -337,21 +354,24 @@ class Session:
             elif news.flagged != list(self.flagged):
                 self.flagged = dict.fromkeys(news.flagged)
 
-    def _reverse(self, act: Callable[[Collection], object], verb: str, who: str) -> AppliedChange:
+    def _reverse(self, act: Callable[[Collection], list[int]], verb: str, who: str) -> AppliedChange:
         with self._lock:
             before, items = self.revision, len(self.items)
             names, retired = list(self.names), set(self.retired)
-            done = self._do(act, "", who, quiet=True)
+            numbers: list[int] = []
+            done = self._do(lambda collection: numbers.extend(act(collection)), "", who, quiet=True)
             if done.revision == before:
                 what = "Nothing to undo" if verb == "Undid" else "Nothing to do again"
                 return AppliedChange(before, what, [])
+            # what a person said, which what others say may hide
+            said = self.collection.reversed_values(numbers)
             found = []
             for row in (row for row in done.rows if row < items):
                 now, then = self._former[row], self.annotations[row]
                 if verb != "Undid":
                     now, then = then, now
                 found += [
-                    (row, self.names[tag], now.get(tag, 0))
+                    (row, self._own_name(tag), said.get((row, tag), now.get(tag, 0)))
                     for tag in now.keys() | then.keys()
                     if now.get(tag, 0) != then.get(tag, 0)
                 ]
@@ -362,6 +382,10 @@ class Session:
             if done.rows and not found and not of_tags:
                 what = f"{verb} your annotation; what others stated counts as before"
             return self._announce(who, AppliedChange(done.revision, what, done.rows), not done.rows)
+
+    def _own_name(self, tag: int) -> str:
+        """The name of a tag as people know it, retired or not."""
+        return self.names[tag].removesuffix(f" (retired {tag})")
 
     def _of_tags(self, names: list[str], retired: set[int], annotated: set[str], undone: bool) -> list[str]:
         """What an action did to tags, which was just undone, or done again, by what they were before."""
