@@ -94,7 +94,7 @@ def test_undo_says_what_it_undid_in_the_review_and_of_tags(open_page, served):
         page.keyboard.press("x")
     toast = page.get_by_test_id("toast")
     expect(toast).to_contain_text(f"{MINUS}{name} on {item}")
-    with stored(page, "/api/annotations"):
+    with stored(page, "/api/undo"):
         toast.get_by_role("button", name="Undo").click()
     expect(page.get_by_test_id("toast")).to_contain_text(f"Undid: {MINUS}{name} on {item}")
     expect(page.locator("[data-question]")).to_have_attribute("data-question", f"{row} {tag}")

@@ -44,6 +44,7 @@ def test_a_restart_strands_no_open_page(open_page, folder):
         ended(running)
         offline = page.get_by_test_id("offline")
         expect(offline).to_contain_text("what you typed stays")
+        expect(page.get_by_test_id("model-state").locator(".dot")).to_have_class(re.compile("offline"))
         panel.get_by_test_id("add-tag").get_by_role("button", name=f"{MINUS} is not").click()
         with Collection.open(folder) as collection:
             before = collection.revision()

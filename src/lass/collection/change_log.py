@@ -248,7 +248,7 @@ def _reversed(
 def reversed_values(connection: Connection, numbers: Iterable[int]) -> dict[tuple[int, int], int]:
     """What the annotations say that an undo took back, or a redo brought back, by (item, category).
 
-    Without those where people said different things.
+    Without those where people stated different things.
     """
     numbers = list(numbers)
     found: dict[tuple[int, int], set[int]] = {}

@@ -80,12 +80,12 @@ def with_near(text: str, near: Callable[[str], Iterable[str]]) -> list[tuple[str
     return [(term, *(near(term) if term not in quoted else ())) for term in parts_of(text)]
 
 
-def near_words(term: str, texts: Iterable[str]) -> list[str]:
+def near_terms(term: str, texts: Iterable[str]) -> list[str]:
     """Words of some texts that are near to a term; none where a word begins so.
 
     Examples
     --------
-    >>> near_words("bilogy", ["field::biology", "game"])
+    >>> near_terms("bilogy", ["field::biology", "game"])
     ['biology']
     """
     if not _WORD.fullmatch(term):

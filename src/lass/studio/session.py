@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from lass.collection import Change, Item, LastChange
 from lass.collection.backups import quick_check
 from lass.collection.records import News
-from lass.collection.search import MIN_INDEXED, Found, near_words, parts_of, with_near
+from lass.collection.search import MIN_INDEXED, Found, near_terms, parts_of, with_near
 from lass.collection.store import DATABASE
 from lass.studio.annotations import Annotations
 from lass.studio.items import Items
@@ -226,9 +226,9 @@ class Session:
         }  # fmt: skip
 
     def tags_nearly_named(self, text: str) -> dict[str, list[int]]:
-        """Tags in use with a word near to a misspelt one in their name or a synonym, by what they have."""
+        """Tags in use with a near word in their name or a synonym, by what they have."""
         texts = list(chain.from_iterable(self._tag_names().values()))
-        alternatives = with_near(text, lambda term: near_words(term, texts))
+        alternatives = with_near(text, lambda term: near_terms(term, texts))
         given = parts_of(text)
         meant = (one for one in islice(product(*alternatives), MANY_SPELLINGS) if one != given)
         return {" ".join(one): tags for one in meant if (tags := self.tags_named(" ".join(one)))}
@@ -363,15 +363,15 @@ class Session:
             if done.revision == before:
                 what = "Nothing to undo" if verb == "Undid" else "Nothing to do again"
                 return AppliedChange(before, what, [])
-            # what a person said, which what others say may hide
-            said = self.collection.reversed_values(numbers)
+            # what a person stated, which what others stated may hide
+            stated = self.collection.reversed_values(numbers)
             found = []
             for row in (row for row in done.rows if row < items):
                 now, then = self._former[row], self.annotations[row]
                 if verb != "Undid":
                     now, then = then, now
                 found += [
-                    (row, self._own_name(tag), said.get((row, tag), now.get(tag, 0)))
+                    (row, self._own_name(tag), stated.get((row, tag), now.get(tag, 0)))
                     for tag in now.keys() | then.keys()
                     if now.get(tag, 0) != then.get(tag, 0)
                 ]

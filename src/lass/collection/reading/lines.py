@@ -35,7 +35,7 @@ _ASCII = [bytes([letter]) for letter in range(97, 123)]
 _SURROGATES = re.compile("[\udc80-\udcff]")
 #: letters with accents, and signs that text processors write, as cp1252 has them
 _WESTERN = frozenset([*range(0xA0, 0xFF), 0x80, 0x85, *range(0x91, 0x98), 0x99])
-#: quotation marks that open, where no letter is before them; within words other encodings have letters there
+#: quotation marks that open, where no letter is before them; after one, other encodings have letters there
 _OPENING = re.compile(rb"(?<![A-Za-z\x80-\xff])[\x82\x84\x8b]")
 #: a byte beyond ASCII that stands alone; other scripts have them side by side
 _LONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
