@@ -178,6 +178,16 @@ def test_everything_tagged_leaves_nothing_out(tmp_path):
         read(write_report(small))
 
 
+def test_no_suggestion_that_is_left_out_scores_higher(collection):
+    suggester = TagSuggester.from_collection(collection)
+    best = {}
+    for row in suggester.suggestions(top=5):
+        best[row.item] = max(best.get(row.item, 0.0), row.strength)
+    shown = set(gather(collection).suggestions)
+    assert len(best) > len(shown)
+    assert min(best[item] for item in shown) >= max(best[item] for item in best.keys() - shown)
+
+
 def test_demand_counts_stated_and_suggested_tags(collection):
     facts = gather(collection)
     rows = TagSuggester.from_collection(collection).suggestions(top=5)

@@ -12,6 +12,7 @@ import click
 from lass.cli.output import Output, command, opened
 from lass.collection import Change, TagChange
 from lass.collection.people_table import user_name
+from lass.collection.records import visible
 
 if TYPE_CHECKING:
     from lass.tagging import Collection
@@ -54,7 +55,9 @@ def tag(
         numbers = collection.annotate_all(annotations, who=who, new=new)
         state = collection.annotations_of(item)
     signs = " ".join(f"{'+' if value > 0 else '-'}{name}" for name, value in state.items())
-    output.result(f"{item}: {signs or 'no annotations'}", item=item, changes=numbers, annotations=state)
+    output.result(
+        visible(f"{item}: {signs or 'no annotations'}"), item=item, changes=numbers, annotations=state
+    )
 
 
 def _check_withdrawn(collection: Collection, item: str, tags: Iterable[str], who: str) -> None:
@@ -83,7 +86,7 @@ def undo(output: Output, folder: Path, who: str | None, redo: bool) -> None:
     signs = {1: "yes", -1: "no", 0: "no annotation"}
     lines = tags + [f"{change.item} {change.tag}: {signs[change.value]}" for change in changes]
     output.result(
-        "\n".join(lines) or "There is nothing to take back.",
+        "\n".join(map(visible, lines)) or "There is nothing to take back.",
         changes=numbers, annotations=annotations, tags=tags,
     )  # fmt: skip
 
@@ -101,7 +104,7 @@ def log(output: Output, folder: Path, item: str | None, limit: int) -> None:
     if output.as_json:
         output.json([asdict(change) for change in changes])
     else:
-        click.echo("\n".join(map(_line, changes)) or "No changes yet.")
+        click.echo("\n".join(visible(_line(change)) for change in changes) or "No changes yet.")
 
 
 def _line(change: Change | TagChange) -> str:

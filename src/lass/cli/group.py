@@ -134,8 +134,10 @@ def _message(error: BaseException) -> str:
 def _exit(message: str, code: int) -> NoReturn:
     if os.environ.get("LASS_TRACEBACK") and sys.exc_info()[1] is not None:
         raise
+    from lass.collection.records import visible
+
     with suppress(OSError):  # nobody reads, or the terminal is closed
-        click.echo("lass: " + " ".join(message.split()), err=True)
+        click.echo("lass: " + visible(" ".join(message.split())), err=True)
     sys.exit(code)
 
 

@@ -62,7 +62,9 @@ class Output:
     def note(self, text: str) -> None:
         """A line for people, unless --quiet."""
         if not self.quiet:
-            self.err.print(text, markup=False)
+            from lass.collection.records import visible
+
+            self.err.print(visible(text), markup=False)
 
     def detail(self, text: str) -> None:
         """A line for people, if --verbose."""
@@ -78,7 +80,7 @@ class Output:
 
     def line(self, text: str, style: str | None = None) -> None:
         """A line of the result, as it is."""
-        self.out.print(text, style=style, markup=False, soft_wrap=True)
+        self.out.print(_printable(text), style=style, markup=False, soft_wrap=True)
 
     def json(self, data: Any) -> None:
         """One JSON document on stdout."""
@@ -103,6 +105,13 @@ class Output:
 
         with Stages(self.err) as stages:
             yield stages.report
+
+
+def _printable(text: str) -> str:
+    """Lines for people, in which nothing moves the cursor."""
+    from lass.collection.records import visible
+
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def command(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lass.cli.output import Output, caption, command, count, opened, table_option
+from lass.collection.records import visible
 from lass.collection.writing import check_ending, nested, write_delimited, write_rows
 from lass.tagging.export_rows import DOUBTFUL_TAG_COLUMNS, explained_columns, suggestion_rows
 
@@ -124,7 +125,8 @@ def print_suggestions(
                 _folded(output, row.why)
     if doubtful:
         note = "  less than half as likely as on an average item"
-        _line(output, ("\nStated tags to check", "bold"), (note, "dim"))
+        output.out.print()
+        _line(output, ("Stated tags to check", "bold"), (note, "dim"))
     for doubt in doubtful:
         score = f"  {doubt.score:.3f}  "
         _line(output, (score, "yellow"), (f"{doubt.tag:<{width}}  ", ""), (doubt.item, "bold"))
@@ -143,13 +145,15 @@ def _folded(output: Output, sentence: str) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    output.out.print(Padding(Text(sentence, "dim"), (0, 0, 0, 9)))
+    output.out.print(Padding(Text(visible(sentence), "dim"), (0, 0, 0, 9)))
 
 
 def _line(output: Output, *parts: tuple[str, str]) -> None:
     from rich.text import Text
 
-    output.out.print(Text.assemble(*parts), overflow="ellipsis", no_wrap=True)
+    output.out.print(
+        Text.assemble(*((visible(text), style) for text, style in parts)), overflow="ellipsis", no_wrap=True
+    )
 
 
 @command("lass next packages/ --top 5", name="next")
@@ -170,5 +174,5 @@ def next_items(output: Output, folder: Path, top: int) -> None:
     if output.as_json:
         output.json(rows)
     else:
-        lines = [f"{row['item']}\t{row['title']}\t{row['reason']}" for row in rows]
+        lines = [visible(f"{row['item']}\t{row['title']}\t{row['reason']}") for row in rows]
         click.echo("\n".join(lines) or "Every item has an annotation already.")

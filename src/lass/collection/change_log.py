@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lass.collection import people_table
 from lass.collection.database import NOBODY
 from lass.collection.people_table import combined
-from lass.collection.records import Change, LastChange, Moment, Since, TagChange, check_text
+from lass.collection.records import Change, LastChange, Moment, Since, TagChange, check_person
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,17 +51,21 @@ class Action:
 
     def __init__(self, connection: Connection, who: Any, batch: int | None = None) -> None:
         self._connection = connection
-        self._who = check_text(who, "who", empty=True)
+        self._who = check_person(who)
         self._batch = 1 + last(connection, "batch") if batch is None else batch
         self._at = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._person: int | None = None
 
     @property
+    def is_import(self) -> bool:
+        """Whether it is what came with items."""
+        return self._batch == IMPORT
+
+    @property
     def person(self) -> int:
         """Whose annotations it makes; what comes with items is nobody's."""
         if self._person is None:
-            imported = self._batch == IMPORT
-            self._person = NOBODY if imported else people_table.find_or_add(self._connection, self._who)
+            self._person = NOBODY if self.is_import else people_table.find_or_add(self._connection, self._who)
         return self._person
 
     def annotate(self, values: Mapping[tuple[int, int, int], int]) -> list[int]:

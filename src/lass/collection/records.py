@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 #: the key in ``extra`` of the lengths of the texts that an item's text was joined from
 PARTS = "lass:parts"
+#: what a terminal obeys or shows in another order: control characters but for tabs, line ends, directions
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+#: characters of the name of a tag that people make, at most
+MAX_TAG = 200
 
 
 @dataclass(frozen=True)
@@ -180,6 +185,22 @@ def check_new_text(value: Any, name: str, *, empty: bool = False) -> str:
     if "\0" in check_text(value, name, empty=empty):
         raise ValueError(f"{name} holds a NUL, which no table can hold; found {value[:60]!r}")
     return str(value)
+
+
+def check_person(value: Any, name: str = "who") -> str:
+    """The name of a person, or none: on one line, and nothing that a terminal would obey."""
+    if _CONTROL.search(check_text(value, name, empty=True)) or "\t" in value:
+        raise ValueError(f"{name} holds a line break or a control character; found {visible(value[:60])!r}")
+    return str(value)
+
+
+def visible(text: str) -> str:
+    r"""A text for a line on a terminal: control characters and line breaks are written as escapes.
+
+    >>> print(visible("a\x1b[2J\nb"))
+    a\x1b[2J\nb
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def check_sign(value: Any, item: Any, tag: Any) -> int:

@@ -27,7 +27,17 @@ from lass.collection import (
 )
 from lass.collection.database import NOBODY, Database, log_first_names, may_write
 from lass.collection.reading.archives import copy_into
-from lass.collection.records import Annotation, Change, Item, LastChange, Moment, News, Since, TagChange
+from lass.collection.records import (
+    Annotation,
+    Change,
+    Item,
+    LastChange,
+    Moment,
+    News,
+    Since,
+    TagChange,
+    check_person,
+)
 from lass.collection.search import Found, SearchIndex
 from lass.collection.settings import Settings
 from lass.collection.staging import SOURCES, Basis, Stage, Staged, Superseded
@@ -962,7 +972,7 @@ def _person_finder(connection: Connection, action: change_log.Action | None) -> 
 
     def find(name: str) -> int:
         if name:
-            return people_table.find_or_add(connection, name)
+            return people_table.find_or_add(connection, check_person(name))
         return NOBODY if action is None else action.person
 
     return find

@@ -17,7 +17,7 @@ from typing import Any
 
 from lass.collection import annotation_table
 from lass.collection.change_log import Action, TagState, standing_names
-from lass.collection.records import check_new_text, check_text, did_you_mean
+from lass.collection.records import MAX_TAG, check_new_text, check_text, did_you_mean
 
 #: how the names of retired tags end
 _RETIRED = re.compile(r" \(retired \d+\)$")
@@ -75,7 +75,7 @@ def find_or_add(connection: Connection, name: Any, action: Action | None = None)
 
 def add(connection: Connection, name: Any, action: Action) -> int:
     """Make a tag, or bring back the retired one that had this name; its column."""
-    name = _new_name(name)
+    name = _made_name(name, action)
     if _find_used(connection, name) is not None:
         raise ValueError(f"there is a tag {name!r} already")
     column = _find_retired(connection, name)
@@ -87,7 +87,7 @@ def add(connection: Connection, name: Any, action: Action) -> int:
 
 def rename(connection: Connection, tag: Any, name: Any, action: Action) -> list[int]:
     """Give a tag another name, which no tag in use has; the number of the change."""
-    column, name = find(connection, tag), _new_name(name)
+    column, name = find(connection, tag), _made_name(name, action)
     other = _find_used(connection, name)
     if other == column:
         raise ValueError(f"the tag is called {name!r} already")
@@ -167,6 +167,15 @@ def _new_name(name: Any) -> str:
     if _RETIRED.search(name):
         raise ValueError(f"a tag must not end in '(retired NUMBER)', as retired ones do; found {name!r}")
     return name
+
+
+def _made_name(name: Any, action: Action) -> str:
+    """The name of a tag that somebody makes; one of a table may be longer."""
+    if len(_new_name(name)) > MAX_TAG and not action.is_import:
+        raise ValueError(
+            f"a tag may have {MAX_TAG} characters; found {len(name):,}, beginning with {name[:40]!r}"
+        )
+    return str(name)
 
 
 def _find_used(connection: Connection, name: str) -> int | None:

@@ -18,7 +18,7 @@ from lass.tagging.reasons import Explainer
 from lass.tagging.storage import saved_model
 
 #: how many of each kind a page shows
-UNTAGGED, TAGGED, DOUBTFUL, DEMAND, NEXT_ITEMS = 8, 4, 12, 15, 10
+SUGGESTED, DOUBTFUL, DEMAND, NEXT_ITEMS = 12, 12, 15, 10
 #: suggestions of an item that are shown, and those that count as demand
 SHOWN, TOP = 3, 5
 
@@ -62,9 +62,7 @@ def gather(collection: CollectionStore) -> Facts:
     counts = (annotations.G > 0).sum(axis=0).tolist()
     stated = {name: counts[column] for name, column in suggester.columns.items()}
     labelled = np.diff(suggester.problem.G.indptr) > 0
-    labelled_ids = [item for item, has in zip(annotations.ids, labelled.tolist(), strict=False) if has]
-    found = suggester.suggestions(top=SHOWN, untagged=True, limit=UNTAGGED)
-    found += suggester.suggestions(top=SHOWN, items=labelled_ids, limit=TAGGED)
+    found = suggester.suggestions(top=SHOWN, limit=SUGGESTED)
     found = Explainer.of_collection(collection, suggester).explained(found)
     shown = {item: list(rows) for item, rows in groupby(found, key=lambda row: row.item)}
     doubtful = suggester.doubtful_tags(limit=DOUBTFUL)

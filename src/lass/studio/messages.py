@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from lass.collection.records import MAX_TAG, check_person
 from lass.studio.access import visitor
 
 #: annotations in one action, at most
@@ -29,9 +30,9 @@ Index = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, lt=2**31)]
 Who = Annotated[
     str,
     Field(max_length=100, validate_default=True),
-    AfterValidator(lambda who: visitor().author(who.strip())),
+    AfterValidator(lambda who: check_person(visitor().author(who.strip()))),
 ]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_TAG)]
 Value = Annotated[Literal[-1, 0, 1], BeforeValidator(_no_truth)]
 #: which items
 Filter = Literal["all", "untagged", "tagged", "doubtful", "changed", "next", "flagged", "disputed"]

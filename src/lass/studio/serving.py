@@ -21,6 +21,7 @@ from pathlib import Path
 import uvicorn
 
 from lass.collection.people_table import user_name
+from lass.collection.records import check_person
 from lass.studio import address
 from lass.studio.access import Doors
 from lass.studio.app import create_app
@@ -92,6 +93,7 @@ class Serving:
         for name in self.people:
             if name != name.strip() or not name or len(name) > 100:
                 raise ValueError(f"--person must be a name of 1 to 100 characters; found {name!r}")
+            check_person(name, "--person")
         if user_name() in self.people:
             raise ValueError(f"--person {user_name()}: that is you, and your link is printed anyway")
         if (self.certificate is None) != (self.key is None):
@@ -154,7 +156,7 @@ def serve(
             proxy_headers=False, ssl_certfile=serving.certificate, ssl_keyfile=serving.key,
         )  # fmt: skip
         server = _Server(config, events)
-        stack.enter_context(_quiet_at_the_end(server))
+        stack.enter_context(quiet_at_the_end(server))
         ended = threading.Event()
         stack.callback(ended.set)
 
@@ -190,7 +192,7 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def _quiet_at_the_end(server: uvicorn.Server) -> Iterator[None]:
+def quiet_at_the_end(server: uvicorn.Server) -> Iterator[None]:
     """Requests that the end breaks off are no errors."""
 
     def is_news(record: logging.LogRecord) -> bool:

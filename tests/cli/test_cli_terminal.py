@@ -1,0 +1,50 @@
+"""What reaches a terminal: names never move its cursor, nor take a line of their own."""
+
+import json
+
+import pytest
+
+from command_line import run
+from lass.collection.records import MAX_TAG
+
+ESCAPE = "\x1b[2J"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    items = tmp_path / "items.csv"
+    items.write_text(
+        f"id,text\na{ESCAPE},reads mail\nb,sends mail\nc,reads news\nd,a game\n", encoding="utf-8"
+    )
+    run("init", tmp_path / "c", "--items", items, "--text", "text", "--quiet")
+    return tmp_path / "c"
+
+
+def test_control_characters_of_names_are_shown_and_not_obeyed(folder):
+    tag = f"x{ESCAPE}\ny"
+    shown = run("tag", folder, f"a{ESCAPE}", f"+{tag}", "--new").stdout
+    assert shown.count("\n") == 1
+    outputs = [shown, run("log", folder).stdout, run("tag", folder, "b", f"+{tag}").stdout]
+    run("tag", folder, "c", f"-{tag}")
+    fitted = run("fit", folder)
+    outputs += [fitted.stdout, fitted.stderr, run("next", folder).stdout, run("undo", folder).stdout]
+    outputs.append(run("tag", folder, "b", f"+none{ESCAPE}", code=2).stderr)
+    for text in outputs:
+        assert "\x1b" not in text
+    assert "\\x1b[2J" in outputs[0]
+    written = json.loads(run("log", folder, "--json").stdout)
+    assert {row["tag"] for row in written if "item" in row} == {tag}
+
+
+@pytest.mark.parametrize("who", ["a\nb", ESCAPE, "a\tb", "a\u202eb"])
+def test_names_of_people_are_on_one_line(folder, who):
+    assert "who holds a line break or a control character" in run(
+        "tag", folder, "b", "+x", "--new", "--who", who, code=2
+    ).stderr  # fmt: skip
+    assert "No changes yet" in run("log", folder).stdout
+
+
+def test_a_tag_that_somebody_makes_has_a_limit(folder):
+    refused = run("tag", folder, "b", "+" + "x" * (MAX_TAG + 1), "--new", code=2)
+    assert f"a tag may have {MAX_TAG} characters; found {MAX_TAG + 1}" in refused.stderr
+    run("tag", folder, "b", "+" + "x" * MAX_TAG, "--new")
