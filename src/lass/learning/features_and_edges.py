@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.graph.joining import join_graphs, smoothed
+from lass.learning.feature_model import LANDMARKS, spread_places
 from lass.learning.lam_selection import Hidden
 from lass.learning.predictors.linear import RANK, transitions, unit_rows
 from lass.model.quadratic_program import Array
@@ -38,7 +39,8 @@ FOLDS, MOST = 4, 2000
 MANY = 2_000_000
 #: inverse penalty of the linear models, for rows of length one; labels they are fitted to at most
 PENALTY, FITTED = 10.0, 20_000
-#: tagged items from which on tags are hidden, and from which on the best way is taken, however little better
+#: tagged items from which on tags are hidden; tagged items or hidden labels from which on the best way is
+#: taken, however little better
 LEAST_TAGGED, ENOUGH = 20, 200
 #: relative gap that is enough to see which hidden labels come back
 ROUGH = 1e-2
@@ -154,7 +156,8 @@ class FeaturesAndEdges:
         where they are as good. Few labels say little, so in each there is a usual way that another must beat
         by :data:`CLEAR` standard errors of the paired difference: features and edges together, and features
         alone where edges do not join items that are alike by what a linear model makes of their features
-        (:func:`agreement`). Decisions are the largest of ``scores_of(Z)``.
+        (:func:`agreement`). From :data:`ENOUGH` hidden labels on, the best is taken. Decisions are
+        the largest of ``scores_of(Z)``.
         """
         order, fold = hidden_items
         labelled = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))[:MOST]
@@ -164,14 +167,16 @@ class FeaturesAndEdges:
             how = "count the same" if usual == BOTH else "disagree, and edges are left out"
             reason = f"too few labels to hide some: features and edges {how}"
             return EdgeChoice(LABELS, usual, 0.0, reason)
+        # of very many labels, those for which a model of the features beside the graph is judged too
+        judged = np.isin(np.arange(len(order)), spread_places(codes[order], LANDMARKS))
         parts = []
         for one in range(hidden_items.folds if len(codes) * size <= MANY else 2):
-            hidden, kept = order[fold == one], order[fold != one]
+            hidden, kept = order[judged & (fold == one)], order[fold != one]
             kept = np.random.default_rng(0).permutation(kept)[:FITTED]
             models = self._fitted(kept, codes, size)
             parts.append((hidden, kept, {v: self.probabilities(v, models, self.rows) for v in VIEWS}))
         graphs = {name: self.graph(name) for name in GRAPHS}
-        places = np.concatenate([np.flatnonzero(fold == one) for one in range(len(parts))])
+        places = np.concatenate([np.flatnonzero(judged & (fold == one)) for one in range(len(parts))])
         hits = {(LABELS, name, 0.0): right[places] for name, right in plain.items()}
 
         def judge(*way: Any) -> None:
@@ -187,9 +192,11 @@ class FeaturesAndEdges:
             hits[way] = np.concatenate(hit)
 
         def best(first: Way) -> Way:
-            gains = {way: _gain(hits[way], hits[first]) for way in hits
-                     if (way[0] == LABELS) == (first[0] == LABELS)}  # fmt: skip
-            found = max(gains, key=lambda way: gains[way])
+            ways = [way for way in hits if (way[0] == LABELS) == (first[0] == LABELS)]
+            if len(places) >= ENOUGH:
+                return max(ways, key=lambda way: (hits[way].sum(), way == first))
+            gains = {way: _gain(hits[way], hits[first]) for way in ways}
+            found = max(ways, key=lambda way: gains[way])
             return found if gains[found] > CLEAR else first
 
         for view in VIEWS:
