@@ -38,7 +38,7 @@ LIMIT = 300_000
 def main() -> None:
     """Build, unless the pages are up to date."""
     schema = json.dumps(openapi_schema(), indent=1)
-    mark, check = _hash(schema), "--check" in sys.argv[1:]
+    mark, check = sources_mark(schema), "--check" in sys.argv[1:]
     if MARK.is_file() and MARK.read_text() in (mark + " checked", "" if check else mark):
         print("the pages of the Studio are up to date")
         return
@@ -57,8 +57,8 @@ def main() -> None:
     MARK.write_text(mark + " checked" * check)
 
 
-def _hash(schema: str) -> str:
-    """Of all that the pages are made from."""
+def sources_mark(schema: str) -> str:
+    """The hash of all that the pages are made from."""
     digest = hashlib.sha256(schema.encode())
     configuration = ("package.json", "package-lock.json", "index.html", "vite.config.ts", "svelte.config.js")
     parts = [WEB / name for name in configuration]

@@ -94,6 +94,17 @@ def test_means_and_standard_errors():
     assert str(MetricValues([0.5])) == "50.0"
 
 
+def test_an_evaluation_is_printed_as_tables_and_sentences(found):
+    text = str(found)
+    assert repr(found) == text
+    assert "MetricValues(" not in text
+    assert "F1@" in text
+    for result in found.situations.values():
+        for method in result.methods:
+            assert method in text
+    assert summary(found)[-1] in text
+
+
 def test_json_there_and_back(found, tmp_path):
     found.save(tmp_path / "e.json")
     assert Evaluation.load(tmp_path / "e.json") == found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import runpy
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -75,6 +77,16 @@ def create_app(
 def openapi_schema() -> dict[str, Any]:
     """All requests and messages, from which the types of the page are generated."""
     return _routed().openapi()
+
+
+def stale_pages(root: Path = Path(__file__).parents[3]) -> str:
+    """In a checkout, what to do where the pages were built from other sources; else nothing."""
+    script, mark = root / "scripts" / "build_web.py", root / "src/lass/studio/static/built-from.txt"
+    if os.environ.get("LASS_STUDIO_STATIC") or not (script.is_file() and mark.is_file()):
+        return ""
+    current = runpy.run_path(str(script))["sources_mark"](json.dumps(openapi_schema(), indent=1))
+    built = mark.read_text().removesuffix(" checked")
+    return "" if built == current else "The pages are of another version; run: make web"
 
 
 def _routed(**options: Any) -> FastAPI:

@@ -24,7 +24,7 @@ from lass.collection.people_table import user_name
 from lass.collection.records import check_person
 from lass.studio import address
 from lass.studio.access import Doors
-from lass.studio.app import create_app
+from lass.studio.app import create_app, stale_pages
 from lass.studio.events import Events
 
 HOST = "127.0.0.1"
@@ -151,6 +151,8 @@ def serve(
         links = Links(
             f"{base}?token={known.token}", {name: f"{base}?token={token}" for name, token in people.items()}
         )
+        if stale := stale_pages():
+            note(stale)
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, timeout_graceful_shutdown=1, server_header=False,
             proxy_headers=False, ssl_certfile=serving.certificate, ssl_keyfile=serving.key,

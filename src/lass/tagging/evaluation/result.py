@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from dataclasses import asdict, dataclass, field
@@ -88,7 +89,7 @@ class SituationResult:
         return sorted(self.methods, key=lambda name: -self.methods[name][metric].mean)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """How well each method predicts hidden tags, see :func:`evaluate`."""
 
@@ -102,6 +103,19 @@ class Evaluation:
     situations: dict[str, SituationResult]
     name: str = ""
     group: str = ""
+
+    def __str__(self) -> str:
+        """The tables and sentences that ``lass evaluate`` prints."""
+        from rich.console import Console
+
+        out = io.StringIO()
+        console = Console(file=out, width=160, color_system=None, highlight=False)
+        for table in metric_tables(self):
+            console.print(table, "")
+        lines = [line.rstrip() for line in out.getvalue().splitlines()]
+        return "\n".join([*lines, *summary(self)])
+
+    __repr__ = __str__
 
     def best_lam(self) -> float | None:
         """The lam of the grid with the highest F1 over all situations and seeds."""
