@@ -102,6 +102,27 @@ def test_changes_that_wait_survive_a_reload(open_page, folder):
         assert stated[next(tag for tag in stated if name.startswith(tag))] == 1
 
 
+def test_an_answer_that_waits_is_undone_and_never_stored(open_page, folder):
+    with studio(folder, port=None) as running:
+        page = open_page(running, "#/review", rows=False)
+        page.monitor.ignore_errors = True
+        asked = page.locator("[data-question]").get_attribute("data-question")
+        with Collection.open(folder) as collection:
+            before = collection.revision()
+        ended(running)
+        offline = page.get_by_test_id("offline")
+        expect(offline).to_be_visible()
+        page.keyboard.press("a")
+        expect(offline).to_contain_text("1 change made since then will be stored")
+        page.keyboard.press("u")
+        expect(page.locator("[data-question]")).to_have_attribute("data-question", asked)
+        expect(offline).not_to_contain_text("will be stored")
+    with studio(folder, port=None):
+        expect(page.get_by_test_id("returned")).to_contain_text("The Studio was started again.")
+        with Collection.open(folder) as collection:
+            assert collection.revision() == before
+
+
 def test_without_a_token_the_page_asks_for_it(chrome, served):
     for size in ((1280, 800), (390, 844)):
         for theme in ("light", "dark"):
