@@ -28,6 +28,7 @@ const here = (): Place => ({
 export function follow(hash: string): boolean {
   const place = read(hash);
   const before = written({ ...here(), view: "items", item: null });
+  if (place.view === "items" && studio.view !== "items" && place.item !== null) studio.openings += 1;
   studio.view = place.view;
   if (place.item !== null) studio.selected = place.item;
   if (place.view === "tags") studio.tag = place.tag;
