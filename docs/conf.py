@@ -16,6 +16,7 @@ version = release = lass.__version__
 html_title = f"LASS {release}"
 
 extensions = [
+    "mathml",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -30,7 +31,7 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc writes them already
 numpydoc_show_class_members = False
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 sphinx_gallery_conf = {
@@ -42,6 +43,8 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "plot_gallery": True,
 }
+
+html_math_renderer = "mathml"
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["static"]
