@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from openpyxl import load_workbook
 
 import lass
 from command_line import run
@@ -16,12 +17,13 @@ from lass.collection.reading import read_tags
 from lass.collection.reading.cells import signed_tag, with_sign
 from lass.collection.spreadsheet import harmless, original
 
-FORMATS = ["csv", "tsv", "json", "jsonl", "parquet"]
+FORMATS = ["csv", "tsv", "xlsx", "json", "jsonl", "parquet"]
 HOSTILE = [
     "-neg", "+t", "--", "-", "+", "+-5", "-5", "5", "=1+1", "@SUM(A1)", "'=1", "''-x", "'", "\uff1dcmd",
     "a;b", "a,b", "a|b", '["x"]', "[]", "[a];[b]", 'say "hi"', "two\nlines", "a\rb", "a\r\nb", "tab\there",
     "true", "x", "null", "NaN", "item", "tag", "value", "facet::tag", "a/b/c", "\u202eright", "e\u0301",
-    "\U0001f600", "=cmd|' /C calc'!A0", "-1+1", "a\u2028b", "#N/A", "\\", "a\x85b", "a\x1cb", "\x01",
+    "\U0001f600", "_x0041_", "_x000D_", "x_", "=cmd|' /C calc'!A0", "-1+1", "a\u2028b", "#N/A", "\\",
+    "a\x85b", "a\x1cb", "\x01",
 ]  # fmt: skip
 #: texts without NUL, half characters, or blanks around them
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
@@ -211,3 +213,60 @@ def test_binary_ids_in_parquet(tmp_path):
             lass.create(tmp_path / "d", path, embed="none")
     with lass.create(tmp_path / "d", path, id="text", text="text", embed="none") as collection:
         assert collection.ids() == texts
+
+
+def test_a_workbook_holds_texts_and_numbers_and_no_formula(tmp_path):
+    rows = [
+        {
+            "id": "007",
+            "text": "=1+1",
+            "size": 5,
+            "part": 0.1 + 0.2,
+            "old": True,
+            "long": 2**60,
+            "note": "#N/A",
+        },
+        {"id": "b", "text": "plain", "size": -3, "part": None, "old": False, "long": 1, "note": "'=x"},
+    ]
+    tags = [("007", "=cmd|' /C calc'!A0", 1), ("007", "-x", -1)]
+    with lass.create(tmp_path / "c", rows, tags=tags, text="text", embed="none") as first:
+        assert first.export(tmp_path / "out.xlsx", what="table") == 2
+        book = load_workbook(tmp_path / "out.xlsx")
+        cells = [cell for row in book.active.iter_rows() for cell in row]
+        assert {cell.data_type for cell in cells} <= {"s", "n", "b"}
+        assert {cell.value for cell in cells if cell.quotePrefix} == {"=1+1", "'=x"}
+        how = {"id": "id", "text": "text", "tag_column": "tags", "embed": "none"}
+        with lass.create(tmp_path / "again", tmp_path / "out.xlsx", **how) as second:
+            assert state(second)[1] == state(first)[1]
+            extra = [item.extra for item in second.get_items()]
+    # a spreadsheet would round a number this long
+    assert extra[0] == {"size": 5, "part": 0.1 + 0.2, "old": True, "long": str(2**60), "note": "#N/A"}
+    assert extra[1] == {"size": -3, "old": False, "long": 1, "note": "'=x"}
+
+
+@pytest.mark.parametrize("long", ["ab" * 40_000, "\U0001f600" * 20_000, "_x0041_" * 9_000, "\x01" * 40_000])
+def test_texts_longer_than_a_cell_go_on_beside_it(long, tmp_path):
+    rows = [{"id": "a", "text": long, "note": "n"}, {"id": "b", "text": "short", "note": ""}]
+    how = {"id": "id", "text": "text", "tag_column": "tags", "embed": "none"}
+    with lass.create(tmp_path / "c", rows, tags=[("b", "t", 1)], text="text", embed="none") as first:
+        first.export(tmp_path / "out.xlsx", what="table")
+        with lass.create(tmp_path / "again", tmp_path / "out.xlsx", **how) as second:
+            assert state(second) == state(first)
+            assert second.settings.table["columns"] == ["id", "text", "note", "tags"]
+    sheet = load_workbook(tmp_path / "out.xlsx").active
+    assert [cell.value for cell in sheet[1]][:3] == ["id", "text", "text [continued 2]"]
+    written = [cell.value for row in sheet.iter_rows() for cell in row if isinstance(cell.value, str)]
+    assert max(len(text.encode("utf-16-le")) // 2 for text in written) <= 32_767
+
+
+def test_a_csv_with_semicolons_opens_where_numbers_have_a_decimal_comma(tmp_path):
+    with make(tmp_path, [("a", "b;c", 1)]) as collection:
+        collection.export(tmp_path / "out.csv", semicolons=True)
+    assert (tmp_path / "out.csv").read_bytes() == b'\xef\xbb\xbfitem;tag;value\na;"b;c";1\n'
+    assert [one[:3] for one in read_tags(tmp_path / "out.csv").annotations] == [("a", "b;c", 1)]
+    run("export", tmp_path / "c", "--semicolons", "--out", tmp_path / "more.csv")
+    assert (tmp_path / "more.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
+    refused = run("export", tmp_path / "c", "--semicolons", code=2)
+    assert "--semicolons needs --out with a file that ends in .csv" in refused.stderr
+    run("export", tmp_path / "c", "--out", tmp_path / "out.xlsx")
+    assert [one[:3] for one in read_tags(tmp_path / "out.xlsx").annotations] == [("a", "b;c", 1)]

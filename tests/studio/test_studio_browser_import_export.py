@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from openpyxl import load_workbook
 from playwright.sync_api import expect
 from test_studio_browser_accessibility import in_both, violations
 
@@ -179,10 +180,12 @@ def test_exports_are_files(page, served, tmp_path):
     with Collection.open(served.folder) as collection:
         G, ids = collection.annotation_matrix().G, collection.ids()
     table = exported(page, tmp_path, "Your table, with tags")
-    assert table.name == "table.csv"
-    assert table.read_text(encoding="utf-8").startswith("\ufeff")
-    with table.open(newline="", encoding="utf-8-sig") as lines:
-        assert [row["id"] for row in csv.DictReader(lines)] == ids
+    assert table.name == "table.xlsx"
+    names, *rows = load_workbook(table).active.iter_rows(values_only=True)
+    assert [row[names.index("id")] for row in rows] == ids
+    semicolons = exported(page, tmp_path, "Your table, with tags", "semicolons")
+    with semicolons.open(newline="", encoding="utf-8-sig") as lines:
+        assert [row["id"] for row in csv.DictReader(lines, delimiter=";")] == ids
     tags = exported(page, tmp_path, "Tags One row an item and tag", "csv")
     with tags.open(newline="") as lines:
         assert len(list(csv.DictReader(lines))) == G.nnz
@@ -197,8 +200,10 @@ def test_exports_are_files(page, served, tmp_path):
         assert len({line["item"] for line in csv.DictReader(lines)}) > 400
 
 
-def test_json_has_no_choice_of_raw_texts(page):
+def test_a_workbook_and_json_have_no_choice_of_raw_texts(page):
     dialog = export_dialog(page)
+    expect(dialog.get_by_role("checkbox")).to_have_count(0)
+    dialog.get_by_label("Format").select_option("csv")
     expect(dialog.get_by_role("checkbox")).to_be_visible()
     dialog.get_by_label("Format").select_option("json")
     expect(dialog.get_by_role("checkbox")).to_have_count(0)

@@ -251,8 +251,8 @@ def test_numbers_to_compare_by(empty, tmp_path):
         assert collection.settings.features == {"kind": "numeric", "columns": ["size", "weight"], "id": "id"}
 
 
-def sent_to(client, content):
-    answer = client.post("/api/import/files", files=[("files", ("table.csv", content))])
+def sent_to(client, content, name="table.csv"):
+    answer = client.post("/api/import/files", files=[("files", (name, content))])
     seen = client.post("/api/import/look", json=answer.json()).json()
     asked = {"upload": seen["upload"], "mapping": seen["mapping"], "who": ""}
     answer = client.post("/api/import", json=asked)
@@ -268,24 +268,29 @@ def test_what_is_exported_is_the_same_when_it_is_imported(tmp_path):
         client.post("/api/tag-items", json={"rows": [1], "name": "=cmd()", "who": "ann"})
         wait_until_ready(client)
         for what in WHAT:
-            for format in ("csv", "excel", "tsv", "json", "jsonl"):
+            for format in ("csv", "semicolons", "xlsx", "tsv", "json", "jsonl"):
                 answer = client.get("/api/export", params={"what": what, "format": format})
                 assert answer.status_code == 200
-                ending = "csv" if format == "excel" else format
+                ending = "csv" if format == "semicolons" else format
                 assert f'filename="{what}.{ending}"' in answer.headers["content-disposition"]
-                assert answer.text.startswith("\ufeff") == (format == "excel")
+                assert answer.text.startswith("\ufeff") == (format == "semicolons")
+                assert (
+                    format != "xlsx" or openpyxl.load_workbook(io.BytesIO(answer.content)).active["A1"].value
+                )
                 assert format != "json" or json.loads(answer.text)
-        table = client.get("/api/export", params={"what": "table", "format": "excel"}).content
+        table = client.get("/api/export", params={"what": "table", "format": "csv"}).content
         changed = TABLE.replace(f"{ROWS[1][1]},game", f"{ROWS[1][1]},game;=cmd()")
-        assert table.decode("utf-8-sig") == changed
+        assert table.decode() == changed
+        book = client.get("/api/export", params={"what": "table", "format": "xlsx"}).content
         assert "p1,'=cmd(),1\n" in client.get("/api/export", params={"what": "annotations"}).text
         raw = client.get("/api/export", params={"what": "annotations", "raw": True}).text
         assert "p1,=cmd(),1\n" in raw
-    with studio(tmp_path / "two") as running, running.client() as client:
-        sent_to(client, table)
-    with Collection.open(tmp_path / "one") as one, Collection.open(tmp_path / "two") as other:
-        assert one.get_items() == other.get_items()
-        assert sorted(each[:3] for each in one.annotations) == sorted(each[:3] for each in other.annotations)
+    for name, content in {"two.csv": table, "three.xlsx": book}.items():
+        with studio(tmp_path / name) as running, running.client() as client:
+            sent_to(client, content, name)
+        with Collection.open(tmp_path / "one") as one, Collection.open(tmp_path / name) as other:
+            assert one.get_items() == other.get_items()
+            assert sorted(x[:3] for x in one.annotations) == sorted(x[:3] for x in other.annotations)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from lass.collection.writing import check_ending, nested, write_delimited
 from lass.model.atomic import atomic_path
 
 
-@command("lass export packages/ --out tags.csv")
+@command(
+    "lass export packages/ --out tags.csv", "lass export packages/ --what table --out packages.xlsx",
+)  # fmt: skip
 @click.option(
     "--what", type=click.Choice(["annotations", "people", "table", "suggestions", "assignments"]),
     default="annotations", show_default=True,
@@ -26,21 +28,30 @@ from lass.model.atomic import atomic_path
     "--top", type=click.IntRange(1), default=5, show_default=True, help="Of suggestions: how many an item."
 )
 @click.option("--raw", is_flag=True, help="Write texts as they are, also those that a spreadsheet executes.")
+@click.option(
+    "--semicolons", is_flag=True,
+    help="CSV as Excel opens it in languages with a decimal comma; a workbook, .xlsx, opens in all of them.",
+)  # fmt: skip
 @table_option
 def export(
-    output: Output, folder: Path, what: str, min_share: float, top: int, raw: bool, out: Path | None
-) -> None:
+    output: Output, folder: Path, what: str, min_share: float, top: int, raw: bool, semicolons: bool,
+    out: Path | None,
+) -> None:  # fmt: skip
     """Write the tags of FOLDER as a table; CSV onto stdout where --out names no file.
 
     Annotations are written as lass init --tags reads them, and the table as lass init --items --tag-column
     does. In CSV and TSV a text that a spreadsheet would execute (one that begins with = + - or @) gets an
-    apostrophe in front, which is taken away again where lass reads it.
+    apostrophe in front, which is taken away again where lass reads it. In a workbook it is a text.
     """
     if out is not None:
         check_ending(out)
+    if semicolons and (out is None or out.suffix.lower() != ".csv"):
+        raise ValueError(f"--semicolons needs --out with a file that ends in .csv; found {str(out or '')!r}")
     with opened(folder) as collection:
         if out is not None:
-            rows = collection.export(out, what=what, min_share=min_share, top=top, raw=raw)
+            rows = collection.export(
+                out, what=what, min_share=min_share, top=top, raw=raw, semicolons=semicolons
+            )
             output.result(f"{out}: {count(rows, 'row')}", out=str(out), rows=rows)
             return
         columns, table = collection.export_rows(what, min_share, top=top, joined=not output.as_json)

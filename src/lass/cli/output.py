@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: the type of arguments and options that name a file or folder
 PATH = click.Path(path_type=Path)
 #: the option --out of commands that write a table
-table_option = click.option("--out", type=PATH, help="A file: .csv, .tsv, .jsonl, .json or .parquet.")
+table_option = click.option("--out", type=PATH, help="A file: .csv, .tsv, .xlsx, .jsonl, .json or .parquet.")
 _FOLDER = click.Argument(["folder"], type=PATH, default=".")
 _JSON = click.Option(["--json", "as_json"], is_flag=True, help="Write the result as JSON.")
 _PRINTING = (

@@ -16,9 +16,13 @@ from typing import Any
 from lass.collection.reading.cells import text_of
 from lass.collection.reading.errors import shown
 from lass.collection.spreadsheet import harmless
+from lass.collection.workbook_writing import check_workbook, write_workbook
 from lass.model.atomic import atomic_path
 
-ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+WORKBOOK = ".xlsx"
+ENDINGS = (".csv", ".tsv", WORKBOOK, ".jsonl", ".json", ".parquet")
+#: endings of tables whose cells hold one text each
+FLAT = (".csv", ".tsv", WORKBOOK)
 
 
 def check_ending(path: Path, name: str = "--out") -> None:
@@ -31,23 +35,35 @@ def check_ending(path: Path, name: str = "--out") -> None:
         from lass.model.checks import install_hint
 
         raise ValueError(f"{name}: Parquet needs the package pyarrow: {install_hint('files')}")
+    if path.suffix.lower() == WORKBOOK:
+        check_workbook(name)
 
 
 def write_rows(
-    path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, raw: bool = False
-) -> None:
-    """Write rows in the format that the ending of the file names; ``raw`` as in :func:`cells`."""
+    path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, raw: bool = False,
+    semicolons: bool = False,
+) -> None:  # fmt: skip
+    """Write rows in the format that the ending of the file names; ``raw`` as in :func:`cells`.
+
+    With ``semicolons`` a CSV is one that Excel opens where numbers have a decimal comma, see
+    :func:`with_semicolons`.
+    """
     check_ending(path)
     kind = path.suffix.lower()
     with atomic_path(path) as draft:
         if kind == ".parquet":
             _write_parquet(draft, columns, rows)
             return
+        if kind == WORKBOOK:
+            write_workbook(draft, columns, rows, FORMATS)
+            return
         with draft.open("x", encoding="utf-8", newline="") as file:
             if kind == ".jsonl":
                 file.writelines(json_lines(rows))
             elif kind == ".json":
                 file.writelines(json_array(rows))
+            elif semicolons and kind == ".csv":
+                file.writelines(with_semicolons(columns, rows, raw=raw))
             else:
                 file.writelines(delimited(columns, rows, "\t" if kind == ".tsv" else ",", raw=raw))
 
@@ -72,6 +88,14 @@ def delimited(
             where = shown(next(cell for cell in row if "\0" in str(cell)))
             raise ValueError(f"{where} holds a NUL, which no table of text can; rename it, or write .jsonl")
         yield line[0][:-2] + "\n"
+
+
+def with_semicolons(
+    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, raw: bool = False
+) -> Iterator[str]:
+    """CSV for Excel in languages with a decimal comma: semicolons, and a mark that says that it is UTF-8."""
+    yield "\ufeff"
+    yield from delimited(columns, rows, ";", raw=raw)
 
 
 class _Last:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lass.collection import Annotation, CollectionStore, Item
 from lass.collection.people_table import user_name
 from lass.collection.records import check_text
-from lass.collection.writing import check_ending, nested, write_rows
+from lass.collection.writing import FLAT, WORKBOOK, check_ending, nested, write_rows
 
 if TYPE_CHECKING:
     from lass.solvers.plan import Engine
@@ -342,7 +342,7 @@ class Collection(CollectionStore):
 
     def export(
         self, path: str | Path, *, what: str = "annotations", min_share: float = 0.01, top: int = 5,
-        raw: bool = False,
+        raw: bool = False, semicolons: bool = False,
     ) -> int:  # fmt: skip
         """Write annotations, as :func:`lass.create` reads them, or others; the number of rows.
 
@@ -352,7 +352,7 @@ class Collection(CollectionStore):
         Parameters
         ----------
         path : str or Path
-            Ends in .csv, .tsv, .jsonl, .json or .parquet.
+            Ends in .csv, .tsv, .xlsx, .jsonl, .json or .parquet.
         what : {"annotations", "people", "table", "suggestions", "assignments"}
             The annotations that count, one row each; those of each person, with who and when; the table that
             the items came from, with a column of their tags; suggestions; or the shares of the tags that were
@@ -363,19 +363,28 @@ class Collection(CollectionStore):
             Suggestions an item.
         raw : bool
             Write texts as they are, with no apostrophe: for programs, not for spreadsheets.
+        semicolons : bool
+            Of .csv: as Excel opens it in languages with a decimal comma.
         """
         _expect(path=(path, str | Path), min_share=(min_share, Real), top=(top, int), raw=(raw, bool))
+        _expect(semicolons=(semicolons, bool))
         check_ending(Path(path), "path")
-        joined = Path(path).suffix.lower() in (".csv", ".tsv")
-        columns, rows = self.export_rows(what, min_share, top=top, joined=joined)
+        kind = Path(path).suffix.lower()
+        columns, rows = self.export_rows(
+            what, min_share, top=top, joined=kind in FLAT, numbers=kind == WORKBOOK
+        )
         found = list(rows)
-        write_rows(Path(path), columns, found, raw=raw)
+        write_rows(Path(path), columns, found, raw=raw, semicolons=semicolons)
         return len(found)
 
     def export_rows(
-        self, what: str = "annotations", min_share: float = 0.01, *, top: int = 5, joined: bool = True
-    ) -> tuple[tuple[str, ...], Iterable[dict[str, Any]]]:
-        """The columns and rows that :meth:`export` writes; tags of the table are ``joined``, or lists."""
+        self, what: str = "annotations", min_share: float = 0.01, *, top: int = 5, joined: bool = True,
+        numbers: bool = False,
+    ) -> tuple[tuple[str, ...], Iterable[dict[str, Any]]]:  # fmt: skip
+        """The columns and rows that :meth:`export` writes; tags of the table are ``joined``, or lists.
+
+        Numbers of a table whose tags are joined are texts, unless ``numbers``.
+        """
         from lass.tagging import export_rows as tables
 
         if what == "annotations":
@@ -387,7 +396,7 @@ class Collection(CollectionStore):
         if what == "table":
             from lass.tagging.own_table import OwnTable
 
-            table = OwnTable(self, joined=joined)
+            table = OwnTable(self, joined=joined, numbers=numbers or not joined)
             return table.columns, table
         if what == "suggestions":
             found = self.suggest(top=top, explain=True)

@@ -22,12 +22,15 @@ class OwnTable:
     joined : bool
         Whether the tags of an item are one text, as CSV needs them, or a list. A tag that the item does not
         have has a minus in front.
+    numbers : bool
+        Whether numbers and truth values stay what they are; else they are texts.
     """
 
-    def __init__(self, collection: CollectionStore, *, joined: bool) -> None:
+    def __init__(self, collection: CollectionStore, *, joined: bool, numbers: bool) -> None:
         annotations = collection.annotation_matrix()
         self._items = collection.get_items()
-        self._G, self._names, self._joined = annotations.G, annotations.names, joined
+        self._G, self._names = annotations.G, annotations.names
+        self._joined, self._numbers = joined, numbers
         table = collection.settings.table
         extra = dict.fromkeys(name for item in self._items for name in item.extra if name != PARTS)
         given = _names(table.get("columns"))
@@ -60,7 +63,7 @@ class OwnTable:
     def _cell(self, name: str, item: Item, texts: Mapping[str, str]) -> Any:
         if name in item.extra and (name in self._numeric or name not in (self._id, self._title, *texts)):
             value = item.extra[name]
-            nested = isinstance(value, list | dict) or (self._joined and isinstance(value, bool | float))
+            nested = isinstance(value, list | dict) or (not self._numbers and isinstance(value, bool | float))
             return text_of(value) if nested else value
         if name == self._id:
             return item.id

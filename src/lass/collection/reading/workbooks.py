@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lass.collection.reading.errors import BadInput, BadRowLog, reason_of, shown
+from lass.collection.workbook_text import joined, joined_columns, unescaped
 
 WORKBOOKS = (".xlsx", ".xlsm")
 #: parts of a workbook, bytes that all of them unpack to, and those of the texts, which are read as a whole
@@ -58,15 +59,17 @@ def workbook_rows(
             if names.count(name) > 1:
                 raise bad_rows.error(f"two columns are called {shown(name)}; rename one", line)
         files = opening.pop_all()
+    parts = joined_columns(names)
 
     def closing() -> Iterator[tuple[int, list[Any]]]:
         with files:
-            yield from _padded(rows, len(names), bad_rows)
+            for line, cells in _padded(rows, len(names), bad_rows):
+                yield line, cells if len(parts) == len(names) else joined(cells, parts)
 
     numbered = closing()
     # where nobody goes on to the end, the file is closed as soon as the rows are forgotten
     weakref.finalize(numbered, files.close)
-    return names, numbered
+    return [names[found[0]] for found in parts], numbered
 
 
 def _padded(
@@ -98,6 +101,8 @@ def _values(sheet: Any, bad_rows: BadRowLog) -> Iterator[tuple[int, list[Any]]]:
 
 def _plain(value: Any) -> Any:
     """A cell as in other tables: dates as ISO writes them."""
+    if isinstance(value, str):
+        return unescaped(value)
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         return value.date().isoformat()
     if isinstance(value, datetime.date | datetime.time):

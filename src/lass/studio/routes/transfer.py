@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Annotated, Any, Literal
+from tempfile import SpooledTemporaryFile
+from typing import IO, Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, File, Form, UploadFile
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from lass.collection.writing import delimited, json_array, json_lines
+from lass.collection.workbook_writing import write_workbook
+from lass.collection.writing import FORMATS, delimited, json_array, json_lines, with_semicolons
 from lass.report import write_report
 from lass.studio.context import Context, RequestContext
 from lass.studio.messages import (
@@ -28,14 +30,18 @@ router = APIRouter()
 
 #: rows sent together
 CHUNK = 1000
+#: bytes of a workbook that are kept in memory, and sent together
+IN_MEMORY, PIECE = 2**24, 2**18
 #: the smallest share that is exported, and suggestions an item
 MIN_SHARE, TOP = 0.01, 5
 
 What = Literal["table", "annotations", "people", "suggestions", "assignments"]
-Format = Literal["csv", "excel", "tsv", "json", "jsonl"]
+Format = Literal["xlsx", "csv", "semicolons", "tsv", "json", "jsonl"]
 #: ending and media type of each format
 ENDINGS: dict[Format, tuple[str, str]] = {
-    "csv": ("csv", "text/csv"), "excel": ("csv", "text/csv"), "tsv": ("tsv", "text/tab-separated-values"),
+    "xlsx": ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    "csv": ("csv", "text/csv"), "semicolons": ("csv", "text/csv"),
+    "tsv": ("tsv", "text/tab-separated-values"),
     "json": ("json", "application/json"), "jsonl": ("jsonl", "application/jsonl"),
 }  # fmt: skip
 
@@ -46,17 +52,21 @@ def export(
 ) -> StreamingResponse:
     """One's own table with tags, annotations (as ``lass init`` reads both), suggestions or assignments.
 
-    With ``excel``, a byte-order mark says that it is UTF-8. Cells that a spreadsheet would execute are made
-    harmless, unless ``raw``.
+    With ``semicolons`` a CSV is one that Excel opens where numbers have a decimal comma. Cells of CSV and TSV
+    that a spreadsheet would execute are made harmless, unless ``raw``.
     """
-    columns, rows = _rows(context, what, joined=format not in ("json", "jsonl"))
-    if format in ("json", "jsonl"):
-        lines = json_array(rows) if format == "json" else json_lines(rows)
-    else:
-        lines = delimited(columns, rows, "\t" if format == "tsv" else ",", raw=raw)
+    columns, rows = _rows(context, what, format)
     ending, kind = ENDINGS[format]
     headers = {"Content-Disposition": f'attachment; filename="{what}.{ending}"', "Cache-Control": "no-store"}
-    pieces = _chunks(lines, "\ufeff" if format == "excel" else "")
+    if format == "xlsx":
+        return StreamingResponse(_workbook(columns, rows), media_type=kind, headers=headers)
+    if format in ("json", "jsonl"):
+        lines = json_array(rows) if format == "json" else json_lines(rows)
+    elif format == "semicolons":
+        lines = with_semicolons(columns, rows, raw=raw)
+    else:
+        lines = delimited(columns, rows, "\t" if format == "tsv" else ",", raw=raw)
+    pieces = _chunks(lines)
     first = [*islice(pieces, 1)]  # what cannot be read is an error before the answer begins
     return StreamingResponse(chain(first, pieces), media_type=f"{kind}; charset=utf-8", headers=headers)
 
@@ -95,17 +105,35 @@ def import_(context: RequestContext, asked: ImportRequest) -> ImportResult:
     return result
 
 
-def _rows(context: Context, what: What, *, joined: bool) -> tuple[tuple[str, ...], Iterable[dict[str, Any]]]:
+def _rows(context: Context, what: What, format: Format) -> tuple[tuple[str, ...], Iterable[dict[str, Any]]]:
     collection = context.session.collection
     if what == "suggestions" and context.snapshot is not None:
         explainer = context.groups.explainer(context.snapshot)
         found = explainer.explained(context.snapshot.suggester.suggestions(top=TOP))
         return explained_columns(True), suggestion_rows(found)
-    return collection.export_rows(what, MIN_SHARE, top=TOP, joined=joined)
+    joined = format not in ("json", "jsonl")
+    return collection.export_rows(what, MIN_SHARE, top=TOP, joined=joined, numbers=format == "xlsx")
 
 
-def _chunks(lines: Iterator[str], mark: str) -> Iterator[str]:
+def _workbook(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    """A workbook in pieces; it is made before the first of them."""
+    file = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 (closed when it was sent)
+    try:
+        write_workbook(cast("IO[bytes]", file), columns, rows, FORMATS)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+
+    def sent() -> Iterator[bytes]:
+        with file:
+            while piece := file.read(PIECE):
+                yield piece
+
+    return sent()
+
+
+def _chunks(lines: Iterator[str]) -> Iterator[str]:
     """Many rows at a time: each piece that is sent costs a turn of the server."""
     while part := "".join(islice(lines, CHUNK)):
-        yield mark + part
-        mark = ""
+        yield part
