@@ -86,6 +86,29 @@ def test_two_people_who_differ_see_each_other(team, open_page):
             assert violations(page, theme) == []
             shot(page, f"people-{size[0]}-{theme}")
     bob.set_viewport_size({"width": 1280, "height": 800})
+    # and an order of the review asks about it first
+    ann.get_by_role("link", name="Review").click()
+    ann.get_by_role("combobox", name="Order of the questions").select_option("Where people differ")
+    question = ann.get_by_test_id("question")
+    expect(question).to_contain_text("People differ on this tag")
+    expect(question.get_by_test_id("votes").get_by_role("listitem")).to_have_text(
+        [r"ANAnn yes", "BBBob Berg no"]
+    )
+    for size in ((1280, 800), (390, 844)):
+        ann.set_viewport_size({"width": size[0], "height": size[1]})
+        for theme in ("light", "dark"):
+            ann.emulate_media(color_scheme=theme)
+            assert violations(ann, theme) == []
+            shot(ann, f"people-review-{size[0]}-{theme}")
+    ann.set_viewport_size({"width": 1280, "height": 800})
+    ann.keyboard.press("x")
+    expect(ann.get_by_role("heading", name="Done")).to_be_visible()
+    with stored(ann, "/api/undo"):
+        ann.keyboard.press("u")
+    expect(question.get_by_test_id("votes").get_by_role("listitem").first).to_have_text("ANAnn yes")
+    with Collection.open(folder) as collection:
+        assert collection.annotations_by_person([row])[row] == {0: {"Ann": 1, "Bob Berg": -1}}
+    ann.get_by_role("link", name="Items").click()
     # each undoes their own
     with stored(ann, "/api/undo"):
         ann.get_by_role("heading", level=1).click()

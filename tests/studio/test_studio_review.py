@@ -86,6 +86,28 @@ def test_what_was_decided_since_the_model_is_not_asked_again(opened):
     assert asked(review_queue(opened, opened.snapshot, ReviewQuery()))[0] == (first.row, first.tag)
 
 
+def test_people_who_differ_are_an_order_of_their_own(opened):
+    def questions(**query):
+        return review_queue(opened, opened.snapshot, ReviewQuery(order="disputed", **query)).questions
+
+    assert questions() == []
+    opened.annotate([(20, 2, 1), (6, 1, 1), (5, 0, 1), (5, 3, 1)], "Ann")
+    opened.annotate([(20, 2, -1), (6, 1, -1), (5, 0, -1), (5, 3, 1)], "Bob")
+    opened.annotate([(5, 0, -1)], "Cyd")
+    found = questions()
+    assert [(one.row, one.tag) for one in found] == [(6, 1), (20, 2), (5, 0)], "a tie comes first"
+    assert all(one.differ and not one.stated for one in found)
+    assert [one.score for one in found] == [opened.snapshot.score(one.row, one.tag) for one in found]
+    assert [(one.row, one.tag) for one in questions(tag=2)] == [(20, 2)]
+    assert [(one.row, one.tag) for one in questions(rows=[5, 7])] == [(5, 0)]
+    queue = review_queue(opened, None, ReviewQuery(order="disputed", text="rare"))
+    assert [(one.row, one.tag, one.score) for one in queue.questions] == [(5, 0, None)], (
+        "without a model, too"
+    )
+    opened.annotate([(20, 2, 1)], "Bob")
+    assert [(one.row, one.tag) for one in questions()] == [(6, 1), (5, 0)], "they agree now"
+
+
 def test_one_tag_some_items_a_text(opened):
     pairs = expected(opened)
     pairs = [pair for pair in pairs if pair[2] >= 0.1]

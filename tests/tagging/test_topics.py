@@ -10,7 +10,15 @@ import lass
 from lass.graph.communities import find_communities
 from lass.tagging import item_groups
 from lass.tagging.storage import SavedMap
-from lass.tagging.topics import Grouping, find_groups, group_names, selection_terms, terms_of
+from lass.tagging.topics import (
+    Grouping,
+    TextTerms,
+    find_groups,
+    group_names,
+    group_terms,
+    selection_terms,
+    terms_of,
+)
 
 SUBJECTS = {
     "mail": ["mail", "message", "inbox", "imap", "folder", "sender", "reply"],
@@ -113,6 +121,36 @@ def test_a_selection_is_named_by_its_own_terms(untagged):
     known = terms_of(untagged, untagged.items)
     assert selection_terms(known, np.arange(1, 120, 4))[0] in SUBJECTS["chess"]
     assert selection_terms(known, np.arange(120))  # nothing to compare with: its most frequent terms
+
+
+def named(groups, **terms):
+    """The terms that name groups of so many items, each term in so many of the items of each."""
+    part = np.repeat(np.arange(len(groups)), groups)
+    ends = np.cumsum(groups)
+    matrix = np.zeros((len(part), len(terms)), np.float32)
+    for column, counts in enumerate(terms.values()):
+        for end, size, count in zip(ends, groups, counts, strict=True):
+            matrix[end - size : end - size + count, column] = 1
+    names = [term.replace("_", " ") for term in terms]
+    return group_terms(TextTerms(sp.csr_array(matrix), names), part, len(groups))
+
+
+def test_a_name_is_of_enough_items_and_sets_them_apart():
+    small, other, large = named(
+        [12, 40, 300], chess=(10, 1, 9), play=(11, 12, 240), dummy=(2, 0, 0), mail=(0, 35, 3), uucp=(0, 6, 0)
+    )
+    assert small == ("chess",), "play is everywhere, dummy in two of twelve"
+    assert other == ("mail", "uucp"), "the frequent one first"
+    assert large == (), "play is less frequent there than elsewhere"
+    [few, _] = named([4, 100], pair=(2, 0))
+    assert few == ("pair",)
+
+
+def test_pieces_of_longer_phrases_are_no_names():
+    [found, _] = named(
+        [20, 100], command_line=(18, 5), line_tool=(12, 1), line_interface=(6, 1), shell=(5, 1)
+    )
+    assert found == ("command line", "shell")
 
 
 def test_names_differ_also_where_terms_are_the_same():

@@ -13,7 +13,7 @@ from lass.studio.session import Session
 from lass.studio.snapshot import LIKELY, Snapshot
 from lass.tagging.reasons import Explainer, content_of
 from lass.tagging.storage import SavedMap
-from lass.tagging.topics import Grouping, TextTerms, group_terms, selection_terms, terms_of
+from lass.tagging.topics import Grouping, TextTerms, group_terms, is_near_duplicate, selection_terms, terms_of
 from lass.tagging.topics import ItemGroup as FoundGroup
 
 #: items whose texts are read while a request waits, and items of which no terms are named
@@ -55,7 +55,7 @@ class Groups:
         names: dict[int, str] = {}
         found = group_terms(known, part[: known.matrix.shape[0]], len(groups))
         for group, tags in zip(groups, found, strict=True):
-            if free := [tag for tag in tags if tag not in names.values()]:
+            if free := [tag for tag in tags if not is_near_duplicate(tag, names.values())]:
                 names[group.number] = free[0]
         return names
 
@@ -86,11 +86,14 @@ class Groups:
         return self._terms_by_now() if compared else None
 
     def terms_of_parts(self, part: NDArray[np.intp], count: int) -> list[tuple[str, ...]]:
-        """What sets each part of the items apart: terms, or tags where there are no texts."""
-        known = self._terms_by_now() or self._tags_as_terms()
-        if known is None:
-            return [() for _ in range(count)]
-        return group_terms(known, part[: known.matrix.shape[0]], count)
+        """What sets each part of the items apart: terms, or tags where no term does."""
+        found: list[tuple[str, ...]] = [()] * count
+        for known_of in (self._terms_by_now, self._tags_as_terms):
+            known = None if all(found) else known_of()
+            if known is not None:
+                more = group_terms(known, part[: known.matrix.shape[0]], count)
+                found = [own or other for own, other in zip(found, more, strict=True)]
+        return found
 
     def _tags_as_terms(self) -> TextTerms | None:
         """Which tags each item has or is likely to have."""

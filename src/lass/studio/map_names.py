@@ -11,6 +11,7 @@ from lass.studio.groups import Groups
 from lass.studio.messages import MapName, SelectedTag, SelectionSummary
 from lass.studio.session import Session
 from lass.studio.snapshot import LIKELY, Snapshot
+from lass.tagging.topics import is_near_duplicate
 
 #: items that a cell has at least to get a name, and cells that get one, at most
 LEAST, MOST = 4, 60
@@ -21,7 +22,7 @@ TAGS = 6
 def map_names(groups: Groups, points: NDArray[np.float32], level: int, cells: Sequence[int]) -> list[MapName]:
     """For the cells of a grid in some columns and rows (from, to, from, to) what sets their items apart.
 
-    A name is given once, to the cell with the most items.
+    A name is given once, to the cell with the most items; a cell that nothing sets apart has none.
     """
     side = 2**level
     place = np.clip(((points + 1.0) * (side / 2)).astype(np.int64), 0, side - 1)
@@ -36,12 +37,12 @@ def map_names(groups: Groups, points: NDArray[np.float32], level: int, cells: Se
     part = np.full(len(points), -1, np.intp)
     part[seen] = places[which]
     names: list[MapName] = []
-    taken: set[str] = set()
+    taken: list[str] = []
     for cell, terms in enumerate(groups.terms_of_parts(part, len(kept))):
-        name = next((term for term in terms if term not in taken), None)
+        name = next((term for term in terms if not is_near_duplicate(term, taken)), None)
         if name is None:
             continue
-        taken.add(name)
+        taken.append(name)
         rows = np.flatnonzero(part == cell)
         x_middle, y_middle = np.median(points[rows], axis=0).tolist()
         names.append(MapName(name=name, x=x_middle, y=y_middle, items=len(rows)))

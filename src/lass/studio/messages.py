@@ -437,10 +437,11 @@ class ReviewQuery(Message):
     """Which questions to ask, and in which order.
 
     surest: suggestions, the highest score first. useful: suggestions of the items to label next, then those
-    nearest to one half. doubtful: stated tags whose score is low, the lowest first.
+    nearest to one half. doubtful: stated tags whose score is low, the lowest first. disputed: tags on which
+    people differ, those where their sum is zero first.
     """
 
-    order: Literal["surest", "useful", "doubtful"] = "surest"
+    order: Literal["surest", "useful", "doubtful", "disputed"] = "surest"
     tag: Index | None = None  #: this tag alone
     text: Annotated[str, Field(max_length=500)] = ""  #: items found by it alone
     filter: Filter = "all"
@@ -448,13 +449,14 @@ class ReviewQuery(Message):
 
 
 class ReviewQuestion(Message):
-    """Whether an item has a tag: suggested, or stated and doubted."""
+    """Whether an item has a tag: suggested, stated and doubted, or one on which people differ."""
 
     row: int
     tag: int
     score: float | None
     strength: float
     stated: bool
+    differ: bool = False
 
 
 class ReviewQueue(Message):

@@ -1,4 +1,4 @@
-"""Questions for the review: which suggestions and doubtful tags to decide on, in which order."""
+"""Questions for the review: which suggestions, doubtful and disputed tags to decide on, in which order."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Pairs(NamedTuple):
 def review_queue(session: Session, snapshot: Snapshot | None, query: ReviewQuery) -> ReviewQueue:
     """The next questions."""
     revision = session.revision
-    if query.order == "doubtful":
-        found = _doubted(session, snapshot, query)
+    if query.order in ("doubtful", "disputed"):
+        found = (_doubted if query.order == "doubtful" else _disputed)(session, snapshot, query)
         return ReviewQueue(
             questions=found[:QUESTIONS], total=len(found), likely=None, revision=revision, above={}
         )
@@ -118,8 +118,8 @@ def open_pairs(session: Session, snapshot: Snapshot, query: ReviewQuery) -> Pair
     return Pairs(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _wanted_rows(session: Session, snapshot: Snapshot, query: ReviewQuery) -> NDArray[np.bool_] | None:
-    """(items of the model,) whether they are in question; None: all are."""
+def _wanted_rows(session: Session, snapshot: Snapshot | None, query: ReviewQuery) -> NDArray[np.bool_] | None:
+    """(items of the model, all where there is none) whether they are in question; None: all are."""
     wanted = None
     if query.text.split() or query.filter != "all":
         wanted = np.zeros(len(session.items), bool)
@@ -129,7 +129,7 @@ def _wanted_rows(session: Session, snapshot: Snapshot, query: ReviewQuery) -> ND
         chosen = np.zeros(len(session.items), bool)
         chosen[query.rows] = True
         wanted = chosen if wanted is None else wanted & chosen
-    return None if wanted is None else wanted[: len(snapshot)]
+    return wanted if wanted is None or snapshot is None else wanted[: len(snapshot)]
 
 
 def _order(session: Session, pairs: Pairs, query: ReviewQuery) -> NDArray[np.intp]:
@@ -174,3 +174,30 @@ def _doubted(session: Session, snapshot: Snapshot | None, query: ReviewQuery) ->
         for row, tag in doubted_pairs(session, snapshot)
         if (query.tag is None or tag == query.tag) and (wanted is None or wanted[row])
     ]
+
+
+def _disputed(session: Session, snapshot: Snapshot | None, query: ReviewQuery) -> list[ReviewQuestion]:
+    if query.tag is not None:
+        session.tag(query.tag)
+    wanted = _wanted_rows(session, None, query)
+    pairs = [
+        (session.annotations[row].get(tag, 0) != 0, row, tag)
+        for row, tags in session.disputed.items() for tag in tags
+        if tag not in session.retired and query.tag in (None, tag) and (wanted is None or wanted[row])
+    ]  # fmt: skip
+    known = snapshot is not None and not snapshot.items_until_percentages
+    found = []
+    for _, row, tag in sorted(pairs):
+        scored = snapshot is not None and row < len(snapshot) and tag < snapshot.tags
+        strength = snapshot.score(row, tag) if snapshot is not None and scored else 0.0
+        found.append(
+            ReviewQuestion(
+                row=row,
+                tag=tag,
+                score=strength if known and scored else None,
+                strength=strength,
+                stated=False,
+                differ=True,
+            )
+        )
+    return found

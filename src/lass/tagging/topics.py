@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,8 +31,12 @@ TERMS, COMPARED = 5, 30
 SEEN, SHARED = 500, 3
 #: texts that a term must be in, as a share of the group, to name it
 IN_GROUP = 0.15
-#: pseudo-counts of the prior, as a multiple of the term's frequency in the whole collection
+#: how many times as frequent it is there as outside
+TIMES = 2.0
+#: texts that are added to those that have a term, so that one of a single text counts little
 PRIOR = 5.0
+#: items of a group so small that two of them suffice
+FEW = 5
 #: letters that two forms of a word share at their beginning
 STEM = 5
 
@@ -238,21 +242,31 @@ def shared_terms(known: TextTerms, rows: NDArray[np.intp], having: NDArray[np.in
 def _apart(
     names: Sequence[str], columns: NDArray[Any], counts: Array, everywhere: Array, size: int, items: int
 ) -> tuple[str, ...]:
-    """Terms by the log-odds between a group and the rest, with the collection as the prior, and its z-score.
+    """Terms by ``c^1.5 log(c / m)^2``, of the shares of the group's texts and of all texts that have one.
 
-    See Monroe, Colaresi and Quinn, "Fightin' Words" (2008).
+    One must be at least twice as frequent in the group as outside it. Of two pairs that follow one another
+    (*command line*, *line tool*) the less frequent one is a piece of a longer phrase.
     """
-    prior = PRIOR * everywhere / items
-    a, b = counts + prior, everywhere - counts + prior
     rest = items - size
-    # where a group is nearly everything nothing remains to compare with: then the most frequent terms
-    odds = np.log(a / np.maximum(size + PRIOR - a, 0.5))
-    others = np.log(b / np.maximum(rest + PRIOR - b, 0.5))
-    # times the difference itself: a sure but small one is that of a word which many groups use
-    value = (odds - others) ** 2 / np.sqrt(1 / a + 1 / b) * (odds > others) if rest else counts
-    common = (counts >= max(2 if size > 2 else 1, IN_GROUP * size)) & (value > 0)
+    inside, outside = counts / size, (everywhere - counts) / max(rest, 1)
+    # where a group is everything nothing remains to compare with: then the most frequent terms
+    lift = inside / ((everywhere + PRIOR) / (items + PRIOR))
+    apart = np.log(np.maximum(lift, 1.0)) * (inside >= TIMES * outside)
+    value = inside**1.5 * apart**2 if rest else counts
+    least = next(count for count, most in ((1, 2), (2, FEW), (3, items)) if size <= most)
+    common = (counts >= max(least, IN_GROUP * size)) & (value > 0)
     order = [int(at) for at in np.lexsort((columns, -value)) if common[at]][:COMPARED]
-    return _different([names[columns[at]] for at in order if _is_word(names[columns[at]])])
+    texts = {names[columns[at]]: counts[at] for at in order if _is_word(names[columns[at]])}
+    return _different([term for term in texts if not _is_piece(term, texts)])
+
+
+def _is_piece(term: str, texts: Mapping[str, float]) -> bool:
+    """Whether a pair overlaps with a more frequent one."""
+    first, _, last = term.partition(" ")
+    return bool(last) and any(
+        count > texts[term] and (other.endswith(f" {first}") or other.startswith(f"{last} "))
+        for other, count in texts.items()
+    )
 
 
 def _is_word(term: str) -> bool:
@@ -269,6 +283,24 @@ def _different(terms: Sequence[str]) -> tuple[str, ...]:
         if len(kept) == TERMS:
             break
     return tuple(kept)
+
+
+def is_near_duplicate(name: str, others: Iterable[str]) -> bool:
+    """Whether all parts of a name are in another one, or the other way round: *mail* and *mail reader*.
+
+    Examples
+    --------
+    >>> is_near_duplicate("games", ["board game"]), is_near_duplicate("game", ["mail"])
+    (True, False)
+    >>> is_near_duplicate("mail reader", ["mail server"])
+    False
+    """
+    own = name.split()
+    return any(
+        all(any(_alike(one, other) for other in longer) for one in shorter)
+        for parts in map(str.split, others)
+        for shorter, longer in [sorted((own, parts), key=len)]
+    )
 
 
 def _alike(one: str, other: str) -> bool:

@@ -6,6 +6,7 @@ it("comes back from the address as it went in", () => {
     { order: "surest", filter: "all", tag: null },
     { order: "useful", filter: "untagged", tag: null },
     { order: "doubtful", filter: "all", tag: 0 },
+    { order: "disputed", filter: "all", tag: null },
     { order: "surest", filter: "flagged", tag: 257 },
   ];
   for (const place of places) expect(readPlace(writtenPlace(place))).toEqual(place);

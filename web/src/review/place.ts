@@ -11,7 +11,7 @@ export interface ReviewPlace {
   tag: number | null;
 }
 
-const ORDERS: readonly Order[] = ["surest", "useful", "doubtful"];
+const ORDERS: readonly Order[] = ["surest", "useful", "doubtful", "disputed"];
 const EVERYTHING = "surest.all.";
 
 export const writtenPlace = ({ order, filter, tag }: ReviewPlace): string => {

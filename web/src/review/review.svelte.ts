@@ -1,6 +1,7 @@
 /** The queue of the review: what is asked, what was answered, and the way back. */
 
 import { untrack } from "svelte";
+import { annotationOf } from "../lib/annotations";
 import * as api from "../lib/api";
 import { plural } from "../lib/format";
 import type { Command } from "../lib/keys";
@@ -196,10 +197,11 @@ class Review {
   #annotate(answer: "accept" | "reject", value: 1 | -1): void {
     const question = this.current;
     if (!question) return;
-    const { row, tag, stated } = question;
+    const { row, tag } = question;
     const annotations: AnnotationChange[] = [{ row, tag, value }];
+    const before = [{ row, tag, value: annotationOf(studio.rows.get(row), tag) }];
     const stored = studio.annotate(annotations);
-    this.#next({ question, answer, annotations, before: [{ row, tag, value: stated ? 1 : 0 }], stored });
+    this.#next({ question, answer, annotations, before, stored });
     this.#times = [...this.#times.slice(-50), performance.now()];
     void stored.then((done) => {
       if (done) return;
