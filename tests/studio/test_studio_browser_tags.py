@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from browser import FIXTURES, pick, stored, tag_line
+from browser import FIXTURES, pick, shot, stored, tag_line
 from lass import Collection
 
 chrome, served, open_page, page = FIXTURES
@@ -153,6 +153,14 @@ def test_rename_and_merge_can_be_undone(page, tree, served):
         tree.get_by_role("treeitem").filter(has=page.get_by_title(other["name"], exact=True))
     ).to_have_count(1)
     expect(shown.get_by_test_id("synonyms")).to_contain_text(one["name"])
+    # in the log it is one line, however many items it changed
+    page.get_by_role("link", name="Progress", exact=True).click()
+    lines = page.get_by_test_id("history").get_by_role("listitem")
+    merged = f"merged {one['name']} into {other['name']} ({one['is'] + one['isNot']} items)"
+    expect(lines.first.locator(".what")).to_have_text(merged)
+    expect(lines.nth(1)).to_contain_text("undoing")
+    shot(page, "progress-merged")
+    page.get_by_role("link", name="Tags", exact=True).click()
     tree.focus()
     with stored(page):
         page.keyboard.press("u")

@@ -383,7 +383,9 @@ def test_progress_and_history_count_annotations(served):
     after = get(client, "/api/progress")[-1]
     assert (after["annotations"], after["tagged"]) == (before["annotations"] + 1, before["tagged"] + 1)
     last = get(client, "/api/history", limit=1)[0]
-    assert (last["who"], last["row"], last["tag"], last["value"]) == ("fay", row, 1, 1)
+    assert (last["who"], last["count"], last["items"], last["tags"]) == ("fay", 1, 1, [])
+    (change,) = last["changes"]
+    assert (change["row"], change["tag"], change["value"]) == (row, 1, 1)
     post(client, "/api/undo", who="fay")
 
 

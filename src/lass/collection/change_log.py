@@ -277,13 +277,22 @@ def changes(connection: Connection, row: int | None, limit: int) -> list[Change]
     A tag that is retired has the name that it had.
     """
     where, values = ("", ()) if row is None else ("WHERE c.item = ?", (row,))
+    return _changes(connection, where, (*values, limit))
+
+
+def changes_between(connection: Connection, first: int, final: int, limit: int) -> list[Change]:
+    """The last changes of annotations of some numbers, the latest first."""
+    return _changes(connection, "WHERE c.number BETWEEN ? AND ?", (first, final, limit))
+
+
+def _changes(connection: Connection, where: str, values: tuple[int, ...]) -> list[Change]:
     found = connection.execute(
         "SELECT c.number, c.batch, c.at, c.who, i.id, coalesce(r.name, k.name), CAST(c.value AS INTEGER),"
         f" c.undoes, NOT ({_stands('changes')}), p.name"
         ' FROM changes AS c JOIN items AS i ON c.item = i.row JOIN categories AS k ON c.category = k."column"'
         " JOIN people AS p ON c.person = p.number LEFT JOIN retired AS r ON c.category = r.category"
         f" {where} ORDER BY c.number DESC LIMIT ?",
-        (*values, limit),
+        values,
     )
     return [Change(*(*rest, bool(undone), person)) for *rest, undone, person in found]
 
@@ -304,6 +313,15 @@ def last_changes(connection: Connection) -> list[LastChange]:
 
 def tag_changes(connection: Connection, limit: int) -> list[TagChange]:
     """The last changes of tags, the latest first; the names that all began with are no changes."""
+    return _tag_changes(connection, "c.number > 0 ORDER BY c.number DESC LIMIT ?", (limit,))
+
+
+def tag_changes_between(connection: Connection, first: int, final: int) -> list[TagChange]:
+    """The changes of tags of some numbers, the first of them first."""
+    return _tag_changes(connection, "c.number BETWEEN ? AND ? ORDER BY c.number", (first, final))
+
+
+def _tag_changes(connection: Connection, where: str, values: tuple[int, ...]) -> list[TagChange]:
     found = connection.execute(
         "SELECT c.number, c.batch, c.at, c.who, c.category,"
         " (SELECT iif(p.used, p.name, NULL) FROM namings AS p"
@@ -311,8 +329,8 @@ def tag_changes(connection: Connection, limit: int) -> list[TagChange]:
         f" iif(c.used, c.name, NULL), coalesce(r.name, k.name), c.undoes, NOT ({_stands('namings')})"
         ' FROM namings AS c LEFT JOIN categories AS k ON c.merged = k."column"'
         " LEFT JOIN retired AS r ON c.merged = r.category"
-        " WHERE c.number > 0 ORDER BY c.number DESC LIMIT ?",
-        (limit,),
+        f" WHERE {where}",
+        values,
     )
     return [TagChange(*(*rest, bool(undone))) for *rest, undone in found]
 

@@ -120,6 +120,47 @@ class TagChange:
         return f"tag {self.before} " + ("stays" if self.name == self.before else f"renamed to {self.name}")
 
 
+@dataclass(frozen=True)
+class LoggedAction:
+    """What was done together, and is undone together: some changes of annotations and of tags.
+
+    Attributes
+    ----------
+    number : int
+        Of its last change.
+    batch, at, who
+        As for a :class:`Change`.
+    tags : tuple of str
+        What was done to tags, such as "merged a into b"; of an undo, what was undone.
+    count : int
+        How many annotations changed.
+    items : int or None
+        On how many items; None for an import.
+    same : bool
+        Whether the same tag was added, rejected or withdrawn on all of them.
+    changes : tuple of Change
+        Its last few changes of annotations, the latest first.
+    undone, undoes, again : bool
+        Whether all of it has been reversed, whether it reverses another action, and whether that was an undo.
+    moves : bool
+        Whether the annotations changed because a tag was merged or deleted.
+    """
+
+    number: int
+    batch: int
+    at: str
+    who: str
+    tags: tuple[str, ...]
+    count: int
+    items: int | None
+    same: bool
+    changes: tuple[Change, ...]
+    undone: bool = False
+    undoes: bool = False
+    again: bool = False
+    moves: bool = False
+
+
 class Moment(NamedTuple):
     """How many annotations there were at some time, and how many items with at least one tag (+1)."""
 

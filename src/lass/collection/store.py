@@ -16,6 +16,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from lass.collection import (
+    action_log,
     annotation_table,
     arrays,
     backups,
@@ -32,6 +33,7 @@ from lass.collection.records import (
     Change,
     Item,
     LastChange,
+    LoggedAction,
     Moment,
     News,
     Since,
@@ -539,6 +541,11 @@ class CollectionStore:
         """The last changes of tags (made, renamed, merged, retired), the latest first."""
         _check_limit(limit)
         return self._database.read(change_log.tag_changes, limit)
+
+    def actions(self, limit: int = 100) -> list[LoggedAction]:
+        """The last actions, the latest first: what was done together is one of them."""
+        _check_limit(limit)
+        return self._database.read(action_log.actions, limit)
 
     def changed_since(self, number: int) -> Since:
         """The rows of items whose annotations changed after change ``number``, and whether any tag did."""

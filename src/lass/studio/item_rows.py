@@ -8,6 +8,7 @@ import numpy as np
 
 from lass.collection import Change, Item
 from lass.collection.records import PARTS
+from lass.collection.records import LoggedAction as Action
 from lass.studio.groups import Groups
 from lass.studio.messages import (
     AnnotationScore,
@@ -15,6 +16,7 @@ from lass.studio.messages import (
     ExplainedTag,
     ItemDetails,
     ItemRow,
+    LoggedAction,
     LoggedChange,
     PersonsAnnotation,
     ReasonPart,
@@ -152,6 +154,28 @@ def logged_changes(session: Session, changes: list[Change]) -> list[LoggedChange
         for change in changes
         if change.tag in columns and change.item in rows
     ]  # fmt: skip
+
+
+def logged_actions(session: Session, actions: list[Action]) -> list[LoggedAction]:
+    """The log by action."""
+    lines = iter(logged_changes(session, [change for action in actions for change in action.changes]))
+    line = next(lines, None)
+    found = []
+    for action in actions:
+        own: list[LoggedChange] = []
+        numbers = {change.number for change in action.changes}
+        while line is not None and line.number in numbers:
+            own.append(line)
+            line = next(lines, None)
+        found.append(
+            LoggedAction(
+                number=action.number, at=action.at, who=action.who, imported=not action.batch,
+                tags=list(action.tags), count=action.count, items=action.items, same=action.same,
+                moves=action.moves, undone=action.undone, undoes=action.undoes, again=action.again,
+                changes=own,
+            )
+        )  # fmt: skip
+    return found
 
 
 def _snippet(text: str) -> str:

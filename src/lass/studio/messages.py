@@ -253,6 +253,24 @@ class LoggedChange(Message):
     undoes: bool  #: whether it is itself the undoing of another
 
 
+class LoggedAction(Message):
+    """What was done together, and is undone together."""
+
+    number: int
+    at: str
+    who: str
+    imported: bool
+    tags: list[str]  #: what was done to tags, or of an undo, what was undone
+    count: int  #: annotations that changed
+    items: int | None  #: on so many items; null for an import
+    same: bool  #: whether it is one tag, added, rejected or withdrawn on all of them
+    moves: bool  #: whether they changed because a tag was merged or deleted
+    undone: bool
+    undoes: bool
+    again: bool  #: whether it reverses an undo
+    changes: list[LoggedChange]  #: the last few
+
+
 class ItemDetails(ItemRow):
     """An item with everything that the panel shows."""
 

@@ -1,24 +1,31 @@
 import { expect, it } from "vitest";
-import type { LoggedChange } from "../lib/types";
-import { actions } from "./actions";
+import type { LoggedAction } from "../lib/types";
+import { ofTags, rest, shownOf } from "./actions";
 
-const change = (number: number, batch: number, undone = false): LoggedChange => ({
-  number, batch, at: "2026-01-01T00:00:00Z", who: "ann", row: number, item: `item ${number}`, tag: 0, value: 1, undone,
+const change = {
+  number: 1, batch: 1, at: "2026-01-01T00:00:00Z", who: "ann", row: 1, item: "a", tag: 0, value: 1 as const, undone: false,
   undoes: false,
+};
+const action = (changes: Partial<LoggedAction>): LoggedAction => ({
+  number: 1, at: change.at, who: "ann", imported: false, tags: [], count: 1, items: 1, same: false, moves: false,
+  undone: false, undoes: false, again: false, changes: [change], ...changes,
 });
 
-it("gathers what was one action, the newest first", () => {
-  const found = actions([change(3, 2), change(2, 2), change(1, 1)]);
-  expect(found.map((action) => [action.number, action.changes.length])).toEqual([[3, 2], [1, 1]]);
+it("says of a merge what it was, and on how many items, in one line", () => {
+  const merged = action({ tags: ["merged A into B"], count: 428, items: 214, moves: true });
+  expect(ofTags(merged)).toBe("merged A into B (214 items)");
+  expect(shownOf(merged)).toEqual([]);
+  expect(rest(merged)).toBe("");
 });
 
-it("keeps two imports apart, though neither has a number", () => {
-  const later = { ...change(9, 0), at: "2026-01-02T00:00:00Z" };
-  const found = actions([later, change(2, 0), change(1, 0)]);
-  expect(found.map((action) => [action.imported, action.changes.length])).toEqual([[true, 1], [true, 2]]);
+it("shows single changes, and counts the others", () => {
+  expect(shownOf(action({}))).toEqual([change]);
+  expect(rest(action({}))).toBe("");
+  expect(rest(action({ count: 1200, items: 300 }))).toBe("and 1,199 more on 300 items, in the same action");
 });
 
-it("calls an action undone only if all of it is", () => {
-  expect(actions([change(2, 1, true), change(1, 1, false)])[0]!.undone).toBe(false);
-  expect(actions([change(2, 1, true), change(1, 1, true)])[0]!.undone).toBe(true);
+it("counts what was imported", () => {
+  const imported = action({ imported: true, count: 12_000, items: null });
+  expect(shownOf(imported)).toEqual([]);
+  expect(rest(imported)).toBe("12,000 annotations");
 });

@@ -1,35 +1,25 @@
-/** The log by action: changes that were made together belong together. */
+/** The log by action: changes that were made together are one line. */
 
-import type { LoggedChange } from "../lib/types";
-
-export interface Action {
-  /** its newest change, by which it is known */
-  number: number;
-  /** tags that came with a file; imports have no number of their own in the log */
-  imported: boolean;
-  who: string;
-  at: string;
-  changes: LoggedChange[];
-  /** all of it was taken back */
-  undone: boolean;
-  /** it is itself the undoing of another action */
-  undoes: boolean;
-}
-
-/** Changes (the newest first) gathered by action, the newest first. */
-export function actions(changes: readonly LoggedChange[]): Action[] {
-  const found = new Map<string, Action>();
-  for (const change of changes) {
-    const { number, batch, who, at, undone, undoes } = change;
-    const key = batch ? `${batch}` : `import ${at}`;
-    const action = found.get(key);
-    if (action) {
-      action.changes.push(change);
-      action.undone &&= undone;
-    } else found.set(key, { number, imported: batch === 0, who, at, undone, undoes, changes: [change] });
-  }
-  return [...found.values()];
-}
+import { number, plural } from "../lib/format";
+import type { LoggedAction, LoggedChange } from "../lib/types";
 
 export const verb = (value: LoggedChange["value"]): string => (value > 0 ? "is" : value < 0 ? "is not" : "withdrawn:");
 export const sign = (value: LoggedChange["value"]): string => (value > 0 ? "+" : value < 0 ? "−" : "○");
+
+/** What was done to tags, with the items that it changed. */
+export function ofTags(action: LoggedAction): string {
+  const done = action.tags.join(", ");
+  return action.moves && action.items ? `${done} (${plural(action.items, "item")})` : done;
+}
+
+/** Changes that are shown one by one: not those that follow from what was done to a tag, nor many of one kind. */
+export const shownOf = (action: LoggedAction): readonly LoggedChange[] =>
+  action.moves || action.same || action.imported ? [] : action.changes;
+
+/** What an action did beside the changes that are shown; "" where that is nothing. */
+export function rest(action: LoggedAction): string {
+  if (action.moves || action.same) return "";
+  if (action.imported) return plural(action.count, "annotation");
+  const more = action.count - action.changes.length;
+  return more > 0 ? `and ${number(more)} more on ${plural(action.items ?? 0, "item")}, in the same action` : "";
+}

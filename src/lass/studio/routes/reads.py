@@ -15,7 +15,7 @@ from pydantic import StringConstraints
 
 from lass.studio.context import Context, RequestContext
 from lass.studio.item_lists import Condition, Listed, Sort, list_items
-from lass.studio.item_rows import explained_tags, item_details, logged_changes
+from lass.studio.item_rows import explained_tags, item_details, logged_actions
 from lass.studio.map_names import map_names
 from lass.studio.messages import (
     EventData,
@@ -26,7 +26,7 @@ from lass.studio.messages import (
     ItemGroup,
     ItemList,
     ItemRow,
-    LoggedChange,
+    LoggedAction,
     MapChanges,
     MapName,
     ProgressPoint,
@@ -132,10 +132,10 @@ def thumbnail(context: RequestContext, row: Index, size: Size = "small") -> Resp
 
 
 @router.get("/history")
-def history(context: RequestContext, limit: Annotated[int, Query(ge=1, le=2000)] = 100) -> list[LoggedChange]:
-    """The last changes, the latest first."""
+def history(context: RequestContext, limit: Annotated[int, Query(ge=1, le=2000)] = 100) -> list[LoggedAction]:
+    """The last actions, the latest first."""
     session = context.session
-    return [] if session.is_empty else logged_changes(session, session.collection.history(limit=limit))
+    return [] if session.is_empty else logged_actions(session, session.collection.actions(limit))
 
 
 @router.get("/progress")
