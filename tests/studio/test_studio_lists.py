@@ -45,11 +45,11 @@ class Scores:
     def least_score(self, tag):
         return float(self.mean_scores[tag])
 
-    def doubtful(self, rows, tag):
-        return np.array([self.is_doubtful(row, tag) for row in rows], bool)
+    def doubtful(self, rows, tags):
+        return np.array([self.is_doubtful(*pair) for pair in zip(rows, tags, strict=True)], bool)
 
-    def best(self, row):
-        return []
+    def best(self, rows):
+        return [[] for _ in rows]
 
     @property
     def best_scores(self):

@@ -1,10 +1,13 @@
 """The review: which questions are asked in which order, judged by a look at every score; flags."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from lass import Collection
 from lass.collection import Item
+from lass.studio.item_rows import row_of, rows_of
 from lass.studio.messages import ReviewAbove, ReviewQuery
 from lass.studio.review import review_above, review_queue
 from lass.studio.session import NotFound, Session
@@ -208,3 +211,28 @@ def test_flags_are_on_the_disk_and_come_back(opened):
     opened.catch_up()
     assert list(opened.flagged) == [11, 9, 5]
     other.close()
+
+
+@pytest.mark.parametrize("scored", [True, False])
+def test_items_of_a_page_are_as_if_each_was_looked_up_alone(opened, scored):
+    opened.annotate([(0, 3, 1), (7, 0, 1), (9, 2, -1)], "ann")
+    # a few rows are newer than the rest, as after every annotation
+    opened.live.update(opened.collection.annotation_matrix())
+    opened.annotate([(8, 1, 1)], "bea")
+    if not scored:
+        model, annotations = opened.live.state
+        opened.live.state = replace(model, scores=None), annotations
+    snapshot = opened.snapshot
+    rows = [7, 200, 0, 3, 8, 9, 0]
+    found = rows_of(opened, snapshot, rows)
+    for row, one in zip(rows, found, strict=True):
+        assert one == row_of(opened, snapshot, row)
+        own = opened.annotations[row]
+        least = np.maximum(snapshot.suggester.least_scores, 0.01)
+        alone = [(-snapshot.score(row, tag), tag) for tag in range(snapshot.tags) if tag not in own]
+        alone = [-value for value, tag in sorted(alone) if -value > least[tag]]
+        assert [round(tag.strength, 6) for tag in one.suggestions] == [round(value, 6) for value in alone[:5]]
+        having = [tag for tag, value in own.items() if value > 0]
+        assert one.doubted == [tag for tag in having if snapshot.is_doubtful(row, tag)]
+    assert any(one.suggestions for one in found)
+    assert rows_of(opened, snapshot, []) == []

@@ -1,5 +1,6 @@
 """The background thread: what it shows once it is quiet is what ``lass fit`` computes."""
 
+import gc
 import itertools
 import shutil
 import threading
@@ -416,3 +417,21 @@ def test_a_first_fit_that_is_cancelled_leaves_nothing_and_can_be_asked_for_again
         monkeypatch.setattr(trainer_module.Collection, "fit", whole)
         assert trainer.fit()
         wait(lambda: is_retrained(session, trainer))
+
+
+def test_changes_are_taken_over_together_and_a_training_does_not_wait_for_that(folder, monkeypatch):
+    monkeypatch.setattr(trainer_module, "UPDATE_REST", 1e9)
+    with CollectionStore.open(folder) as collection:
+        collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
+        fit(collection)
+    with running(folder) as (session, trainer):
+        wait(lambda: is_retrained(session, trainer))
+        assert gc.get_freeze_count() > 0
+        first = session.annotate([(3, 0, 1)], "ann")
+        wait(lambda: trainer.model.revision == first.revision)
+        session.annotate([(4, 0, 1)], "ann")
+        session.annotate([(5, 1, 1)], "ann")
+        assert trainer.model.revision == first.revision
+        assert trainer.fit()
+        wait(lambda: is_retrained(session, trainer))
+        assert session.live.annotations.G[5, 1] == 1

@@ -67,7 +67,7 @@ def test_each_sentence_is_that_of_its_parts(programs):
     suggester = programs._suggester()
     rows, columns = suggester.places(programs.suggest(top=3))
     explainer = Explainer.of_collection(programs, suggester)
-    because = [suggester.because(*pair) for pair in zip(rows.tolist(), columns.tolist(), strict=True)]
+    because = suggester.because(rows, columns)
     for row, one in zip(rows.tolist(), explainer.explain(rows, columns, because), strict=True):
         assert one.sentence == "".join(part.text for part in one.parts)
         for part in one.parts:

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -29,6 +30,10 @@ from lass.studio.session import AppliedChange, NotFound, Session
 from lass.studio.thumbnails import Thumbnails
 from lass.studio.trainer import Trainer
 from lass.studio.uploads import Uploads
+
+#: requests that are answered at once: Python runs one thread at a time, and forty that take turns would all
+#: wait for each other
+READERS = 4
 
 
 def create_app(
@@ -58,6 +63,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = READERS
         events.start()
         trainer.start()
         yield

@@ -15,7 +15,7 @@ import lass
 from lass.studio.access import visitor
 from lass.studio.events import Events
 from lass.studio.groups import Groups
-from lass.studio.item_rows import has_picture, row_of
+from lass.studio.item_rows import has_picture, row_of, rows_of
 from lass.studio.messages import AnnotationCounts, ChangeResult, ItemRow, Person, StudioState
 from lass.studio.session import AppliedChange, Session
 from lass.studio.snapshot import Snapshot
@@ -55,8 +55,7 @@ class Context:
 
     def rows(self, rows: list[int]) -> list[ItemRow]:
         """Some items for the list."""
-        snapshot, items = self.snapshot, self.session.rows(rows)
-        return [row_of(self.session, snapshot, row, item) for row, item in zip(rows, items, strict=True)]
+        return rows_of(self.session, self.snapshot, rows)
 
     def result(self, change: AppliedChange) -> ChangeResult:
         """The answer to a change."""

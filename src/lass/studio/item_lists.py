@@ -120,7 +120,7 @@ def doubted_pairs(session: Session, snapshot: Snapshot | None) -> list[tuple[int
         return []
     return [
         (row, tag) for row, tag in snapshot.doubts
-        if session.annotations[row].get(tag, 0) > 0 and snapshot.is_doubtful(row, tag)
+        if session.annotations[row].get(tag, 0) > 0
     ]  # fmt: skip
 
 

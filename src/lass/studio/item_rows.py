@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, cast
 
 import numpy as np
@@ -35,39 +36,86 @@ SNIPPET = 200
 CHANGES = 30
 
 
-def row_of(session: Session, snapshot: Snapshot | None, row: int, item: Item | None = None) -> ItemRow:
-    """An item for the list, read unless it is given."""
-    item = session.row(row) if item is None else item
-    annotations = session.annotations[row]
-    having = [] if snapshot is None else [tag for tag, value in annotations.items() if value > 0]
+def row_of(session: Session, snapshot: Snapshot | None, row: int) -> ItemRow:
+    """An item for the list."""
+    return rows_of(session, snapshot, [row])[0]
+
+
+def rows_of(
+    session: Session, snapshot: Snapshot | None, rows: Sequence[int], items: Sequence[Item] | None = None
+) -> list[ItemRow]:
+    """Some items for the list, read unless they are given."""
+    items = session.rows(rows) if items is None else items
+    # as they are now: annotations that come meanwhile belong to the next answer
+    annotations = [session.annotations[row] for row in rows]
+    suggested = suggested_tags(session, snapshot, rows)
+    doubtful = _doubtful(snapshot, rows, annotations)
+    return [
+        _row(session, row, item, own, tags, doubtful)
+        for row, item, own, tags in zip(rows, items, annotations, suggested, strict=True)
+    ]
+
+
+def _row(
+    session: Session, row: int, item: Item, annotations: dict[int, int], suggested: list[SuggestedTag],
+    doubtful: Collection[tuple[int, int]],
+) -> ItemRow:  # fmt: skip
     return ItemRow(
         row=row, id=item.id, title=item.title or item.id, snippet=_snippet(item.text),
-        annotations=tag_annotations(annotations), suggestions=suggested_tags(session, snapshot, row)[:SHOWN],
-        doubted=[tag for tag in having if snapshot and snapshot.is_doubtful(row, tag)],
+        annotations=tag_annotations(annotations), suggestions=suggested[:SHOWN],
+        doubted=[tag for tag in annotations if (row, tag) in doubtful],
         reason="" if annotations else session.reasons.get(row, ""), picture=has_picture(session),
         flagged=row in session.flagged, disputed=sorted(session.disputed.get(row, ())),
     )  # fmt: skip
 
 
-def suggested_tags(session: Session, snapshot: Snapshot | None, row: int) -> list[SuggestedTag]:
-    """The tags with the highest scores, without those that are annotated by now."""
-    if snapshot is None or row >= len(snapshot):
-        return []
-    excluded = session.annotations[row].keys() | session.retired | session.disputed.get(row, frozenset())
-    scored = [(tag, snapshot.score(row, tag)) for tag in snapshot.best(row) if tag not in excluded]
-    scored = [(tag, score) for tag, score in scored if score >= MIN_SCORE]
-    known = not snapshot.items_until_percentages
-    return [SuggestedTag(tag=tag, score=score if known else None, strength=score) for tag, score in scored]
+def _doubtful(
+    snapshot: Snapshot | None, rows: Sequence[int], annotations: Sequence[Mapping[int, int]]
+) -> set[tuple[int, int]]:
+    """Items and tags that they have though the score is low."""
+    having = [
+        (row, tag)
+        for row, own in zip(rows, annotations, strict=True)
+        for tag, value in own.items()
+        if value > 0
+    ]
+    if snapshot is None or not having:
+        return set()
+    marked = snapshot.doubtful(*np.array(having, np.intp).T).tolist()
+    return {pair for pair, doubtful in zip(having, marked, strict=True) if doubtful}
+
+
+def suggested_tags(
+    session: Session, snapshot: Snapshot | None, rows: Sequence[int]
+) -> list[list[SuggestedTag]]:
+    """Of each of some items the tags with the highest scores, without those that are annotated by now."""
+    known = [] if snapshot is None else [row for row in rows if row < len(snapshot)]
+    if snapshot is None or not known:
+        return [[] for _ in rows]
+    percentages, retired = not snapshot.items_until_percentages, session.retired
+    best = dict(zip(known, snapshot.best(np.array(known, np.intp)), strict=True))
+    found = []
+    for row in rows:
+        own, disputed = session.annotations[row], session.disputed.get(row, ())
+        found.append([
+            SuggestedTag(tag=tag, score=score if percentages else None, strength=score)
+            for tag, score in best.get(row, ())
+            if score >= MIN_SCORE and not (tag in own or tag in disputed or tag in retired)
+        ])  # fmt: skip
+    return found
 
 
 def item_details(session: Session, snapshot: Snapshot | None, groups: Groups, row: int) -> ItemDetails:
     """An item with its text, explained suggestions, model details and history."""
     item = session.row(row)
-    found = suggested_tags(session, snapshot, row)
+    (found,) = suggested_tags(session, snapshot, [row])
+    annotations = session.annotations[row]
+    doubtful = _doubtful(snapshot, [row], [annotations])
+    plain = _row(session, row, item, annotations, found, doubtful)
     annotation_scores, details, explained = [], None, []
     if snapshot is not None and row < len(snapshot):
-        own = [tag for tag, value in session.annotations[row].items() if value > 0 and tag < snapshot.tags]
-        doubted = [tag for tag in own if snapshot.is_doubtful(row, tag)]
+        own = [tag for tag, value in annotations.items() if value > 0 and tag < snapshot.tags]
+        doubted = [tag for tag in own if tag in plain.doubted]
         suggested = [one.tag for one in found]
         reasons = explained_tags(snapshot, groups, row, suggested + doubted)
         why = {one.tag: one.parts for one in reasons[len(found) :]}
@@ -84,7 +132,6 @@ def item_details(session: Session, snapshot: Snapshot | None, groups: Groups, ro
             ExplainedSuggestion(**{**dict(reason), **dict(one)})
             for one, reason in zip(found, reasons, strict=False)
         ]
-    plain = row_of(session, snapshot, row, item)
     return ItemDetails(
         **{name: getattr(plain, name) for name in ItemRow.model_fields},
         text=item.text, explained=explained,
@@ -127,9 +174,9 @@ def suggested_if(
 
 def explained_tags(snapshot: Snapshot, groups: Groups, row: int, tags: list[int]) -> list[ExplainedTag]:
     """Why an item probably has some tags; why those that it has are doubted."""
-    because = [snapshot.suggester.because(row, tag) for tag in tags]
-    scores = [snapshot.shown_score(row, tag) for tag in tags]
     rows, columns = np.full(len(tags), row), np.array(tags, np.intp)
+    because = snapshot.suggester.because(rows, columns)
+    scores = [snapshot.shown_score(row, tag) for tag in tags]
     explainer = groups.explainer(snapshot)
     labels, found = explainer.labels(), explainer.explain(rows, columns, because, scores)
     return [

@@ -32,6 +32,8 @@ HOST = "127.0.0.1"
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
 #: seconds for which the file is there that leads the browser in
 REDIRECT_FOR = 60.0
+#: seconds for which an idle connection stays open: closed as a request is being sent, that would fail
+KEEP_ALIVE = 75
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,8 @@ def serve(
             note(stale)
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, timeout_graceful_shutdown=1, server_header=False,
-            proxy_headers=False, ssl_certfile=serving.certificate, ssl_keyfile=serving.key,
+            proxy_headers=False, timeout_keep_alive=KEEP_ALIVE, ssl_certfile=serving.certificate,
+            ssl_keyfile=serving.key,
         )  # fmt: skip
         server = _Server(config, events)
         stack.enter_context(quiet_at_the_end(server))

@@ -62,20 +62,29 @@ class Snapshot:
         """How many tags the model has; new ones may have come since."""
         return int(self.Z.shape[1])
 
-    def best(self, row: int) -> list[int]:
-        """The tags with the highest scores of an item, if above their means, the highest first."""
-        tags, values = self._row(row)
-        order = np.argsort(-values, kind="stable")[: TOP + len(tags)]
-        if self.model.scores is not None:
-            place = {int(tag): at for at, tag in enumerate(tags)}
-            top = self.model.scores.best(np.array([row]))[0]
-            order = np.array([place[int(tag)] for tag in top if tag >= 0], np.intp)
-        least = self.suggester.least_scores
-        return [int(tags[at]) for at in order if values[at] > least[tags[at]]][:TOP]
+    def best(self, rows: NDArray[np.intp]) -> list[list[tuple[int, float]]]:
+        """Of each of some items the tags with the highest scores, if above their means, the highest first.
 
-    def _row(self, row: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Candidate tags of an item, and their scores."""
-        return self.scores.row(row)
+        All in one go: a page asks for dozens of items.
+        """
+        if self.model.scores is None:
+            own = self.scores.of_rows(rows)
+            place, tags = np.repeat(np.arange(len(rows)), np.diff(own.indptr)), own.indices
+            order = np.lexsort((-own.data, place))
+            place, tags, values = place[order], tags[order], own.data[order]
+        else:
+            top = self.model.scores.best(rows)
+            place, at = np.nonzero(top >= 0)
+            tags = top[place, at]
+            values = self.scores.at(rows[place], tags)
+        kept = values > self.suggester.least_scores[tags]
+        found: list[list[tuple[int, float]]] = [[] for _ in rows]
+        for one, tag, value in zip(
+            place[kept].tolist(), tags[kept].tolist(), values[kept].tolist(), strict=True
+        ):
+            if len(found[one]) < TOP:
+                found[one].append((tag, min(value, 1.0)))  # crowds may sum to more by rounding
+        return found
 
     def column(self, tag: int) -> NDArray[np.float32]:
         """The score of a tag for each item, zero where it is no candidate."""
@@ -178,15 +187,17 @@ class Snapshot:
 
     def is_doubtful(self, row: int, tag: int) -> bool:
         """Whether a tag that an item has is doubtful, see :meth:`lass.tagging.TagSuggester.is_doubtful`."""
-        return row < len(self) and tag < self.tags and bool(self.doubtful(np.array([row]), tag)[0])
+        return bool(self.doubtful(np.array([row]), np.array([tag]))[0])
 
-    def doubtful(self, rows: NDArray[np.intp], tag: int) -> NDArray[np.bool_]:
-        """The same for several items."""
-        return self.suggester.is_doubtful(rows, np.full(len(rows), tag))
+    def doubtful(self, rows: NDArray[np.intp], tags: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """The same for several pairs; those that are newer than the model are not."""
+        found = (rows < len(self)) & (tags < self.tags)
+        found[found] = self.suggester.is_doubtful(rows[found], tags[found])
+        return found
 
     def score(self, row: int, tag: int) -> float:
         """The score of a tag on an item."""
-        tags, values = self._row(row)
+        tags, values = self.scores.row(row)
         at = int(np.searchsorted(tags, tag))
         known = at < len(tags) and tags[at] == tag
         return min(float(values[at]), 1.0) if known else 0.0  # crowds may sum to more by rounding

@@ -6,7 +6,7 @@ import numpy as np
 
 from lass.studio.annotations import Rows
 from lass.studio.item_lists import likely
-from lass.studio.item_rows import row_of
+from lass.studio.item_rows import rows_of
 from lass.studio.messages import CandidateItem, CoOccurringTag, DoubtedItem, Tag, TagPage
 from lass.studio.session import Session
 from lass.studio.snapshot import Snapshot
@@ -39,20 +39,20 @@ def tag_page(session: Session, snapshot: Snapshot | None, tag: int) -> TagPage:
     candidates, doubts = [], []
     having = session.annotations.with_tag(tag, 1)
     if snapshot is not None and tag < snapshot.tags:
-        rows = likely(session, snapshot, np.arange(len(snapshot)), tag)[:SHOWN]
+        rows = likely(session, snapshot, np.arange(len(snapshot)), tag)[:SHOWN].tolist()
         candidates = [
             CandidateItem(
-                row=row_of(session, snapshot, row), score=snapshot.shown_score(row, tag),
-                strength=snapshot.score(row, tag),
+                row=shown, score=snapshot.shown_score(shown.row, tag),
+                strength=snapshot.score(shown.row, tag),
             )
-            for row in rows.tolist()
+            for shown in rows_of(session, snapshot, rows)
         ]  # fmt: skip
         doubts = [
             DoubtedItem(
-                row=row_of(session, snapshot, row), score=snapshot.score(row, tag),
-                strength=snapshot.score(row, tag), mean_score=snapshot.mean_scores[tag],
+                row=shown, score=snapshot.score(shown.row, tag),
+                strength=snapshot.score(shown.row, tag), mean_score=snapshot.mean_scores[tag],
             )
-            for row in _doubted(snapshot, having, tag)[:SHOWN].tolist()
+            for shown in rows_of(session, snapshot, _doubted(snapshot, having, tag)[:SHOWN].tolist())
         ]  # fmt: skip
     together = session.annotations.tag_counts(having)
     together[tag : tag + 1] = 0
@@ -70,6 +70,5 @@ def tag_page(session: Session, snapshot: Snapshot | None, tag: int) -> TagPage:
 def _doubted(snapshot: Snapshot, having: Rows, tag: int) -> Rows:
     """Those of some items that have a tag for which :meth:`Snapshot.is_doubtful`, the lowest score first."""
     column = snapshot.column(tag)
-    known = having[having < len(column)]
-    doubted = known[snapshot.doubtful(known, tag)]
+    doubted = having[snapshot.doubtful(having, np.full(len(having), tag))]
     return doubted[np.argsort(column[doubted], kind="stable")]

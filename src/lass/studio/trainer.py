@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -39,6 +40,9 @@ POLL = 0.5
 RESCORE_AFTER, SAVE_AFTER = 1.5, 20.0
 #: a training of so many seconds takes the place of scoring again; a longer one waits as long as it takes
 QUICK = 4.0
+#: how many times as long as an update took the next one waits: many changes are taken over together, and
+#: while many people work most of the time is left to their requests
+UPDATE_REST = 3.0
 #: seconds between two messages on one stage, at least
 REPORT_EVERY = 0.05
 #: items of which the map is drawn while people work; of more only lass fit draws it
@@ -77,7 +81,9 @@ class Trainer(threading.Thread):
         self._failed_at: Any = None
         self._stepping: Any = None
         self._wait = RESCORE_AFTER
-        self._map_checked = False
+        #: when the next update may begin
+        self._update_at = 0.0
+        self._map_checked = self._settled = False
         self._map: threading.Thread | None = None
         self._ranking: threading.Thread | None = None
         self._saving: threading.Thread | None = None
@@ -95,7 +101,8 @@ class Trainer(threading.Thread):
     def notify(self) -> None:
         """Something changed."""
         self._last_change = time.monotonic()
-        self._wake.set()
+        if self._last_change >= self._update_at:  # else it is looked at soon, together with others
+            self._wake.set()
 
     @property
     def _fit_requested(self) -> bool:
@@ -144,7 +151,8 @@ class Trainer(threading.Thread):
                 self._clock.stop()
                 self._set(phase="failed", stage="", error=f"{error}")
             if not busy:
-                self._wake.wait(POLL)
+                rest = self._update_at - time.monotonic()
+                self._wake.wait(rest if 0.0 < rest < POLL else POLL)
                 self._wake.clear()
         self._end_saving()
         if self._collection is not None:
@@ -172,12 +180,17 @@ class Trainer(threading.Thread):
         live = session.live
         assert live is not None
         if live.annotations.number != session.revision or not live.solved:
+            if time.monotonic() < self._update_at and not self._fit_requested:
+                return False
             self._update(live)
             return True
         if self._compute(live):
             return True
         if self.model.phase != "ready":
             self._set(phase="ready", stage="")
+        if not self._settled:  # modules and model stay: to look through them for cycles takes 0.1 s a time
+            self._settled = True
+            gc.freeze()
         return self._idle(live)
 
     def _end_if_cancelled(self) -> None:
@@ -434,11 +447,14 @@ class Trainer(threading.Thread):
         assert self._collection is not None
         self._set(phase="updating", stage=STAGES["solve"], error="")
         annotations = self._collection.annotation_matrix()
+        began = time.monotonic()
         update = live.update(annotations, self._report)
         self._set(
             phase="updating", stage="", revision=annotations.number, seconds=update.seconds,
             gap=live.model.solution.relative_gap, lam=live.model.lam, certificate=live.model.certificate,
         )  # fmt: skip
+        now = time.monotonic()
+        self._update_at = now + UPDATE_REST * (now - began)
         rows = None if update.rows is None else update.rows.tolist()
         self._events.send("predictions", PredictionsEvent(revision=annotations.number, rows=rows))
 

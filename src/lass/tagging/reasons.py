@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
+from math import comb
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,8 +26,6 @@ SUPPORT = 0.01
 #: share of the items with one tag that have another, from which on it usually, or often, goes with it; at
 #: most half of the share of all items: rarely
 USUALLY, OFTEN, RARELY = 0.5, 0.1, 0.5
-#: tags of which each is looked for by itself; for more, all annotations are sorted by tag
-FEW = 20
 #: characters of a name
 NAME = 60
 #: sources that people tell apart, and the predictors of each
@@ -115,7 +114,7 @@ class Explainer:
 
     @cached_property
     def _having(self) -> sp.csr_array:
-        return sp.csr_array(self.suggester.problem.G > 0)
+        return sp.csr_array(self.suggester.problem.G > 0, dtype=np.int32)
 
     @cached_property
     def _by_tag(self) -> sp.csc_array:
@@ -142,21 +141,27 @@ class Explainer:
         like = np.where(share >= SUPPORT, like, -1)
         terms, goes_with = self._shared_terms(rows, columns), self._going_with(rows, columns)
         stated = pair_values(problem.G, rows, columns) > 0
-        names = self._names(like)
+        edges = [
+            problem.W.indices[problem.W.indptr[row] : problem.W.indptr[row + 1]] for row in rows.tolist()
+        ]
+        values = [
+            pair_values(problem.G, near.astype(np.intp), np.full(len(near), column))
+            for near, column in zip(edges, columns.tolist(), strict=True)
+        ]
+        lacking = [near[value < 0][:NAMED] for near, value in zip(edges, values, strict=True)]
+        names = self._names(np.concatenate([like.ravel(), *lacking]))  # read together
         found = []
-        for at, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+        for at in range(len(rows)):
             similar = [(names[one], one) for one in like[at].tolist() if one >= 0]
-            near = problem.W.indices[problem.W.indptr[row] : problem.W.indptr[row + 1]]
-            values = pair_values(problem.G, near.astype(np.intp), np.full(len(near), column))
+            unlike = [(names[one], one) for one in lacking[at].tolist()]
             of = {source: sum(because[at].get(one, 0.0) for one in SOURCES[source]) for source in SOURCES}
             if stated[at]:
-                parts = self._doubting(near, values, goes_with[at])
+                parts = self._doubting(values[at], unlike, goes_with[at])
                 own: tuple[str, ...] = ()
             else:
                 own = terms[at] if of["content"] > LEAST or not because[at] else ()
-                against = near[values < 0][:NAMED].tolist()
-                lacking = list(zip(self._name(against), against, strict=True))
-                parts = self._supporting(own, similar, lacking, goes_with[at], of, because[at], len(near))
+                near = len(edges[at])
+                parts = self._supporting(own, similar, unlike, goes_with[at], of, because[at], near)
             score = None if scores is None else scores[at]
             points = {} if score is None or not because[at] else score_points(of, score)
             found.append(Explanation(tuple(parts), own, points))
@@ -194,18 +199,19 @@ class Explainer:
         return [*parts, Part(".")]
 
     def _doubting(
-        self, near: NDArray[np.int32], values: NDArray[np.float32], others: list[tuple[float, int]]
+        self, values: NDArray[np.float32], lacking: list[tuple[str, int]], others: list[tuple[float, int]]
     ) -> list[Part]:
         clauses: list[list[Part]] = []
-        having, lacking = near[values > 0].tolist(), near[values < 0].tolist()[:NAMED]
+        having, near = int(np.count_nonzero(values > 0)), len(values)
         if lacking:
-            named = list(zip(self._name(lacking), lacking, strict=True))
-            clauses.append(_of_items("unlike it, ", named, "does not have it", "do not have it", comma=False))
-        if not having and len(near):
+            clauses.append(
+                _of_items("unlike it, ", lacking, "does not have it", "do not have it", comma=False)
+            )
+        if not having and near:
             clauses.append([Part("no similar item has it")])
-        elif 2 * len(having) < len(near):
-            has = "has" if len(having) == 1 else "have"
-            clauses.append([Part(f"only {len(having)} of {len(near)} similar items {has} it")])
+        elif 2 * having < near:
+            has = "has" if having == 1 else "have"
+            clauses.append([Part(f"only {having} of {near} similar items {has} it")])
         rare = [tag for share, tag in others[::-1] if share <= 0.0][:NAMED]
         if rare:
             clauses.append(
@@ -228,33 +234,30 @@ class Explainer:
         known = self._terms()
         if known is None:
             return found
-        asked = np.unique(columns).tolist()
-        for column in asked:
+        for column in np.unique(columns).tolist():
             at = np.flatnonzero(columns == column)
-            having = self._with_tag(column, len(asked) > FEW)
+            having = self._with_tag(column)
             for place, terms in zip(at.tolist(), shared_terms(known, rows[at], having), strict=True):
                 found[place] = terms
         return found
 
-    def _with_tag(self, column: int, one_of_many: bool) -> NDArray[np.intp]:
+    def _with_tag(self, column: int) -> NDArray[np.intp]:
         """The items that have a tag."""
-        if one_of_many:
-            by_tag = self._by_tag
-            return by_tag.indices[by_tag.indptr[column] : by_tag.indptr[column + 1]].astype(np.intp)
-        entries = np.flatnonzero(self._having.indices == column)
-        return np.searchsorted(self._having.indptr, entries, side="right") - 1
+        by_tag = self._by_tag
+        return by_tag.indices[by_tag.indptr[column] : by_tag.indptr[column + 1]].astype(np.intp)
 
     def _going_with(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> list[list[tuple[float, int]]]:
         """For each pair the other tags of the item, with the share of their items that have the tag, too.
 
         The highest share first; only those whose share differs much from that of all items.
         """
-        having, counts = self._having, self._counts
+        having, counts, by_tag = self._having, self._counts, self._by_tag
         own = [having.indices[having.indptr[row] : having.indptr[row + 1]] for row in rows.tolist()]
         others = np.unique(np.concatenate([np.zeros(0, np.int32), *own])).astype(np.intp)
         if not len(others):
             return [[] for _ in own]
-        both = sp.csr_array(sp.csr_array(having[:, others].T).astype(np.int32) @ having.astype(np.int32))
+        # by tag there is nothing to look through but the items that have these
+        both = sp.csr_array(by_tag[:, others].T @ having)
         both.sort_indices()
         items, found = having.shape[0], []
         for column, tags in zip(columns.tolist(), own, strict=True):
@@ -298,20 +301,23 @@ def score_points(of: Mapping[str, float], score: float) -> dict[str, float]:
     """
     adds = np.array(list(of.values()))
     start = float(evidence_for(np.array([score]))[0] - adds.sum())
-    count = len(adds)
-    member = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
+    member, weights = _orders(len(adds))
     value = probability(start + member @ adds)
-    sizes = member.sum(axis=1)
-    orders = np.array([1.0])
-    for size in range(1, count + 1):  # factorials
-        orders = np.append(orders, orders[-1] * size)
-    points = {"start": float(value[0])}
-    for place, source in enumerate(of):
-        without = np.flatnonzero(member[:, place] == 0)
-        weight = orders[sizes[without]] * orders[count - 1 - sizes[without]] / orders[count]
-        points[source] = float(weight @ (value[without | (1 << place)] - value[without]))
+    points = {"start": float(value[0]), **dict(zip(of, (weights @ value).tolist(), strict=True))}
     points["start"] += score - sum(points.values())  # rounding of scores that are stored in single precision
     return points
+
+
+@cache
+def _orders(count: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Which of some sources each set of them has, and the weights of the sets in the share of each source."""
+    member = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
+    sizes, weights = member.sum(axis=1), np.zeros((count, 2**count))
+    for place in range(count):
+        without = np.flatnonzero(member[:, place] == 0)
+        weight = 1.0 / (count * np.array([comb(count - 1, size) for size in sizes[without].tolist()]))
+        weights[place, without | (1 << place)], weights[place, without] = weight, -weight
+    return member, weights
 
 
 def _of_items(

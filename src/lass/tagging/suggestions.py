@@ -168,7 +168,7 @@ class TagSuggester:
         values = self.scores.at(n, k).tolist()
         support = supporting_neighbours(self.problem, self.model.solution.Z, n, k, ids, neighbours)
         found_scores = values if not self.model.items_until_percentages else [None] * len(values)
-        reasons = self._reasons(n, k)
+        reasons = self.because(n, k)
         items, tags = map(ids.__getitem__, n.tolist()), map(names.__getitem__, k.tolist())
         columns = (items, tags, found_scores, ranks.tolist(), support, reasons, values, [""] * len(values))
         return _tuples(Suggestion, *columns)
@@ -179,12 +179,8 @@ class TagSuggester:
         columns = (self.columns[one.tag] for one in found)
         return np.fromiter(rows, np.intp, len(found)), np.fromiter(columns, np.intp, len(found))
 
-    def because(self, row: int, column: int) -> dict[str, float]:
-        """What each predictor adds to one of the best tags of an item, largest first; else empty."""
-        return self._reasons(np.array([row]), np.array([column]))[0]
-
-    def _reasons(self, n: NDArray[np.intp], k: NDArray[np.intp]) -> list[dict[str, float]]:
-        """The same for many pairs."""
+    def because(self, n: NDArray[np.intp], k: NDArray[np.intp]) -> list[dict[str, float]]:
+        """What each predictor adds to items' scores of one of their best tags, largest first; else empty."""
         scores = self.model.scores
         if scores is None:
             return [{} for _ in n]

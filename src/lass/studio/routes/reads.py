@@ -11,7 +11,7 @@ import numpy as np
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import FileResponse, StreamingResponse
 from numpy.typing import NDArray
-from pydantic import StringConstraints
+from pydantic import StringConstraints, TypeAdapter
 
 from lass.studio.context import Context, RequestContext
 from lass.studio.item_lists import Condition, Listed, Sort, list_items
@@ -44,6 +44,9 @@ router = APIRouter()
 
 #: rows in one answer, at most
 PAGE = 200
+
+#: messages that are written as they are: what was checked when it was made is not checked once more
+_ROWS, _DETAILS = TypeAdapter(list[ItemRow]), TypeAdapter(ItemDetails)
 
 Numbers = Annotated[str, Query(pattern=r"^\d{1,9}(,\d{1,9})*$", max_length=10 * PAGE)]
 Text = Annotated[str, Query(max_length=500)]
@@ -92,19 +95,19 @@ def list_(
     return Response(body, media_type="application/json")
 
 
-@router.get("/rows")
-def rows(context: RequestContext, rows: Numbers) -> list[ItemRow]:
+@router.get("/rows", response_model=list[ItemRow])
+def rows(context: RequestContext, rows: Numbers) -> Response:
     """Some items as the list shows them."""
     wanted = [int(row) for row in rows.split(",")]
     if len(wanted) > PAGE:
         raise ValueError(f"at most {PAGE} rows can be asked for at once; found {len(wanted)}")
-    return context.rows(wanted)
+    return _json(_ROWS, context.rows(wanted))
 
 
-@router.get("/items/{row}")
-def item(context: RequestContext, row: Index) -> ItemDetails:
+@router.get("/items/{row}", response_model=ItemDetails)
+def item(context: RequestContext, row: Index) -> Response:
     """One item with its text, suggestions, model details and history."""
-    return item_details(context.session, context.snapshot, context.groups, row)
+    return _json(_DETAILS, item_details(context.session, context.snapshot, context.groups, row))
 
 
 @router.get("/items/{row}/why")
@@ -242,6 +245,10 @@ class EventStream(StreamingResponse):
 async def events(context: RequestContext) -> EventStream:
     """Events as they happen; their data by name."""
     return EventStream(context.events.listen(), headers={"Cache-Control": "no-store"})
+
+
+def _json(kind: TypeAdapter[Any], message: Any) -> Response:
+    return Response(kind.dump_json(message, by_alias=True), media_type="application/json")
 
 
 def _snapshot(context: Context) -> Snapshot:
