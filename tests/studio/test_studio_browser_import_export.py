@@ -95,6 +95,8 @@ def test_a_table_becomes_a_collection_in_the_page(open_page, tmp_path):
         expect(panel.locator(".text")).to_contain_text(HOSTILE)
         expect(panel.get_by_test_id("annotations")).to_contain_text("<i>slanted</i>")
         page.get_by_role("link", name="Map").click()
+        page.get_by_label("Names on the map").uncheck()
+        page.get_by_test_id("selected-ring").click(force=True)
         expect(page.get_by_test_id("map-card")).to_contain_text("<b>A title</b>")
         page.get_by_role("link", name="Progress").click()
         expect(page.get_by_test_id("model-card")).to_contain_text("trained on all tags")

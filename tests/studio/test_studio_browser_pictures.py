@@ -80,6 +80,8 @@ def test_pictures_are_in_review_tag_page_and_map(page, served):
     page.goto(f"{served.studio.base}/#/tags/0")
     seen(page.locator("li[data-place] img").first)
     page.get_by_role("link", name="Map").click()
+    page.get_by_label("Names on the map").uncheck()
+    page.get_by_test_id("selected-ring").click(force=True)
     seen(page.get_by_test_id("map-card").locator("img"))
 
 

@@ -244,6 +244,7 @@ def test_a_selection_in_short(served):
         assert not column[one["likely"]].any()
         scores = np.frombuffer(client.get("/api/map/scores", params={"tag": one["tag"]}).content, "<f4")
         assert sorted(one["likely"]) == [row for row in rows if scores[row] >= 0.5 and not column[row]]
+        assert one["expectedRight"] == pytest.approx(scores[one["likely"]].sum(), rel=1e-5)
     assert client.post("/api/selection", json={"rows": [500]}).status_code == 404
 
 

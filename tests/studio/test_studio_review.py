@@ -98,7 +98,7 @@ def test_people_who_differ_are_an_order_of_their_own(opened):
     opened.annotate([(20, 2, -1), (6, 1, -1), (5, 0, -1), (5, 3, 1)], "Bob")
     opened.annotate([(5, 0, -1)], "Cyd")
     found = questions()
-    assert [(one.row, one.tag) for one in found] == [(6, 1), (20, 2), (5, 0)], "a tie comes first"
+    assert [(one.row, one.tag) for one in found] == [(6, 1), (20, 2), (5, 0)], "those that balance come first"
     assert all(one.differ and not one.stated for one in found)
     assert [one.score for one in found] == [opened.snapshot.score(one.row, one.tag) for one in found]
     assert [(one.row, one.tag) for one in questions(tag=2)] == [(20, 2)]

@@ -70,12 +70,13 @@ def selection_summary(session: Session, snapshot: Snapshot | None, rows: Sequenc
         unstated = np.setdiff1d(
             scored, np.r_[session.annotations.with_tag(tag, 1), session.annotations.with_tag(tag, -1)]
         )
-        open_rows = unstated[:0]
+        open_rows, expected = unstated[:0], 0.0
         if snapshot is not None and tag < snapshot.tags and len(unstated):
-            open_rows = unstated[snapshot.column(tag)[unstated] >= LIKELY]
+            scores = snapshot.column(tag)[unstated]
+            open_rows, expected = unstated[scores >= LIKELY], float(scores[scores >= LIKELY].sum())
         tags.append(
             SelectedTag(
-                tag=tag, having=int(having[tag]), likely=open_rows.tolist(),
+                tag=tag, having=int(having[tag]), likely=open_rows.tolist(), expected_right=expected,
                 not_having=int(np.isin(session.annotations.with_tag(tag, -1), chosen).sum()),
             )
         )  # fmt: skip

@@ -388,6 +388,7 @@ class SelectedTag(Message):
     having: int
     not_having: int
     likely: list[int]  #: rows without an annotation of it, and with a score of one half or more
+    expected_right: float  #: of these, the sum of the scores
 
 
 class SelectionSummary(Message):

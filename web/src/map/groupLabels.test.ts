@@ -21,8 +21,21 @@ describe("labels of groups", () => {
 
   it("give way to those of larger groups", () => {
     const near = groupLabels([group(1, "mail", [0]), group(2, "chess", [1])], positions);
-    expect(withRoom(near, (x, y) => [10 * x, 10 * y]).map(({ group: { name } }) => name)).toEqual(["mail"]);
-    expect(withRoom(near, (x, y) => [900 * x, 900 * y])).toHaveLength(2);
+    const size = { width: 1000, height: 700 };
+    const found = withRoom(near, (x, y) => [10 * x + 500, 10 * y + 300], size);
+    expect(found.map(({ group: { name } }) => name)).toEqual(["mail"]);
+    expect(withRoom(near, (x, y) => [900 * x, 900 * y + 300], size)).toHaveLength(2);
+  });
+
+  it("stay on the screen, and clear of the tools", () => {
+    const size = { width: 1000, height: 700 };
+    const [one] = groupLabels([group(1, "a long name", [0])], positions);
+    const at = (left: number, top: number) => withRoom([one!], () => [left, top], size)[0]?.left;
+    expect(at(500, 300)).toBe(500);
+    expect(at(5, 300)).toBeGreaterThan(50);
+    expect(at(995, 300)).toBeLessThan(950);
+    expect(at(200, 30)).toBeUndefined();
+    expect(at(900, 30)).toBe(900);
   });
 
   it("colour items by their place", () => {

@@ -1,6 +1,7 @@
 /** Names of groups on the map: where each is written, and which must give way. */
 
 import type { ItemGroup } from "../lib/types";
+import type { Size } from "./camera";
 
 export interface GroupLabel {
   name: string;
@@ -34,15 +35,25 @@ export function groupLabels(groups: readonly ItemGroup[], positions: Float32Arra
 const LETTER = 8.5;
 const LINE = 24;
 
-/** Labels with room on the screen; the first come first, and those that would lie on one of them are left out. */
+/** The tools above the plot: as wide as they are in one row, and as high as in one or, on a phone, in two. */
+const TOOLS = 440;
+const ROW = 48;
+
+/** Labels with room on the screen; the first come first, and those that would lie on one of them or on the tools are
+ * left out. One that would be cut off at a side is moved in, as long as its place is in sight. */
 export function withRoom<Label extends { name: string; x: number; y: number }>(
   labels: readonly Label[],
   project: (x: number, y: number) => [number, number],
+  size: Size,
 ): (Label & { left: number; top: number })[] {
   const kept: (Label & { left: number; top: number; half: number })[] = [];
   for (const label of labels) {
-    const [left, top] = project(label.x, label.y);
+    const [at, top] = project(label.x, label.y);
     const half = (label.name.length * LETTER) / 2 + 10;
+    const inSight = at >= 0 && at <= size.width && 2 * half <= size.width;
+    const left = inSight ? Math.min(size.width - half, Math.max(half, at)) : at;
+    const tools = size.width < TOOLS ? 2 * ROW : ROW;
+    if (left - half < TOOLS && top - LINE / 2 < tools && top > 0) continue;
     const free = kept.every(
       (other) => Math.abs(other.left - left) > other.half + half || Math.abs(other.top - top) > LINE,
     );
