@@ -296,7 +296,7 @@ def test_a_lasso_says_what_its_items_have_in_common(page, plot, places, served):
         expect(lines.nth(place)).to_contain_text(names[one["tag"]].rpartition("::")[2])
         expect(lines.nth(place)).to_contain_text(f"{one['having']} of {len(inside)} have it")
     place, one = next((place, one) for place, one in enumerate(summary["tags"]) if one["likely"])
-    more = f"suggested at 50 % or more for {len(one['likely'])} more, of which about {one['expectedRight']:.0f}"
+    more = f"at 50 % or more for {len(one['likely'])} more, of which about {one['expectedRight']:.0f}"
     expect(lines.nth(place)).to_contain_text(more)
     # beside the map, where no selected item is below it
     assert plot.bounding_box()["x"] + plot.bounding_box()["width"] <= lines.nth(place).bounding_box()["x"]
@@ -354,6 +354,8 @@ def test_the_map_of_a_phone_can_be_moved_and_items_chosen(open_page, served):
     bar = page.get_by_test_id("lasso-bar")
     expect(bar.get_by_role("button", name="Clear")).to_be_visible()
     inside = bar.bounding_box()
-    assert inside["y"] >= plot.bounding_box()["y"] + plot.bounding_box()["height"] - 1, "below the map, not on it"
+    assert inside["y"] >= plot.bounding_box()["y"] + plot.bounding_box()["height"] - 1, (
+        "below the map, not on it"
+    )
     assert inside["x"] >= 0
     assert inside["x"] + inside["width"] <= 390

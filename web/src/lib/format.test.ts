@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ago, fitted, left, percent, plural, short, signed } from "./format";
+import { ago, between, fitted, left, percent, plural, short, signed } from "./format";
 
 it("writes numbers as people read them", () => {
   expect(percent(0.754)).toBe("75 %");
@@ -38,4 +38,11 @@ it("says about how long something takes", () => {
     "about 1 minute left",
     "about 50 minutes left",
   ]);
+});
+
+it("names two times as shortly as they differ", () => {
+  const at = new Date(2026, 2, 10, 9, 5).getTime() / 1000;
+  expect(between(at, at + 86_400)).toEqual(["Mar 10, 2026", "Mar 11, 2026"]);
+  expect(between(at, at + 3600)).toEqual(["09:05", "10:05"]);
+  expect(between(at, at + 2)).toEqual(["09:05"]);
 });

@@ -62,3 +62,12 @@ export function ago(at: string, now = Date.now()): string {
   }
   return new Date(then).toLocaleDateString("en", { dateStyle: "medium" });
 }
+
+/** Two times, in seconds: days, or hours and minutes where both are of one day; one where they are the same. */
+export function between(from: number, to: number): string[] {
+  const written = (options: Intl.DateTimeFormatOptions) =>
+    [from, to].map((at) => new Date(1000 * at).toLocaleString("en", options));
+  const days = written({ dateStyle: "medium" });
+  const shown = days[0] === days[1] ? written({ timeStyle: "short", hourCycle: "h23" }) : days;
+  return [...new Set(shown)];
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { pan, toScreen, toWorld, wholeView, zoomAt } from "./camera";
-import { byScore, byTop, legend, UNKNOWN } from "./painting";
+import { byCount, byScore, byTop, legend, UNKNOWN } from "./painting";
 import { PointGrid } from "./pointGrid";
 import { CORNERS, triangle } from "./ternary";
 
@@ -92,5 +92,20 @@ describe("triangle", () => {
     expect(distance(0, CORNERS[0]!)).toBeLessThan(0.04);
     expect(distance(1, CORNERS[1]!)).toBeLessThan(0.04);
     expect(distance(3, [0, (0.85 - 2 * 0.709) / 3])).toBeLessThan(0.04);
+  });
+});
+
+describe("numbers of tags", () => {
+  it("spread over the colours, whatever a few items have", () => {
+    const counts = Uint16Array.from({ length: 200 }, (_, row) => row % 9);
+    counts[7] = 500;
+    const { values, ends } = byCount(counts);
+    expect(ends).toEqual(["0", "4", "8 or more"]);
+    expect([values[0], values[4], values[8], values[7]]).toEqual([0, 0.5, 1, 1]);
+  });
+
+  it("are none, or all the same", () => {
+    expect(byCount(new Uint16Array(3)).ends).toEqual(["0", "1"]);
+    expect(byCount(Uint16Array.of(3, 3)).ends).toEqual(["0", "3"]);
   });
 });

@@ -88,11 +88,14 @@ export function byScore(scores: Float32Array, dark: boolean): Paint {
   return { colours, order: layered(layers, steps - 1) };
 }
 
-/** Counts as numbers from 0 to 1, so that also few differ; and the count that is shown as 1. */
-export function byCount(counts: Uint16Array): { values: Float32Array; most: number } {
-  const most = Math.max(1, counts.reduce((high, count) => Math.max(high, count), 0));
-  const all = Math.log1p(most);
-  return { values: Float32Array.from(counts, (count) => Math.log1p(count) / all), most };
+/** Counts as numbers from 0 to 1, and what the ends stand for. One in fifty may have more than the upper end, so that a
+ * few items with very many do not make all others look the same. */
+export function byCount(counts: Uint16Array): { values: Float32Array; ends: string[] } {
+  const some = counts.filter((count) => count > 0).sort();
+  const most = some[Math.ceil(0.98 * some.length) - 1] ?? 1;
+  const values = Float32Array.from(counts, (count) => Math.min(1, count / most));
+  const middle = most > 1 && most % 2 === 0 ? [`${most / 2}`] : [];
+  return { values, ends: ["0", ...middle, (some.at(-1) ?? 0) > most ? `${most} or more` : `${most}`] };
 }
 
 export interface Changes {
