@@ -10,7 +10,7 @@ from click import Option
 
 from lass.cli.output import PATH, Output, command, count, opened
 from lass.collection.adding import add_files
-from lass.collection.importing import Imported, NewCollection, read_new
+from lass.collection.importing import Imported, NewCollection, propose_columns, read_new
 
 #: what to read, and how
 _READING = (
@@ -31,7 +31,8 @@ _READING = (
     Option(["--layout"], type=click.Choice(["auto", "long", "column", "wide"]), default="auto",
            help="How the table of tags is written, where that is not clear."),
     Option(["--value"], help="Column of the table of tags that holds +1 or -1."),
-    Option(["--tag-column"], help="Column of the items that holds their tags."),
+    Option(["--tag-column"], help="Column of the items that holds their tags; lass init finds it by "
+           "its name or by what is in it. '' for none."),
     Option(["--separator"], help="Between tags of one cell; by default ; or | or a comma."),
     Option(["--encoding"], help="Of the files; by default UTF-8 or by their byte-order mark."),
     Option(["--skip-bad"], is_flag=True, help="Leave bad rows out and count them, instead of stopping."),
@@ -67,7 +68,10 @@ def init(output: Output, folder: Path, **options: Any) -> None:
     """
     if not options["items"]:
         raise click.UsageError("--items is missing: a table, or a folder of texts or pictures", None)
-    make(output, folder, read_new(**_one_or_several(options)))
+    named, notes = propose_columns(_one_or_several(options))
+    new = read_new(**named)
+    new.notes[:0] = notes
+    make(output, folder, new)
 
 
 def _one_or_several(options: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,17 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lass.collection.reading import BadInput, BadRow, Items, read_items, read_tags
+from lass.collection.reading.columns import ROWS, find_columns
+from lass.collection.reading.errors import BadRowLog
+from lass.collection.reading.items import ID, TEXT
 from lass.collection.reading.lines import CP1252, encoding_of, kind_of
 from lass.collection.reading.results import merged_items
+from lass.collection.reading.tables import open_table
 from lass.collection.reading.workbooks import WORKBOOKS
 from lass.collection.records import PARTS, Annotation, Item
 from lass.collection.settings import Settings
@@ -100,6 +105,41 @@ def read_tables(
     source = items if tags is None else tags
     _check_values(result, str(source) if isinstance(source, str | Path) else "tags", skip_bad)
     return result
+
+
+def propose_columns(options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Options of :func:`read_new` with columns found for those that nobody named, and a sentence on each.
+
+    Only of a table of items; a column of tags only where no table of tags was given. An empty ``tag_column``
+    means that there is none.
+    """
+    options = dict(options)
+    no_tags = options.get("tag_column") == ""
+    options["tag_column"] = options.get("tag_column") or None
+    source = next(iter(sources_of(options.get("items"))), None)
+    if not isinstance(source, str | Path) or Path(source).is_dir():
+        return options, []
+    try:
+        table = open_table(source, BadRowLog(source, skip_bad=True), options.get("encoding"))
+        found = find_columns(table, [cells for _, cells in islice(table.rows, ROWS)])
+    except BadInput:  # which the reading tells
+        return options, []
+    notes = []
+    if options.get("id") is None and found.id != table.find_id(*ID):
+        options["id"] = found.id
+        notes.append(f"items are named by column {found.id!r}, since values of the first recur; or --id")
+    if found.tags and not (no_tags or options["tag_column"] or options.get("tags")):
+        if found.sure:
+            options["tag_column"] = found.tags
+            notes.append(f"tags are in column {found.tags!r}; another: --tag-column, none: --tag-column ''")
+        else:
+            notes.append(f"column {found.tags!r} may hold tags; if so: --tag-column {found.tags!r}")
+    compared = any(options.get(name) for name in ("text", "numeric", "vectors", "edges"))
+    texts = [name for name in found.text if name != options["tag_column"]]
+    if not compared and texts and not any(map(table.find, TEXT)):
+        options["text"] = texts
+        notes.append(f"items are compared by the texts of {', '.join(map(repr, texts))}; others: --text")
+    return options, notes
 
 
 def sources_of(source: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
@@ -25,8 +26,9 @@ from lass.collection.reading.archives import (
     without_common_folder,
 )
 from lass.collection.reading.cells import text_of
+from lass.collection.reading.columns import ROWS as LOOKED_AT
+from lass.collection.reading.columns import find_columns
 from lass.collection.reading.errors import BadRowLog
-from lass.collection.reading.items import ID, TEXT, TITLE
 from lass.collection.reading.lines import OTHER, UNMARKED, encoding_of, kind_of
 from lass.collection.reading.tables import Table, open_table
 from lass.collection.reading.workbooks import WORKBOOKS, sheet_names
@@ -55,10 +57,6 @@ MAX_FILES = 100_000
 ROWS, CHARACTERS = 6, 200
 #: problems that are listed
 LISTED = 50
-#: terms from which on a cell reads like a text
-PROSE = 3
-#: columns that may hold the tags of an item
-TAGS = ("tags", "labels", "categories", "keywords", "tag")
 PACKABLE = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson")
 TABLES = (*PACKABLE, ".parquet", ".pq", *WORKBOOKS)
 VECTORS = (*TABLES, ".npy", ".npz", ".mat", ".feather", ".arrow", ".ipc")
@@ -310,10 +308,10 @@ def _preview(session: Session, upload: Upload, asked: LookRequest) -> FilePrevie
     if items is None and (session.is_empty or not upload.files):
         raise ValueError("Choose items first: a table, or a folder of texts or pictures.")
     shown = items if isinstance(items, list) else tags if items is None else None
-    table, sample = _sample(shown[0], asked.encoding) if shown else (None, [])
+    table, rows = _sample(shown[0], asked.encoding) if shown else (None, [])
     mapping = asked.mapping
     if isinstance(items, list) and table is not None and mapping is None:
-        mapping = _guess(session, table, sample)
+        mapping = _guess(session, table, rows)
     reading = _reading(asked, mapping if isinstance(items, list) else None)
     known: set[str] = set() if session.is_empty else set(session.collection.ids())
     if items is None and not tags:
@@ -325,7 +323,8 @@ def _preview(session: Session, upload: Upload, asked: LookRequest) -> FilePrevie
     kind = "tags" if imported.found is None else imported.found.kind
     return FilePreview(
         upload=asked.upload, kind=kind, files=[_described(upload, path) for path in _all_files(upload)],
-        columns=[] if table is None else table.columns, sample=sample, rows=len(imported.items),
+        columns=[] if table is None else table.columns,
+        sample=[list(map(_short, cells)) for cells in rows[:ROWS]], rows=len(imported.items),
         known=sum(item.id in known for item in imported.items), annotations=len(imported.annotations),
         tags=len(imported.tags), mapping=mapping, bad_rows=len(imported.skipped) + len(upload.left_out),
         problems=_problems(upload, imported.skipped), examples=imported.ids[:ROWS],
@@ -346,16 +345,13 @@ def _described(upload: Upload, found: tuple[UploadPart, Path]) -> UploadedFile:
     return UploadedFile(name=upload.called[str(path)], part=part, encoding=encoding, sheets=sheets)
 
 
-def _sample(path: Path, encoding: str | None) -> tuple[Table, list[list[str]]]:
+def _sample(path: Path, encoding: str | None) -> tuple[Table, list[list[Any]]]:
+    """A table, and its first rows."""
     table = open_table(path, BadRowLog(path, skip_bad=True), encoding)
-    sample: list[list[str]] = []
-    for _, cells in table.rows:
-        sample.append([_short(cell) for cell in cells])
-        if len(sample) == ROWS:
-            break
-    if not sample:
+    rows = [cells for _, cells in islice(table.rows, LOOKED_AT)]
+    if not rows:
         raise table.bad_rows.nothing_left("items")
-    return table, sample
+    return table, rows
 
 
 def _short(cell: Any) -> str:
@@ -365,31 +361,22 @@ def _short(cell: Any) -> str:
         return "\N{REPLACEMENT CHARACTER}"
 
 
-def _guess(session: Session, table: Table, sample: list[list[str]]) -> ColumnMapping:
-    """As the last time, if the table has the same columns; else by names, and by what reads like texts."""
+def _guess(session: Session, table: Table, rows: list[list[Any]]) -> ColumnMapping:
+    """As the last time, if the table has the same columns; else by names, and by what is in them."""
     if not session.is_empty:
         former = session.collection.settings.table
         wanted = [former.get("id"), former.get("title"), *_names(former.get("text"))]
         if former and all(name in table.columns for name in wanted):
-            tags = former.get("tags") or table.find(*TAGS)
+            tags = former.get("tags") or find_columns(table, rows).tags
             return ColumnMapping(
                 id=str(former["id"]), title=str(former["title"]), text=_names(former.get("text")),
                 tag_column=str(tags) if tags in table.columns else None, separator=None,
             )  # fmt: skip
-    id, title, tag_column = table.find_id(*ID), table.find(*TITLE), table.find(*TAGS)
-    text = [name for name in map(table.find, TEXT) if name is not None and name != id]
-    if set(text) <= {title}:  # no column of texts has a usual name: those that read like sentences
-        used = (id, title, tag_column)
-        others = [(at, name) for at, name in enumerate(table.columns) if name not in used]
-        text += [name for at, name in others if _is_prose([cells[at] for cells in sample])]
-    return ColumnMapping(id=id, title=title, text=text, tag_column=tag_column, separator=None)
+    found = find_columns(table, rows)
+    return ColumnMapping(
+        id=found.id, title=found.title, text=found.text, tag_column=found.tags, separator=None
+    )
 
 
 def _names(value: Any) -> list[str]:
     return [str(name) for name in value] if isinstance(value, list) else []
-
-
-def _is_prose(cells: Sequence[str]) -> bool:
-    """Whether most of some cells are several terms, not numbers, with spaces between them."""
-    terms = [[term for term in cell.split() if any(map(str.isalpha, term))] for cell in cells]
-    return 2 * sum(len(found) >= PROSE for found in terms) > len(cells)

@@ -134,7 +134,7 @@ def is_simple(tag: str) -> bool:
     return not tag.startswith("[") and not any(sign in tag for sign in SEPARATORS)
 
 
-def _listed(cell: Any) -> list[Any] | None:
+def listed(cell: Any) -> list[Any] | None:
     """The tags of a cell that is a list, or a text that holds one as JSON."""
     if isinstance(cell, list):
         return cell
@@ -148,7 +148,7 @@ def _listed(cell: Any) -> list[Any] | None:
 
 def separator_of(cells: list[Any]) -> str | None:
     """What separates tags in most of the cells: ; or | or a comma; None where nothing does."""
-    texts = [cell for cell in cells if isinstance(cell, str) and _listed(cell) is None]
+    texts = [cell for cell in cells if isinstance(cell, str) and listed(cell) is None]
     counts = {sign: sum(sign in cell for cell in texts) for sign in SEPARATORS}
     best = max(SEPARATORS, key=counts.__getitem__)
     return best if counts[best] else None
@@ -156,9 +156,9 @@ def separator_of(cells: list[Any]) -> str | None:
 
 def tags_of(cell: Any, separator: str | None) -> list[tuple[str, float]]:
     """The tags in one cell, a list or a text with separators; -tag is a tag that the item does not have."""
-    listed = _listed(cell)
-    if listed is not None:
-        parts = [text_of(part) for part in listed]
+    found = listed(cell)
+    if found is not None:
+        parts = [text_of(part) for part in found]
     else:
         text = text_of(cell)
         parts = text.split(separator) if separator else [text]
