@@ -3,6 +3,8 @@
     python -m benchmarks.studio                                   the bundled packages, 50 people for a minute
     python -m benchmarks.studio --folder all-packages/ --name all a collection of yours, fitted; it is copied
     python -m benchmarks.studio --clients 0                       without the others
+    python -m benchmarks.studio --resume                          goes on where a run was interrupted
+    python -m benchmarks.studio --quick --clients 5 --seconds 5   whether all of it works
 
 Starts ``lass studio`` in a process of its own. Seconds are those of the person who waits: from the start of
 the navigation until rows are painted, from sending an annotation until it is on the disk, from there until
@@ -36,6 +38,7 @@ from playwright.sync_api import sync_playwright
 from benchmarks.common import results
 from benchmarks.common.data import CACHE
 from benchmarks.common.options import parser
+from benchmarks.common.parts import Parts
 from benchmarks.common.stamp import ROOT
 from lass import Collection
 
@@ -43,8 +46,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 from chromium import FLAGS, find
 from studio_server import Studio, studio, wait_until_ready
 
-#: repetitions of what one person does
-VIEWS, ANNOTATIONS, MOVES, QUESTIONS = 5, 20, 120, 40
+#: repetitions of what one person does: first views, annotations, questions; and with ``--quick``
+WHOLE, QUICK = (5, 20, 40), (2, 3, 5)
+#: steps of the slider
+MOVES = 120
 #: what one of many people does, at random: get the list, rows, an item, or annotate one
 ACTIONS = ("list", "rows", "item", "annotate")
 WEIGHTS = (1, 4, 3, 2)
@@ -52,34 +57,55 @@ WEIGHTS = (1, 4, 3, 2)
 
 def main() -> None:
     """Measure, print and write the numbers."""
-    options = parser(__doc__)
+    options = parser(__doc__, "resume")
     options.add_argument("--folder", type=Path, help="a fitted collection; the bundled packages by default")
     options.add_argument("--name", default="bundled", help="under which the results are kept")
     options.add_argument("--clients", type=int, default=50)
     options.add_argument("--seconds", type=float, default=60.0)
+    options.add_argument("--quick", action="store_true", help="a few times each; shown, and not kept")
     asked = options.parse_args()
+    views, annotations, questions = QUICK if asked.quick else WHOLE
+    parts = Parts(CACHE / f"studio-{asked.name}{'-quick' * asked.quick}.json", asked.resume)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(shutil.copytree(asked.folder or bundled(), Path(place) / "collection"))
         began = time.perf_counter()
         with studio(folder) as running, running.client() as client:
-            result: dict[str, Any] = {"seconds_to_address": time.perf_counter() - began}
-            client.get("/api/state").raise_for_status()
-            result["seconds_to_first_answer"] = time.perf_counter() - began
-            result["cold"] = first_view(running)
-            state = wait_until_ready(client, 1800)
-            result["seconds_to_ready"] = time.perf_counter() - began
-            result |= {"items": state["items"], "tags": state["tags"]}
-            result["first_view"] = [first_view(running) for _ in range(VIEWS)]
-            result["slider"] = slider(running)
-            result["review"] = review(running)
-            result["annotations"] = annotate(running, client)
+            state = parts.measure("start", lambda: start(running, client, began))
+            wait_until_ready(client, 1800)
+            parts.measure("first_view", lambda: [first_view(running) for _ in range(views)])
+            parts.measure("slider", lambda: slider(running))
+            parts.measure("review", lambda: review(running, questions))
+            parts.measure("annotations", lambda: annotate(running, client, annotations))
             if asked.clients:
-                many, made = asyncio.run(at_once(running, state, asked.clients, asked.seconds))
-                with Collection.open(folder) as collection:
-                    result["clients_at_once"] = many | {"lost": lost(collection, made)}
-            result["memory_mb"] = psutil.Process(running.process.pid).memory_info().rss / 1e6
+                parts.measure(
+                    "clients_at_once", lambda: many(running, folder, state, asked.clients, asked.seconds)
+                )
+            parts.measure("memory_mb", lambda: psutil.Process(running.process.pid).memory_info().rss / 1e6)
+    result = {**parts.known.pop("start"), **parts.known}
     show(asked.name, result)
-    results.add(asked.out / "studio.json", {"results": {asked.name: result}}, levels=2, depth=4)
+    if not asked.quick:
+        results.add(asked.out / "studio.json", {"results": {asked.name: result}}, levels=2, depth=4)
+    parts.path.unlink(missing_ok=True)
+
+
+def start(running: Studio, client: httpx.Client, began: float) -> dict[str, Any]:
+    """Seconds until the address is printed, something is answered, items are seen, the model is ready."""
+    result: dict[str, Any] = {"seconds_to_address": time.perf_counter() - began}
+    client.get("/api/state").raise_for_status()
+    result["seconds_to_first_answer"] = time.perf_counter() - began
+    result["cold"] = first_view(running)
+    state = wait_until_ready(client, 1800)
+    result["seconds_to_ready"] = time.perf_counter() - began
+    return result | {"items": state["items"], "tags": state["tags"]}
+
+
+def many(
+    running: Studio, folder: Path, state: dict[str, Any], clients: int, seconds: float
+) -> dict[str, Any]:
+    """Many people at once, and whether what they annotated is there afterwards."""
+    figures, made = asyncio.run(at_once(running, state, clients, seconds))
+    with Collection.open(folder) as collection:
+        return figures | {"lost": lost(collection, made)}
 
 
 def bundled() -> Path:
@@ -118,10 +144,12 @@ def slider(running: Studio) -> dict[str, Any]:
         page.add_init_script("if (location.host) localStorage.setItem('lass-model-details', 'open')")
         page.goto(f"{running.address}#/items")
         page.locator("[data-testid=item-list] [data-row]").first.click()
-        page.get_by_role("slider", name="Balance from expert to crowd").wait_for()
-        page.wait_for_timeout(1500)
+        balance = page.get_by_role("slider", name="Balance from expert to crowd")
+        balance.scroll_into_view_if_needed()
+        page.wait_for_timeout(3000)  # reasons of the items nearby are fetched meanwhile
         box = page.locator("[data-testid=lam-slider]").bounding_box()
         assert box is not None
+        before = balance.get_attribute("aria-valuetext")
         page.on("request", lambda request: requests.append(request.url))
         page.evaluate(
             "window.frames_ = []; let last = performance.now();"
@@ -133,7 +161,10 @@ def slider(running: Studio) -> dict[str, Any]:
         for move in range(MOVES):
             page.mouse.move(left + (box["width"] - 4) * move / MOVES, middle)
             page.wait_for_timeout(8)
+        moved = balance.get_attribute("aria-valuetext") != before
         page.mouse.up()
+        if not moved:
+            raise RuntimeError("the slider did not move")
         frames = np.array(page.evaluate("frames_"))[2:]
     return {
         "median_ms": float(np.median(frames)), "p95_ms": float(np.percentile(frames, 95)),
@@ -141,7 +172,7 @@ def slider(running: Studio) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def review(running: Studio) -> dict[str, float]:
+def review(running: Studio, questions: int) -> dict[str, float]:
     """From a key to the next question, painted with its evidence, while the model takes the answers in."""
     taken = []
     with new_page() as page:
@@ -157,13 +188,13 @@ def review(running: Studio) -> dict[str, float]:
             "  window.dispatchEvent(new KeyboardEvent('keydown', { key, code: 'Key' + key.toUpperCase() }));"
             "  requestAnimationFrame(look) }); null"  # a function would be called
         )
-        for number in range(QUESTIONS):
+        for number in range(questions):
             taken.append(1e-3 * page.evaluate(f"next('{'ax'[number % 2]}')"))
             page.wait_for_timeout(700)
     return spread(taken)
 
 
-def annotate(running: Studio, client: httpx.Client) -> dict[str, Any]:
+def annotate(running: Studio, client: httpx.Client, annotations: int) -> dict[str, Any]:
     """Accept suggestions one by one: until it is stored, until the page gets new predictions."""
     stored, trained = [], []
     received: dict[int, float] = {}
@@ -184,7 +215,7 @@ def annotate(running: Studio, client: httpx.Client) -> dict[str, Any]:
     threading.Thread(target=listen, daemon=True).start()
     time.sleep(1.0)
     rows = client.get("/api/list", params={"filter": "untagged"}).json()["rows"]
-    for row in rows[:ANNOTATIONS]:
+    for row in rows[:annotations]:
         tag = client.get(f"/api/items/{row}").json()["suggestions"][0]["tag"]
         change = {"row": row, "tag": tag, "value": 1}
         began = time.perf_counter()

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import few_labels, few_labels_report, solvers_report, suggestions_report
 from benchmarks.common import measuring, options, results, stamp
+from benchmarks.common.parts import Parts
 
 
 def test_files_are_short_and_say_nothing_that_is_not_json(tmp_path):
@@ -63,6 +64,20 @@ def test_results_of_version_0_1_0_are_read_with_the_names_of_now():
     suggested = suggestions_report.load(results.RESULTS / "suggestions.json")
     assert "| debian | a |" in suggestions_report.table(suggested, "map")
     assert "trained" in results.read(results.RESULTS / "studio.json")["results"]["bundled"]["annotations"]
+
+
+def test_parts_survive_an_interruption_and_belong_to_their_code(tmp_path):
+    path = tmp_path / "parts.json"
+    first = Parts(path, resume=False)
+    assert first.measure("start", lambda: {"seconds": 1.5}) == {"seconds": 1.5}
+    with pytest.raises(KeyboardInterrupt):
+        first.measure("slider", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+    again = Parts(path, resume=True)
+    assert again.measure("start", lambda: None) == {"seconds": 1.5}
+    assert again.measure("slider", lambda: 2) == 2
+    assert Parts(path, resume=False).known == {}
+    results.write(path, results.read(path) | {"code": {"src": "other"}})
+    assert Parts(path, resume=True).known == {}
 
 
 def test_names_are_chosen_in_full_or_by_how_they_begin():
