@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 import lass
-from lass.collection import store
+from lass.collection import Item, Settings, backups, store
 
 pytest.importorskip("fastapi")
 resource = pytest.importorskip("resource")
@@ -110,15 +110,109 @@ def test_a_truth_value_is_no_number(texts, serve, name, value):
         assert answer.json()["error"].startswith(f"annotations.0.{name}: ")
 
 
-def test_after_the_folder_is_gone_no_annotation_is_acknowledged(texts, serve):
+def notice(client):
+    return client.get("/api/state").json()["notice"]
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)
+
+
+def annotated(client, row, value):
+    """The answer to an annotation of a row."""
+    change = {"row": row, "tag": 0, "value": value}
+    return client.post("/api/annotations", json={"annotations": [change], "who": "ann"})
+
+
+def test_while_the_folder_is_away_nothing_is_acknowledged_and_then_it_goes_on(texts, serve):
+    with serve(texts) as client:
+        before = wait(client)
+        assert client.post("/api/annotations", json=TAGGED).status_code == 200
+        texts.rename(texts.with_name("elsewhere"))
+        refused = annotated(client, 7, 1)
+        assert refused.status_code == 500
+        assert "moved, deleted or replaced" in refused.json()["error"]
+        assert notice(client) == (
+            f"There is no collection in {texts.name} any more: it was moved or deleted. "
+            "Nothing can be stored; the Studio goes on when the collection is there again."
+        )
+        assert client.get("/api/tags").status_code == 200
+        assert "moved, deleted or replaced" in client.get("/api/items/6").json()["error"]
+        texts.with_name("elsewhere").rename(texts)
+        wait_for(lambda: not notice(client))
+        after = wait(client)
+        assert after["revision"] == before["revision"] + 1
+        assert after["annotations"]["is"] == before["annotations"]["is"] + 1
+        assert annotated(client, 7, 1).status_code == 200
+        wait(client)
+    with lass.open(texts) as collection:
+        assert collection.annotations_of("006") == collection.annotations_of("007") == {"mail": 1}
+
+
+def test_a_folder_that_is_replaced_is_followed_and_holds_what_is_acknowledged(texts, serve):
     with serve(texts) as client:
         wait(client)
-        assert client.post("/api/annotations", json=TAGGED).status_code == 200
+        assert annotated(client, 6, 1).status_code == 200
         copy = shutil.copytree(texts, texts.with_name("copy"))
+        with lass.open(copy) as collection:
+            collection.tag("009", "mail")
         texts.rename(texts.with_name("elsewhere"))
         copy.rename(texts)
-        for _ in range(2):
-            answer = client.post("/api/annotations", json=TAGGED)
-            assert answer.status_code == 500
-            assert "moved, deleted or replaced" in answer.json()["error"]
-        assert "moved, deleted or replaced" in client.get("/api/items/6").json()["error"]
+        acknowledged = []
+
+        def goes_on():
+            row = 10 + len(acknowledged)
+            answer = annotated(client, row, -1)
+            if answer.status_code == 200:
+                acknowledged.append(row)
+            else:
+                assert "moved, deleted or replaced" in answer.json()["error"] or "closed" in answer.text
+            return len(acknowledged) == 5
+
+        wait_for(goes_on)
+        assert not notice(client)
+        assert client.get("/api/items/9").json()["annotations"] == [{"tag": 0, "value": 1}]
+        wait(client)
+    with lass.open(texts) as collection:
+        for row in acknowledged:
+            assert collection.annotations_of(f"{row:03d}") == {"mail": -1}
+    with lass.open(texts.with_name("elsewhere")) as former:
+        assert former.history(limit=1)[0].item == "006"
+
+
+def test_a_restore_is_followed(texts, serve):
+    with lass.open(texts) as collection:
+        collection.fit()
+        collection.tag("007", "mail")
+        copy = collection.back_up(always=True)
+    with serve(texts) as client:
+        before = wait(client)
+        assert client.post("/api/annotations", json=TAGGED).status_code == 200
+        wait(client)
+        backups.restore(texts / store.DATABASE, copy)
+        wait_for(lambda: client.get("/api/state").json()["started"] != before["started"])
+        state = wait(client)
+        assert (state["revision"], state["notice"]) == (before["revision"], "")
+        assert client.get("/api/items/6").json()["annotations"] == []
+        assert annotated(client, 8, 1).status_code == 200
+        wait(client)
+    with lass.open(texts) as collection:
+        assert collection.annotations_of("006") == {}
+        assert collection.annotations_of("007") == collection.annotations_of("008") == {"mail": 1}
+        assert collection.check() == []
+
+
+def test_another_collection_in_the_same_place_is_not_annotated(texts, serve):
+    with serve(texts) as client:
+        wait(client)
+        shutil.rmtree(texts)
+        how = Settings(created="2001-01-01T00:00:00+00:00", features={"kind": "text"})
+        lass.Collection.create(texts, [Item("000", "", "other")], ["mail"], settings=how).close()
+        for _ in range(3):
+            assert annotated(client, 0, 1).status_code == 500
+        wait_for(lambda: "Another collection is in" in notice(client))
+    with lass.open(texts) as collection:
+        assert collection.annotations_of("000") == {}

@@ -167,3 +167,20 @@ def test_a_new_token_locks_an_open_page_which_keeps_what_was_typed(open_page, fo
         expect(dialog).to_have_count(0)
         expect(page.get_by_test_id("offline")).to_have_count(0)
         expect(page.get_by_role("searchbox", name="Search items")).to_have_value("typed befo")
+
+
+def test_a_page_says_that_the_folder_is_away_and_goes_on_when_it_is_back(open_page, folder):
+    with studio(folder) as running:
+        page = open_page(running)
+        page.monitor.ignore_errors = True
+        panel = open_item(page, 3)
+        folder.rename(folder.with_name("elsewhere"))
+        notice = page.get_by_test_id("notice")
+        expect(notice).to_contain_text("it was moved or deleted. Nothing can be stored", timeout=PATIENCE)
+        shot(page, "session-away")
+        folder.with_name("elsewhere").rename(folder)
+        expect(notice).to_have_count(0, timeout=PATIENCE)
+        with stored(page, "/api/annotations"):
+            suggested(panel).click()
+    with Collection.open(folder) as collection:
+        assert collection.history(limit=1)[0].item == collection.ids()[3]

@@ -181,6 +181,10 @@ _WAITING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _OPEN: Counter[tuple[int, int] | None] = Counter()
 
 
+class Moved(OSError):  # noqa: N818
+    """A database was moved, deleted or replaced while it was open: what is stored would be lost."""
+
+
 class Database:
     """One connection, which threads take in turn: ``reading`` and ``writing`` give it within a transaction.
 
@@ -265,6 +269,7 @@ class Database:
                 yield connection
             return
         with self._named_errors():
+            self._check_identity()
             if found is None:
                 found = self._connected("rw")
                 found.execute("PRAGMA trusted_schema = OFF")
@@ -362,16 +367,20 @@ class Database:
         return copy
 
     def _check_file(self) -> None:
-        """``OSError`` where what is written would be lost: it goes into a file that has no name any more."""
+        """:class:`Moved` where what is written goes into a file that has no name any more."""
         if self.read_only or self._file is None:
             return
+        self._check_identity()
         log = _identity(self.path.with_name(f"{self.path.name}-wal"))
-        if _identity(self.path) != self._file or self._log not in (None, log):
-            raise OSError(
+        self._check_identity(same_log=self._log in (None, log))
+        self._log = log
+
+    def _check_identity(self, *, same_log: bool = True) -> None:
+        if not same_log or _identity(self.path) != self._file:
+            raise Moved(
                 f"{self.path} was moved, deleted or replaced while it was open, so nothing can be stored; "
                 "open the collection again"
             )
-        self._log = log
 
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])

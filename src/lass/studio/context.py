@@ -90,12 +90,13 @@ class Context:
             "tagged": int(np.count_nonzero(known.is_tagged)),
         }  # fmt: skip
         name = "" if session.is_empty else session.collection.settings.name
-        people = [] if session.is_empty else session.collection.people()
+        people = session.people()
         asking = visitor()
         # where it lies on this machine is nothing for others
         folder = session.folder.resolve().name if asking.own_link else str(session.folder)
         return StudioState(
-            started=self.started, you=asking.name, own_link=asking.own_link, key=asking.key,
+            started=f"{self.started}-{session.returns}",
+            you=asking.name, own_link=asking.own_link, key=asking.key,
             people=[Person(name=who, colour=colour) for colour, who in enumerate(people)],
             disputed=sum(map(len, session.disputed.values())),
             name=name or session.folder.resolve().name, folder=folder, version=lass.__version__,

@@ -26,7 +26,7 @@ class Groups:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._found: tuple[str, list[FoundGroup]] = "", []
-        self._terms: tuple[int, TextTerms | None] | None = None
+        self._terms: tuple[tuple[object, ...], TextTerms | None] | None = None
         self._tags: tuple[Snapshot, TextTerms] | None = None
         self._explainer: Explainer | None = None
         self._lock, self._starting = threading.Lock(), threading.Lock()
@@ -117,7 +117,7 @@ class Groups:
         if items > MANY_TEXTS:
             return None
         terms = self._terms
-        if items > FEW_TEXTS and (terms is None or terms[0] != items):
+        if items > FEW_TEXTS and (terms is None or terms[0] != self._texts()):
             with self._starting:
                 if self._reading is None or not self._reading.is_alive():
                     self._reading = threading.Thread(target=self._text_terms, name="terms", daemon=True)
@@ -125,11 +125,16 @@ class Groups:
             return None
         return self._text_terms()
 
+    def _texts(self) -> tuple[object, ...]:
+        """What tells the texts from those of before."""
+        session = self._session
+        return len(session.items), session.returns, session.collection.settings.features.get("edition", 0)
+
     def _text_terms(self) -> TextTerms | None:
         items = self._session.items
         with self._lock:
-            if self._terms is None or self._terms[0] != len(items):
-                self._terms = len(items), terms_of(self._session.collection, items)
+            if self._terms is None or self._terms[0] != self._texts():
+                self._terms = self._texts(), terms_of(self._session.collection, items)
             return self._terms[1]
 
     def _groups(self) -> list[FoundGroup]:

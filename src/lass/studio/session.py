@@ -6,8 +6,8 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import chain, islice, product
 from pathlib import Path
 from typing import NamedTuple
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from lass.collection import Change, Item, LastChange
 from lass.collection.backups import quick_check
+from lass.collection.database import Moved
 from lass.collection.records import News
 from lass.collection.search import MIN_INDEXED, Found, near_terms, parts_of, with_near
-from lass.collection.store import DATABASE
+from lass.collection.store import DATABASE, SETTINGS
 from lass.studio.annotations import Annotations
 from lass.studio.items import Items
 from lass.studio.snapshot import Snapshot, SnapshotCache
@@ -38,6 +39,8 @@ CARE_AFTER = 2.0
 MANY_SPELLINGS = 100
 #: what a change of another program is announced as
 OTHERS = "Changed by another program"
+#: what is announced when the folder is there again
+BACK, REPLACED = "The folder is there again", "The collection was replaced; this is what it holds now"
 
 
 class AppliedChange(NamedTuple):
@@ -97,6 +100,11 @@ class Session:
         self._former: Mapping[int, dict[int, int]] | Annotations = {}
         #: what is wrong with the database, once that is known
         self.damage = ""
+        #: that the folder was moved or deleted, until it is there again; and how often it came back
+        self.away, self.returns = "", 0
+        #: the files as they were at the last look, while it is away
+        self._seen: tuple[object, ...] = ()
+        self._people: list[str] = []
         self._closing = threading.Event()
         self._indexing: threading.Thread | None = None
         if (folder / "collection.toml").is_file():
@@ -120,7 +128,14 @@ class Session:
         if self._collection is not None and self._collection.is_read_only:
             why = self._collection.why_read_only
             return f"This collection is open read-only ({why}): nothing can be stored."
-        return self.damage
+        return self.away or self.damage
+
+    def people(self) -> list[str]:
+        """Who has annotated, in the order in which they began; those of before while the folder is away."""
+        if self._collection is not None and not self.away:
+            with suppress(Moved):
+                self._people = self._collection.people()
+        return self._people
 
     @property
     def is_empty(self) -> bool:
@@ -153,6 +168,8 @@ class Session:
         if self._closing.wait(CARE_AFTER):
             return
         path = self.folder / DATABASE
+        if not path.is_file():
+            return  # the trainer will find that it is gone
         try:
             if not self.collection.is_read_only and (problems := quick_check(path)):
                 raise ValueError(f"{path} is damaged ({problems[0]})")
@@ -271,7 +288,8 @@ class Session:
         """Store annotations (row, tag, value) as one action."""
         changes = list(changes)
         self.check_rows(row for row, _, _ in changes)
-        ids = self.collection.ids_of([row for row, _, _ in changes])
+        with self._noticing():
+            ids = self.collection.ids_of([row for row, _, _ in changes])
         named = [(item, self.tag(tag), value) for item, (_, tag, value) in zip(ids, changes, strict=True)]
         what = _sentence(named)
         numbers: list[int] = []
@@ -297,7 +315,8 @@ class Session:
         rows = list(dict.fromkeys(rows))
         self.check_rows(rows)
         without = [row for row in rows if column not in self.annotations[row]]
-        named = [(item, name, 1) for item in self.collection.ids_of(without)]
+        with self._noticing():
+            named = [(item, name, 1) for item in self.collection.ids_of(without)]
         what = _sentence(named) if named else f"All of them are annotated with {name} already"
         return self._do(lambda collection: collection.annotate_all(named, who=who, new=True), what, who)
 
@@ -348,11 +367,71 @@ class Session:
         if self._collection is None:
             return
         with self._lock:
-            news = self._collection.news(self.revision, MANY_ROWS)
+            try:
+                news = self._collection.news(self.revision, MANY_ROWS)
+            except Moved:
+                self._follow()
+                return
+            if self.away:  # it is the same as before: nothing was stored meanwhile
+                self._return(BACK)
             if (news.number, news.items) != (self.revision, len(self.items)):
                 self._take(news, "", OTHERS)
             elif news.flagged != list(self.flagged):
                 self.flagged = dict.fromkeys(news.flagged)
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        """Whatever the trainer is busy with, people see at once why a change is refused."""
+        try:
+            yield
+        except Moved:
+            with self._lock:
+                self._follow()
+            raise
+
+    def _follow(self) -> None:
+        """The files were moved, deleted or replaced: open what is there now, or say that nothing is."""
+        name = self.folder.resolve().name  # where it lies is nothing for other people
+        before, self._seen = self._seen, _state_of_files(self.folder)
+        why = f"There is no collection in {name} any more: it was moved or deleted"
+        if None not in self._seen:
+            why = f"The collection in {name} was replaced and is being read"
+            if self._seen == before and (problems := quick_check(self.folder / DATABASE)):
+                why = f"What is in {name} now is damaged ({problems[0]})"
+            elif self._seen == before:  # nobody is still copying it
+                try:
+                    found = Collection.open_readable(self.folder)
+                    if found.settings.created == self.collection.settings.created:
+                        self._replace(found)
+                        return
+                    found.close()  # pages of the former one would tag its rows
+                    why = f"Another collection is in {name} now; to open that, start the Studio again"
+                except (ValueError, OSError) as error:
+                    why = f"What is in {name} now cannot be opened ({error})"
+        away = f"{why}. Nothing can be stored; the Studio goes on when the collection is there again."
+        if away != self.away:
+            self.away = away
+            self._announce("", AppliedChange(self.revision, away, [], items=True), True)
+
+    def _replace(self, found: Collection) -> None:
+        """Go on with another collection in the same folder, such as one that lass restore put there."""
+        try:
+            self._read(found)
+        except BaseException:
+            found.close()
+            raise
+        former, self._collection = self._collection, found
+        self.live, self.queue, self.reasons, self._last_changes = None, None, {}, (-1, [])
+        self._former, self.damage = self.annotations, ""
+        if former is not None:
+            former.close()
+        self._return(REPLACED)
+        self.open()
+
+    def _return(self, what: str) -> None:
+        self.away, self._seen = "", ()
+        self.returns += 1
+        self._announce("", AppliedChange(self.revision, what, [], items=True), True)
 
     def _reverse(self, act: Callable[[Collection], list[int]], verb: str, who: str) -> AppliedChange:
         with self._lock:
@@ -408,7 +487,8 @@ class Session:
     ) -> AppliedChange:
         with self._lock:
             collection = self.collection
-            news = collection.news(self.revision, MANY_ROWS)
+            with self._noticing():
+                news = collection.news(self.revision, MANY_ROWS)
             if (news.number, news.items) != (self.revision, len(self.items)):
                 self._take(news, "", OTHERS)
             act(collection)
@@ -438,6 +518,19 @@ class Session:
     def _announce(self, who: str, done: AppliedChange, tags: bool) -> AppliedChange:
         self._changed(who, done, tags)
         return done
+
+
+def _state_of_files(folder: Path) -> tuple[object, ...]:
+    """What tells the files of a collection from others, and from themselves while they are being written."""
+
+    def state(name: str) -> tuple[int, ...] | None:
+        try:
+            found = (folder / name).stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    return state(SETTINGS), state(DATABASE)
 
 
 def _sentence(changes: Sequence[tuple[Hashable, str, int]]) -> str:

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from lass.collection import CollectionStore
 from lass.collection.arrays import relevant
+from lass.collection.database import Moved
 from lass.collection.staging import Superseded
 from lass.studio.events import Events
 from lass.studio.messages import ModelState, PredictionsEvent, ReloadEvent
@@ -94,6 +95,7 @@ class Trainer(threading.Thread):
         self._unfitted: Any = None
         self._saved = self._ranked = -1
         self._clock, self._cancelled = TrainingClock(), False
+        self._returns = session.returns
         #: what a training was cancelled in: nothing is trained by itself there
         self._resting: Any = None
         self.model = ModelState(phase="empty" if session.is_empty else "updating")
@@ -145,6 +147,9 @@ class Trainer(threading.Thread):
             except Cancelled:
                 self._rest()
                 busy = True
+            except Moved:  # the next step looks for the folder
+                self._clock.stop()
+                busy = False
             except Exception as error:  # whatever happens here, people must be able to go on tagging
                 self._answered = self._taken  # what was asked for, or changed, meanwhile is tried
                 self._failed_at, busy = self._stepping, False
@@ -163,6 +168,10 @@ class Trainer(threading.Thread):
         session = self._session
         self._change_seen = self._last_change  # before the annotations are read: a later one interrupts
         session.catch_up()
+        if session.away:
+            return False
+        if self._returns != session.returns:
+            self._begin_again()
         if self._collection is None:
             self._collection = Collection.open(session.folder, read_only=session.collection.is_read_only)
         self._stepping, self._taken = self._circumstances(), self._asked
@@ -192,6 +201,16 @@ class Trainer(threading.Thread):
             self._settled = True
             gc.freeze()
         return self._idle(live)
+
+    def _begin_again(self) -> None:
+        """The folder was away, or was replaced: nothing that was computed before counts."""
+        self._returns, self._session.live = self._session.returns, None
+        self._end_saving()
+        if self._collection is not None:
+            self._collection.close()
+        self._collection = self._failed_at = self._prepared = self._unfitted = self._resting = None
+        self._save_error, self._saved, self._ranked, self._map_checked = None, -1, -1, False
+        self._set(phase="updating", stage="", error="")
 
     def _end_if_cancelled(self) -> None:
         if self._cancelled:

@@ -417,8 +417,11 @@ class Studio {
   }
 
   async #reloadAll(): Promise<void> {
+    const before = this.state?.started;
     this.#markStale(null);
     await this.reload();
+    // changes of a collection that was replaced have other numbers: undo must not take another one back
+    if (this.state?.started !== before) this.#actions = new WeakMap();
     this.predictionsVersion += 1;
     this.annotationsVersion += 1;
   }
