@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from lass.collection import CollectionStore, Item, array_files
+from lass.model.mapped_arrays import release
 from lass.solvers.sparse.storage import SparseAssignments
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="arrays are read there")
@@ -150,7 +151,7 @@ def test_arrays_that_are_released_hold_the_same_numbers_also_after_the_file_was_
     store.save_graph(W)
     found, plain = store.graph, np.arange(5)
     store.save_graph(2 * W)
-    array_files.release(found.data, found.indices, found.indptr[:3], plain)
+    release(found.data, found.indices, found.indptr[:3], plain)
     np.testing.assert_array_equal(found.toarray(), W.toarray())
     np.testing.assert_array_equal(plain, np.arange(5))
     np.testing.assert_array_equal(store.graph.toarray(), 2 * W.toarray())

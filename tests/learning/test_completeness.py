@@ -17,6 +17,7 @@ from lass.learning.predictors.completeness import (
     STEP,
     VARIANCES,
     HoldoutPairs,
+    _least_within_error,
     _upper_end,
     estimate_completeness,
     sharpness,
@@ -61,9 +62,23 @@ def test_few_items_get_small_weights_and_many_do_not():
     few = HoldoutPairs(x, noise > 0, np.arange(240) // 6, ones, ones, 0.34)
     assert few.choose_variance(1.0) == VARIANCES[0]  # nothing can be learnt
     told = sample(1.0, 0.34, size=9000)
-    assert told.choose_variance(1.0) == PRIOR_VARIANCE
+    assert told.choose_variance(1.0) == pytest.approx(PRIOR_VARIANCE, rel=1e-3)
     none = few._replace(hidden=np.zeros(240, bool))
     assert none.choose_variance(1.0) == VARIANCES[0]  # nothing to learn from
+
+
+def test_the_prior_variance_is_continuous_in_the_likelihoods():
+    # the second is nearly within one standard error of the third, then just within it
+    likelihoods = np.array([[-9.0, -9, -9, -9], [-2, 0, 0, 0], [0, -1, 0, 0], [-1, 0, 0, 0], [-1, 0, 0, 0]])
+    found = []
+    for change in np.linspace(-2.0, 2.0, 401):
+        moved = likelihoods.copy()
+        moved[1] += change
+        found.append(np.log(_least_within_error(moved)))
+    assert np.abs(np.diff(found)).max() < 0.05
+    assert max(found) - min(found) > 0.5
+    best = np.array([[-1.0] * 4, [-1] * 4, [0] * 4, [-1] * 4, [-1] * 4])  # folds agree: no error
+    assert _least_within_error(20.0 * best) == pytest.approx(VARIANCES[2])
 
 
 def test_weights_stay_near_others_by_how_few_items_there_are():

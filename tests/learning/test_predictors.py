@@ -20,6 +20,7 @@ from lass.learning.predictors import (
     score,
     train,
 )
+from lass.learning.predictors import features as features_module
 from lass.learning.predictors.linear import RANK, standardised
 from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.propagation import SWEEPS
@@ -119,6 +120,18 @@ def test_after_an_update_the_same_is_known_of_tagged_neighbours():
     assert (np.diff(G.indptr)[rows] > 0).any()
     np.testing.assert_allclose(found.tagged_degree, afresh.tagged_degree, atol=1e-12)
     np.testing.assert_allclose(found.frequency, afresh.frequency)
+
+
+def test_the_crowd_of_a_few_items_is_computed_from_those_around_alone(monkeypatch):
+    _, W, G = collection()
+    found = []
+    for few in (0, 10**6):
+        monkeypatch.setattr(features_module, "FEW", few)
+        features = features_of(W, G)
+        lists = features.candidates(np.array([3, 17, 200]))
+        found.append(features.crowd(lists))
+        assert (features._assigned is None) == (few == 0)
+    np.testing.assert_array_equal(*found)
 
 
 def test_no_group_is_scored_by_a_linear_model_fitted_to_it():

@@ -218,3 +218,42 @@ def test_settings_that_do_not_go_together(settings, message):
     model = lass.LASS(**{"lam": 1.0, "output": "sparse", "metric": "precomputed", **settings})
     with pytest.raises(ValueError, match=message):
         model.fit(*topics(50, 10))
+
+
+def assignments(rng, rows, columns):
+    Z = rng.random((rows, columns)) * (rng.random((rows, columns)) < 0.4)
+    Z[:, 0] += 0.1
+    return SparseAssignments.of(Z / Z.sum(axis=1, keepdims=True))
+
+
+def test_rows_that_were_replaced_lie_behind_the_others_and_nothing_else_shows_it():
+    rng = np.random.default_rng(0)
+    Z = assignments(rng, 40, 9)
+    expected, former = Z.to_dense(), []
+    for _ in range(60):  # more than there is room for at once
+        items, others = rng.permutation(40)[:5], assignments(rng, 5, 9)
+        former.append((Z, expected.copy()))
+        Z = Z.replaced(items, others)
+        expected[items] = others.to_dense()
+    assert Z.feasible
+    assert Z.stored == SparseAssignments.of(expected).stored
+    packed = SparseAssignments(Z.to_csr(), Z.background)
+    np.testing.assert_array_equal(packed.to_dense(), expected)
+    for find in (
+        lambda one: one.to_dense(),
+        lambda one: one.sums(),
+        lambda one: one.least(),
+        lambda one: np.stack(one.top(3)),
+        lambda one: one[np.arange(40), np.arange(40) % 9],
+        lambda one: one.taken(np.array([7, 3])).to_dense(),
+        lambda one: one.widened(11).to_dense(),
+        lambda one: one.above_background().toarray(),
+        lambda one: one.above_background(np.array([3, 7])).toarray(),
+        lambda one: one.joined(one).to_dense(),
+        lambda one: np.concatenate(list(one.pieces().data.chunks())),
+        lambda one: np.concatenate(list(one.pieces().indices.chunks())),
+        lambda one: one.pieces().indptr,
+    ):
+        np.testing.assert_array_equal(find(Z), find(packed))
+    for one, dense in former:  # what others still read has not changed
+        np.testing.assert_array_equal(one.to_dense(), dense)

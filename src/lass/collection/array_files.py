@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 from collections.abc import Mapping
@@ -36,8 +35,6 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 
 def write_draft(draft: Path, arrays: Mapping[str, Any]) -> None:
     """Put arrays into a new file, all of which is on the disk then."""
-    import numpy as np
-
     with draft.open("xb") as file:
         with ZipFile(file, "w", ZIP_STORED, allowZip64=True) as archive:
             for name, value in {"format": FORMAT, **arrays}.items():
@@ -46,9 +43,25 @@ def write_draft(draft: Path, arrays: Mapping[str, Any]) -> None:
                 missing = -begin % ALIGNMENT
                 member.extra = struct.pack("<HH", _FILLER, missing) + bytes(missing)
                 with archive.open(member, "w", force_zip64=True) as part:
-                    np.lib.format.write_array(part, np.asanyarray(value), allow_pickle=False)
+                    _write(part, value)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _write(file: IO[bytes], value: Any) -> None:
+    """An array as NumPy writes it, or what is read in pieces as if it were one."""
+    import numpy as np
+
+    from lass.model.mapped_arrays import Pieces
+
+    if not isinstance(value, Pieces):
+        np.lib.format.write_array(file, np.asanyarray(value), allow_pickle=False)
+        return
+    described = np.lib.format.dtype_to_descr(value.dtype)
+    header = {"descr": described, "fortran_order": False, "shape": value.shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    for chunk in value.chunks():
+        file.write(chunk.data)
 
 
 def read_arrays(path: Path, *, verify: bool = False) -> tuple[dict[str, NDArray[Any]], set[str]]:
@@ -72,22 +85,6 @@ def read_arrays(path: Path, *, verify: bool = False) -> tuple[dict[str, NDArray[
     if int(found["format"]) != FORMAT:
         raise ValueError(f"format {found['format']} instead of {FORMAT}")
     return found, mapped
-
-
-def release(*arrays: NDArray[Any]) -> None:
-    """Take mapped arrays out of the memory until they are used again; others stay.
-
-    Nobody may have changed them since they were read: changes would be lost.
-    """
-    import numpy as np
-
-    for array in arrays:
-        owner: Any = array
-        while owner is not None and not isinstance(owner, np.memmap):
-            owner = getattr(owner, "base", None)
-        pages = getattr(owner, "_mmap", None)
-        if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
-            pages.madvise(mmap.MADV_DONTNEED)
 
 
 def _mapped(file: IO[bytes], member: ZipInfo) -> NDArray[Any] | None:

@@ -54,13 +54,20 @@ def packed(matrix: Any, extras: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     import numpy as np
 
     from lass.model.files import pack_matrix
+    from lass.model.mapped_arrays import CsrPieces, Pieces
     from lass.solvers.assignments import is_sparse
 
     arrays: dict[str, Any] = {}
     if is_sparse(matrix):
-        arrays["background"], matrix = matrix.background, matrix.to_csr()
+        arrays["background"], matrix = matrix.background, matrix.pieces()
     for name, value in (("matrix", matrix), *((f"extra_{name}", value) for name, value in extras.items())):
-        pack_matrix(arrays, name, in_32_bits(value))
+        if isinstance(value, CsrPieces):
+            arrays |= {f"{name}_{part}": getattr(value, part) for part in ("data", "indices", "indptr")}
+            arrays[f"{name}_shape"] = np.array(value.shape)
+        elif isinstance(value, Pieces):
+            arrays[name] = value
+        else:
+            pack_matrix(arrays, name, in_32_bits(value))
     for name, value in arrays.items():
         if value.dtype.kind not in "biufU":
             raise ValueError(f"{name} must hold numbers or text; found {value.dtype}")
@@ -85,11 +92,13 @@ def token_of(arrays: Mapping[str, NDArray[Any]], source: str) -> str:
     """The token of what :func:`packed` gave, made from the array with the token ``source``."""
     import numpy as np
 
+    from lass.model.mapped_arrays import chunks_of
+
     digest = hashlib.blake2b(source.encode(), digest_size=16)
     for name, value in arrays.items():
         digest.update(f"{name} {value.dtype.str} {value.shape}".encode())
-        if value.size:
-            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+        for chunk in chunks_of(value):
+            digest.update(chunk.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
@@ -182,7 +191,10 @@ def _is_finite(matrix: Any) -> bool:
     import numpy as np
     import scipy.sparse as sp
 
-    return bool(np.isfinite(matrix.data if sp.issparse(matrix) else matrix).all())
+    from lass.model.mapped_arrays import CsrPieces, chunks_of
+
+    values = matrix.data if sp.issparse(matrix) or isinstance(matrix, CsrPieces) else matrix
+    return all(np.isfinite(chunk).all() for chunk in chunks_of(values))
 
 
 def _stamp(data: Mapping[str, Any]) -> Stamp:

@@ -137,7 +137,8 @@ def as_weights(W: Any, name: str = "W", *, allow_negative: bool = False) -> sp.c
 def _check_range(W: sp.csr_array, name: str) -> None:
     """Row sums and their inverses must be numbers."""
     with np.errstate(over="ignore"):
-        sums = np.asarray(abs(W).sum(axis=1)).ravel()
+        sized = W if W.data.min(initial=0.0) >= 0.0 else abs(W)  # of many weights a copy takes much memory
+        sums = np.asarray(sized.sum(axis=1)).ravel()
     if sums.max() > RANGE:
         raise ValueError(
             f"{name} must have row sums up to {RANGE:g}; found {sums.max():g} in row {sums.argmax()}. "

@@ -74,7 +74,10 @@ def _renumbered(
     A part of the rows at a time, so that no more than the result is kept. It shares the values of the matrix
     where all entries keep their order.
     """
-    if rows is None and matrix.has_sorted_indices and (np.diff(places[places >= 0]) > 0).all():
+    in_order = rows is None and matrix.has_sorted_indices
+    if in_order and columns == matrix.shape[1] and _is_identity(places[:columns], columns):
+        return matrix
+    if in_order and (np.diff(places[places >= 0]) > 0).all():
         numbers = places[matrix.indices]
         if numbers.min(initial=0) >= 0:
             result = csr_of(matrix.data, numbers, matrix.indptr, (matrix.shape[0], columns))
@@ -101,7 +104,7 @@ def _renumbered(
     return result
 
 
-def _is_identity(numbers: Numbers, size: int) -> bool:
+def _is_identity(numbers: NDArray[Any], size: int) -> bool:
     return len(numbers) == size and bool((numbers == np.arange(size)).all())
 
 

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
-from lass.collection.array_files import release
 from lass.collection.arrays import relevant
 from lass.graph import health
 from lass.graph.laplacians import csr_of
@@ -23,6 +22,7 @@ from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.tag_assignments import ROUGHER
 from lass.learning.predictors.voters import find_voters
+from lass.model.mapped_arrays import release
 from lass.model.problem import Problem
 from lass.solvers.solution import Solution
 from lass.solvers.sparse.certificate import certify_near, certify_rows
@@ -83,6 +83,7 @@ class LiveModel:
         #: the edges, and the same model in canonical order, with which everything is computed
         self._edges = self._order.graph(self._problem.W)
         solution = self._solution_of(stored)
+        stored.release()
         model = stored.model((solution.objective, solution.stationarity))
         with_certificate(model.solution, solution)
         #: the model and the annotations it was computed from; replaced together, never changed
@@ -231,6 +232,7 @@ class LiveModel:
         release(self._edges.data, self._edges.indices, *(() if shown is None else shown.arrays))
         predictors = self._canonical.predictors
         if predictors is not None and predictors.trained is not None:
+            predictors.trained.release()
             propagation = predictors.trained.propagation
             for matrix in (propagation.stepped, propagation.walked):
                 release(matrix.data, matrix.indices)

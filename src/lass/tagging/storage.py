@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
-from lass.collection.array_files import release
-from lass.collection.arrays import SavedArray, relevant
+from lass.collection.arrays import SavedArray, in_32_bits, relevant
 from lass.learning.predictors import PREDICTORS, LinearPredictor, PredictorFeatures, Scores, Weights
 from lass.learning.predictors.linear import Models
 from lass.learning.predictors.propagation import STATE, Propagation
+from lass.model.mapped_arrays import CsrPieces, Pieces, release
 from lass.model.problem import Problem
 from lass.solvers.assignments import extended, is_feasible, is_sparse, to_sparse
 from lass.solvers.solution import Solution
@@ -41,7 +41,7 @@ class SavedState:
         """Arrays by key, to be saved with an array of a collection."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {"version": np.asarray(VERSION)} | {
-            name: value if sp.issparse(value) else np.asarray(value)
+            name: value if sp.issparse(value) or isinstance(value, Pieces | CsrPieces) else np.asarray(value)
             for name, value in values.items()
             if not (value is None or (isinstance(value, str) and not value))
         }
@@ -163,8 +163,8 @@ class SavedModel(FitRecord):
     #: fields of :class:`lass.learning.predictors.Scores`: scores as CSR (lass 0.1.0 saved all of them, in
     #: half precision), contributions with two axes, in half precision
     scores: Any = None
-    top_tags: NDArray[np.int32] | None = None
-    contributions: NDArray[np.float16] | None = None
+    top_tags: Any = None
+    contributions: Any = None
 
     @property
     def relative_gap(self) -> float:
@@ -212,6 +212,8 @@ class SavedPredictors(SavedState):
     visits: NDArray[np.float64]
     returns: NDArray[np.float64]
     smoothing: float
+    #: median weight of the edges; zero: not known
+    typical_weight: float = 0.0
     #: see :class:`lass.learning.predictors.linear.LinearPredictor`; None without features
     near_features: NDArray[np.float32] | None = None
     fold: NDArray[np.int8] | None = None
@@ -225,7 +227,10 @@ class SavedPredictors(SavedState):
     def of(cls, features: PredictorFeatures, columns: NDArray[np.intp]) -> SavedPredictors:
         """Those of predictors whose tags are these of the collection."""
         linear, models = features.linear, features.models
-        found = cls(counted_tags=columns, tree_shares=features.trees, **features.propagation.state())
+        found = cls(
+            counted_tags=columns, tree_shares=features.trees, typical_weight=features.typical_weight,
+            **features.propagation.state(),
+        )  # fmt: skip
         if linear is None or models is None:
             return found
         return replace(
@@ -250,7 +255,10 @@ class SavedPredictors(SavedState):
                 return None
             linear = LinearPredictor.restored(features, near, fold)
             models = Models(list(weights), place, tags)
-        return PredictorFeatures(W, G, Z, linear, propagation, models=models, trees=self.tree_shares)
+        return PredictorFeatures(
+            W, G, Z, linear, propagation, models=models, trees=self.tree_shares,
+            typical_weight=self.typical_weight,
+        )  # fmt: skip
 
 
 def save_model(
@@ -263,12 +271,10 @@ def save_model(
     gaps = np.array([solution.gap, solution.relative_gap, solution.objective])
     state = SavedModel(lam=model.lam, gaps=gaps, **kept)
     if weights is not None and scores is not None:
-        parts = scores.contributions.reshape(len(scores.contributions), -1)
-        state = replace(
-            state, weights=weights.to_json(), scores=scores.values,
-            top_tags=scores.top_tags, contributions=parts.astype(np.float16),
-        )  # fmt: skip
+        values, top, parts = scores.pieces()
+        state = replace(state, weights=weights.to_json(), scores=values, top_tags=top, contributions=parts)
     extras = state.to_arrays() | ({} if predictors is None else predictors.to_arrays())
+    extras = {name: _in_pieces(value) for name, value in extras.items()}
     number, last = annotations.number, collection.revision()
 
     def yields_to(standing: SavedArray) -> bool:
@@ -281,6 +287,14 @@ def save_model(
         return same and newer and number < former.changes <= last
 
     collection.save_assignments(to_sparse(solution.Z), number, yields_to, **extras)
+
+
+def _in_pieces(value: Any) -> Any:
+    """An array or CSR matrix, which nobody changes, as what is read without a copy."""
+    if sp.issparse(value):
+        value = in_32_bits(value)
+        return CsrPieces(Pieces([value.data]), Pieces([value.indices]), value.indptr, value.shape)
+    return Pieces([value]) if isinstance(value, np.ndarray) and value.ndim else value
 
 
 def saved_model(collection: CollectionStore) -> SavedModel | None:
@@ -349,6 +363,7 @@ def read_model(collection: CollectionStore) -> StoredModel:
     if sp.issparse(Z) or not is_feasible(Z, tol=1e-3):
         raise ValueError(f"the assignments of {collection.path} are damaged; run lass fit again")
     problem = Problem(W, annotations.G[: W.shape[0]], state.lam)
+    release(W.data, W.indices)  # looked through by the checks
     if not is_sparse(Z):  # lass 0.1.0 saved all numbers, in single precision
         Z = to_sparse(Z / Z.sum(axis=1, keepdims=True))
     Z = extended(Z, W, annotations.G.shape[1])

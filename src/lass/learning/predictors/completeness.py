@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, softmax
 
 from lass.learning.predictors.weights import probability, probability_slope
 from lass.model.quadratic_program import Array
@@ -77,9 +77,10 @@ class HoldoutPairs(NamedTuple):
     def choose_variance(self, completeness: float, centre: Array | None = None) -> float:
         """The variance of the prior on weights that predicts hidden tags of other items best, in folds.
 
-        The smallest whose likelihood is within one standard error of the best: few items do not determine
-        so many weights, and combine predictors worse than any one of these is. With many pairs the prior has
-        no influence, and nothing is tried.
+        The smallest whose likelihood is within one standard error of the best, between the values that are
+        tried by interpolation, so that it hardly changes where the annotations hardly do: few items do not
+        determine so many weights, and combine predictors worse than any one of these is. With many pairs the
+        prior has no influence, and nothing is tried.
         """
         if len(self.X) > CHOOSING:
             return PRIOR_VARIANCE
@@ -93,10 +94,7 @@ class HoldoutPairs(NamedTuple):
             for number, variance in enumerate(VARIANCES):
                 fit = others.fit(completeness, fit, centre, variance)
                 found[number, one] = own._log_likelihood(fit, completeness)
-        best = found[np.argmax(found.sum(axis=1))]
-        behind = best - found
-        near = behind.sum(axis=1) <= np.sqrt(FOLDS) * behind.std(axis=1)
-        return VARIANCES[int(np.argmax(near))]
+        return _least_within_error(found)
 
     def _at(self, pairs: NDArray[np.bool_]) -> HoldoutPairs:
         X, hidden, item, weight, item_weight, hidden_share = self
@@ -200,6 +198,24 @@ class HoldoutPairs(NamedTuple):
         information[-1, -1] = weight.sum() + 1e-9
         information[np.diag_indices(len(theta) - 1)] += 1.0 / variance
         return information
+
+
+def _least_within_error(likelihoods: Array) -> float:
+    """The least of :data:`VARIANCES` within one standard error of the best, given (variances, folds).
+
+    Continuous in the likelihoods: those that are about as good as the best are averaged, and the
+    variance is interpolated between two that are tried, on a logarithmic scale.
+    """
+    best = softmax(likelihoods.sum(axis=1)) @ likelihoods
+    behind = best - likelihoods
+    # the likelihoods of single folds add up to those of all: so do their errors
+    excess = behind.sum(axis=1) - np.sqrt(FOLDS) * behind.std(axis=1)
+    first = int(np.argmax(excess <= max(excess.min(), 0.0)))  # above zero by rounding alone
+    if first == 0:
+        return VARIANCES[0]
+    before, there = excess[first - 1 : first + 1]
+    step = min(float(before / (before - there)), 1.0)
+    return float(VARIANCES[first] * (VARIANCES[first - 1] / VARIANCES[first]) ** (1.0 - step))
 
 
 def _minimise(

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.graph.laplacians import csr_of
 from lass.kernels.threads import kernels, over_rows
 from lass.learning.predictors.co_occurrence import CoOccurrence
 from lass.learning.predictors.linear import LinearPredictor, Models
@@ -37,6 +36,8 @@ FLOOR, LINEAR_FLOOR = 1e-3, 0.1
 #: candidates of an item beside those of walks, at most: of its neighbours, by linear models, by
 #: co-occurrence with its tags, and the most frequent tags
 NEAR, LINEAR, TOGETHER, FREQUENT = 12, 32, 64, 24
+#: items of the collection for each whose pairs are computed, from which on only these and those around are
+FEW = 100
 
 
 class Feature(NamedTuple):
@@ -81,12 +82,12 @@ class PredictorFeatures:
     def __init__(
         self, W: sp.csr_array, G: sp.csr_array, Z: AnyAssignments, linear: LinearPredictor | None,
         propagation: Propagation | None = None, pause: Callable[[], object] = int,
-        models: Models | None = None, trees: sp.csr_array | None = None,
+        models: Models | None = None, trees: sp.csr_array | None = None, typical_weight: float = 0.0,
     ) -> None:  # fmt: skip
         self.W, self.linear, self.trees = W, linear, trees
         self.propagation = Propagation(W, G, pause) if propagation is None else propagation
         self.sums = self.propagation.sums
-        self.typical_weight = float(np.median(W.data)) if W.nnz else 1.0
+        self.typical_weight = typical_weight or (float(np.median(W.data)) if W.nnz else 1.0)
         self._set_annotations(G, Z)
         self.harmonic_mean: Array = self.propagation.mean_shares() + FLOOR * self.frequency
         self.co_occurrence = CoOccurrence(self.T, self.frequency)
@@ -109,18 +110,42 @@ class PredictorFeatures:
         self.frequent = np.argsort(-counts, kind="stable")[: self.scaled(FREQUENT)].astype(np.int32)
         #: (N,) weights of the edges to tagged items
         self.tagged_degree: Array = self.W @ tagged.astype(float) if tagged_degree is None else tagged_degree
-        sparse = to_sparse(Z)
-        #: assignments above the background of each row, and the mean background of the neighbours
-        stored = sparse.to_csr(copy=False)
-        above = stored.data.astype(np.float32)
-        if sparse.background.any():
-            above -= np.repeat(sparse.background.astype(np.float32), sparse.lengths)
-        self.assigned = csr_of(above, stored.indices, stored.indptr, stored.shape)
-        self.assigned.has_sorted_indices = True
-        self.assigned_base = np.zeros(self.W.shape[0])
-        if sparse.background.any():
-            degree = np.maximum(self.sums.degree, np.finfo(float).tiny)
-            self.assigned_base = (self.W @ sparse.background) / degree
+        self.Z = to_sparse(Z)
+        self.release()
+
+    def release(self) -> None:
+        """Forget what is computed again from the assignments where it is needed."""
+        self._assigned: sp.csr_array | None = None
+        self._assigned_base: Array | None = None
+
+    @property
+    def assigned(self) -> sp.csr_array:
+        """Assignments above the background of each row, of all items."""
+        if self._assigned is None:
+            self._assigned = self.Z.above_background()
+        return self._assigned
+
+    @property
+    def assigned_base(self) -> Array:
+        """(N,) the mean background of the neighbours."""
+        if self._assigned_base is None:
+            self._assigned_base = self._mean_background(self.W, self.sums.degree)
+        return self._assigned_base
+
+    def _mean_background(self, edges: sp.csr_array, degree: Array) -> Array:
+        if not self.Z.background.any():
+            return np.zeros(edges.shape[0])
+        return np.asarray((edges @ self.Z.background) / np.maximum(degree, np.finfo(float).tiny))
+
+    def crowd(self, lists: TagLists) -> Values:
+        """The mean share among neighbours, of some pairs; of few items only what these need is computed."""
+        if self._assigned is None and FEW * len(lists.rows) < self.W.shape[0]:
+            edges = self.W[lists.rows]
+            assigned = self.Z.above_background(np.unique(edges.indices).astype(np.intp))
+            base = self._mean_background(edges, self.sums.degree[lists.rows])
+        else:
+            assigned, base = self.assigned, self.assigned_base[lists.rows]
+        return np.asarray(self.sums.at(assigned, lists) + base[lists.place], np.float32)
 
     @property
     def has_few_tags(self) -> bool:
@@ -213,8 +238,7 @@ class Pairs:
 
     def crowd(self) -> Values:
         """The mean share among neighbours."""
-        f = self.features
-        return np.asarray(f.sums.at(f.assigned, self.lists) + self.of_rows(f.assigned_base), np.float32)
+        return self.features.crowd(self.lists)
 
     def harmonic(self) -> Values:
         """The mean of the harmonic extension among neighbours."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lass.graph.laplacians import csr_of
 from lass.learning.predictors.tag_lists import Rows, Values, pair_values
+from lass.model.mapped_arrays import CsrPieces, Pieces, release
 from lass.solvers.sparse.storage import with_rows
 
 #: rows looked through together
@@ -79,6 +80,36 @@ class Scores:
         parts[self._replaced.rows] = self._replaced.scores.contributions
         return parts
 
+    def pieces(self) -> tuple[CsrPieces, Pieces, Pieces]:
+        """All scores, likeliest tags and contributions, to be saved without copies.
+
+        Contributions have two axes, and half precision.
+        """
+        values, top = self._values, self._top
+        parts, half = self._parts.reshape(len(self._parts), -1), np.float16
+        if self._replaced is None:
+            stored = CsrPieces(Pieces([values.data]), Pieces([values.indices]), values.indptr, self.shape)
+            return stored, Pieces([top]), Pieces([parts], half)
+        rows, others = self._replaced
+        more, lengths = others._values, np.diff(values.indptr)
+        lengths[rows] = np.diff(more.indptr)
+        ends = np.concatenate([[0], np.cumsum(lengths)]).astype(values.indptr.dtype)
+        data, indices, low = [], [], 0
+        for at, row in enumerate(rows.tolist()):
+            kept, new = slice(low, values.indptr[row]), slice(more.indptr[at], more.indptr[at + 1])
+            low = values.indptr[row + 1]
+            data += [values.data[kept], more.data[new]]
+            indices += [values.indices[kept], more.indices[new]]
+        data, indices = [*data, values.data[low:]], [*indices, values.indices[low:]]
+        stored = CsrPieces(
+            Pieces(data, values.dtype), Pieces(indices, values.indices.dtype), ends, self.shape
+        )
+        other_parts = others._parts.reshape(len(rows), parts.shape[1])
+        return (
+            stored, Pieces.with_rows(top, rows, others._top),
+            Pieces.with_rows(parts, rows, other_parts, half),
+        )  # fmt: skip
+
     def row(self, row: int) -> tuple[NDArray[np.int32], Values]:
         """Candidate tags of an item in rising order, and their scores."""
         values = self._values
@@ -113,6 +144,7 @@ class Scores:
                 if first < last:
                     block = with_rows(block, rows[first:last] - low, sp.csr_array(scores._values[first:last]))
             yield low, block
+            release(values.data, values.indices)
 
     def at(self, rows: Rows, tags: NDArray[Any]) -> Values:
         """The scores of some pairs, zero where one is no candidate."""

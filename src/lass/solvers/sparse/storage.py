@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from lass.graph.laplacians import csr_of
 from lass.kernels.threads import kernels, over_rows
+from lass.model.mapped_arrays import CsrPieces, Pieces, release
 from lass.model.quadratic_program import Array
+
+#: rows that are looked through together
+BLOCK = 65_536
+#: room for rows that replace others, as a share of what is stored
+ROOM = 0.25
 
 
 class SparseAssignments:
@@ -46,9 +54,12 @@ class SparseAssignments:
             )
         entries.sort_indices()
         self.background: Array = np.ascontiguousarray(background, np.float64)
-        self.pointers = entries.indptr.astype(np.int64)
+        #: where rows begin and where all end; None where some of them lie behind the others
+        self._pointers: NDArray[np.int64] | None = entries.indptr.astype(np.int64)
+        self._begins, self._ends = self._pointers[:-1], self._pointers[1:]
         self._columns: NDArray[np.int32] = np.ascontiguousarray(entries.indices, np.int32)
         self._values: Array = np.ascontiguousarray(entries.data, np.float64)
+        self._room: _Room | None = None
 
     @classmethod
     def of(cls, Z: Array) -> SparseAssignments:
@@ -60,30 +71,30 @@ class SparseAssignments:
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """What the kernels read: where rows begin and end, columns, values, background."""
-        return self.pointers[:-1], self.pointers[1:], self._columns, self._values, self.background
+        return self._begins, self._ends, self._columns, self._values, self.background
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Entries stored in each row."""
-        return np.diff(self.pointers)
+        return self._ends - self._begins
 
     @property
     def stored(self) -> int:
         """How many entries are stored."""
-        return len(self._columns)
+        return int(self.lengths.sum())
 
     @property
     def feasible(self) -> bool:
         """Whether rows are finite, >= 0 and sum to one."""
-        parts = (self._values, self.background)
-        if not all(np.isfinite(part).all() and part.min(initial=0.0) >= 0.0 for part in parts):
-            return False
+        for part in (self.background, *(block.values for block in self._blocks())):
+            if not (np.isfinite(part).all() and part.min(initial=0.0) >= 0.0):
+                return False
         return bool(np.abs(self._totals(self.shape[1]) - 1.0).max(initial=0.0) <= 1e-9)
 
     @property
     def nbytes(self) -> int:
         """Bytes of everything stored."""
-        return sum(part.nbytes for part in (self.pointers, self._columns, self._values, self.background))
+        return sum(part.nbytes for part in self.arrays)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -113,8 +124,8 @@ class SparseAssignments:
         if numbers.ndim != 1:
             raise ValueError(f"items must be row numbers; found {items!r}")
         self._check(numbers)
-        begins = self.pointers[numbers]
-        lengths = self.pointers[numbers + 1] - begins
+        begins = self._begins[numbers]
+        lengths = self._ends[numbers] - begins
         out = np.repeat(self.background[numbers][:, None], self.shape[1], axis=1)
         row = np.repeat(np.arange(len(numbers)), lengths)
         at = np.arange(len(row)) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
@@ -141,8 +152,11 @@ class SparseAssignments:
 
     def sums(self) -> Array:
         """Z'1, the category totals."""
-        above = self._values - np.repeat(self.background, self.lengths)
-        return np.bincount(self._columns, above, minlength=self.shape[1]) + self.background.sum()
+        found = np.full(self.shape[1], self.background.sum())
+        for low, lengths, columns, values in self._blocks():
+            above = values - np.repeat(self.background[low : low + len(lengths)], lengths)
+            found += np.bincount(columns, above, minlength=self.shape[1])
+        return found
 
     def mean(self, axis: int = 0) -> Array:
         """The mean share of each category, as of a dense array; over the items alone."""
@@ -155,9 +169,10 @@ class SparseAssignments:
         size, order = self.shape[1], np.argsort(self.background, kind="stable")
         rank = np.empty(len(self), np.int64)
         rank[order] = np.arange(len(self))
+        stored = self.to_csr(copy=False)
         ranks = np.repeat(rank, self.lengths)
-        by_column = np.lexsort((ranks, self._columns))
-        columns, ranks = self._columns[by_column], ranks[by_column]
+        by_column = np.lexsort((ranks, stored.indices))
+        columns, ranks = stored.indices[by_column], ranks[by_column]
         count = np.bincount(columns, minlength=size)
         within = np.arange(len(columns)) - np.repeat(np.cumsum(count) - count, count)
         # of the rows by their background, the first that does not store a category
@@ -166,16 +181,17 @@ class SparseAssignments:
         np.minimum.at(absent, columns[missed], within[missed])
         ends = np.append(self.background[order], np.inf)
         least = ends[absent]
-        np.minimum.at(least, self._columns, self._values)
+        np.minimum.at(least, stored.indices, stored.data)
         return least
 
     def shifted(self, p: Array, common: float, explicit: NDArray[np.intp]) -> SparseAssignments:
         """Rows with p added, which is ``common`` except in the categories ``explicit``: these get stored."""
-        pattern = sp.csr_array((np.ones(self.stored), self._columns, self.pointers), shape=self.shape)
+        stored = self.to_csr(copy=False)
+        pattern = sp.csr_array((np.ones(stored.nnz), stored.indices, stored.indptr), shape=self.shape)
         rows, places = np.nonzero(pattern[:, explicit].toarray() == 0.0)
         added = np.maximum(self.background[rows] + p[explicit[places]], 0.0)
-        columns = np.concatenate([self._columns, explicit[places]])
-        values = np.concatenate([np.maximum(self._values + p[self._columns], 0.0), added])
+        columns = np.concatenate([stored.indices, explicit[places]])
+        values = np.concatenate([np.maximum(stored.data + p[stored.indices], 0.0), added])
         all_rows = np.concatenate([np.repeat(np.arange(len(self)), self.lengths), rows])
         entries = sp.csr_array((values, (all_rows, columns)), shape=self.shape)
         return SparseAssignments(entries, np.maximum(self.background + common, 0.0))
@@ -183,8 +199,9 @@ class SparseAssignments:
     def widened(self, size: int) -> SparseAssignments:
         """The same rows over more categories: new ones have the background, and rows sum to one again."""
         totals = self._totals(size)
-        values = self._values / np.repeat(totals, self.lengths)
-        stored = sp.csr_array((values, self._columns.copy(), self.pointers.copy()), shape=(len(self), size))
+        known = self.to_csr()
+        values = known.data / np.repeat(totals, self.lengths)
+        stored = sp.csr_array((values, known.indices, known.indptr), shape=(len(self), size))
         return SparseAssignments(stored, self.background / totals)
 
     def joined(self, more: SparseAssignments) -> SparseAssignments:
@@ -198,27 +215,100 @@ class SparseAssignments:
         return cls(stored, np.concatenate([part.background for part in parts]))
 
     def replaced(self, items: NDArray[np.intp], others: SparseAssignments) -> SparseAssignments:
-        """With the rows of some items replaced by others, one for each of them."""
+        """With the rows of some items replaced by others, one for each of them; these stay as they are.
+
+        O(N + what replaces): the rows that stay are shared, and new ones are written behind them. All are
+        copied where there is no room for more.
+        """
         if not len(items):
             return self
-        background = self.background.copy()
-        background[items] = others.background
-        entries = with_rows(self.to_csr(copy=False), items, others.to_csr(copy=False))
-        return SparseAssignments(entries, background)
+        new = others.to_csr(copy=False)
+        found = copy(self)
+        start = None if self._room is None else self._room.add(new.indices, new.data)
+        if start is None:
+            found._room, found._begins = self._with_room(new.nnz)
+            found._ends = found._begins + self.lengths
+            found._columns, found._values = found._room.columns, found._room.values
+            start = found._room.add(new.indices, new.data)
+        assert start is not None
+        found._pointers, found.background = None, self.background.copy()
+        found._begins, found._ends = found._begins.copy(), found._ends.copy()
+        found._begins[items], found._ends[items] = start + new.indptr[:-1], start + new.indptr[1:]
+        found.background[items] = others.background
+        return found
+
+    def _with_room(self, needed: int) -> tuple[_Room, NDArray[np.int64]]:
+        """A copy of what is stored with room for as much, and where rows begin there."""
+        stored = self.stored
+        room = _Room(stored + int(ROOM * stored) + needed, self._columns.dtype)
+        begins = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self.lengths, out=begins[1:])
+        for block in self._blocks():
+            room.add(block.columns, block.values)
+        return room, begins[:-1]
 
     def taken(self, items: NDArray[np.intp]) -> SparseAssignments:
         """The rows of some items, in this order and form."""
-        return SparseAssignments(self.to_csr(copy=False)[items], self.background[items])
+        begins, lengths = self._begins[items], self._ends[items] - self._begins[items]
+        pointers = np.zeros(len(items) + 1, np.int64)
+        np.cumsum(lengths, out=pointers[1:])
+        at = np.arange(pointers[-1]) + np.repeat(begins - pointers[:-1], lengths)
+        entries = csr_of(self._values[at], self._columns[at], pointers, (len(items), self.shape[1]))
+        entries.has_sorted_indices = True
+        return SparseAssignments(entries, self.background[items])
 
     def to_csr(self, *, copy: bool = True) -> sp.csr_array:
         """The stored entries; every other entry of row n is ``background[n]``, often zero.
 
         Without a ``copy`` it shares its arrays with the assignments, and must not be changed in place.
         """
-        parts = (self._values, self._columns, self.pointers)
-        if copy:
-            parts = (self._values.copy(), self._columns.copy(), self.pointers.copy())
+        if self._pointers is None:
+            room, begins = self._with_room(0)
+            size = room.used
+            parts = (room.values[:size], room.columns[:size], np.append(begins, size))
+        else:
+            parts = (self._values, self._columns, self._pointers)
+            if copy:
+                parts = (self._values.copy(), self._columns.copy(), self._pointers.copy())
         result = csr_of(*parts, self.shape)
+        result.has_sorted_indices = True
+        return result
+
+    def pieces(self) -> CsrPieces:
+        """The stored entries as :meth:`to_csr` gives them, to be read without a copy."""
+        pointers = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self.lengths, out=pointers[1:])
+        if pointers[-1] < 2**31:
+            pointers = pointers.astype(np.int32)
+        # runs of rows that lie one behind the other
+        first = np.flatnonzero(np.append(True, self._begins[1:] != self._ends[:-1]))
+        last = np.append(first[1:], len(self)) - 1
+        runs = [slice(low, high) for low, high in zip(self._begins[first], self._ends[last], strict=True)]
+        columns, values = (Pieces([array[run] for run in runs]) for array in (self._columns, self._values))
+        return CsrPieces(values, columns, pointers, self.shape)
+
+    def above_background(self, items: NDArray[np.intp] | None = None) -> sp.csr_array:
+        """What rows store above their background, in single precision; rows of other items are empty.
+
+        ``items`` are in rising order; by default all. Columns may be shared with the assignments.
+        """
+        if items is None:
+            stored = self.to_csr(copy=False)
+            columns, pointers, values = stored.indices, stored.indptr, np.empty(stored.nnz, np.float32)
+            end = 0
+            for low, lengths, _, some in self._blocks():
+                background = self.background[low : low + len(lengths)].astype(np.float32)
+                start, end = end, end + len(some)
+                values[start:end] = some.astype(np.float32) - np.repeat(background, lengths)
+        else:
+            named = self.taken(items)
+            some = named.to_csr(copy=False)
+            columns, lengths = some.indices, np.zeros(len(self), np.int64)
+            lengths[items] = named.lengths
+            pointers = np.concatenate([[0], np.cumsum(lengths)])
+            background = named.background.astype(np.float32)
+            values = some.data.astype(np.float32) - np.repeat(background, named.lengths)
+        result = csr_of(values, columns, pointers, self.shape)
         result.has_sorted_indices = True
         return result
 
@@ -228,8 +318,24 @@ class SparseAssignments:
 
     def _totals(self, size: int) -> Array:
         """Sums of the rows over so many categories."""
-        above = self.to_csr(copy=False) @ np.ones(self.shape[1])
-        return np.asarray(above + (size - self.lengths) * self.background)
+        sums = np.zeros(len(self))
+        for low, lengths, columns, values in self._blocks():
+            pointers = np.concatenate([[0], np.cumsum(lengths)])
+            block = csr_of(values, columns, pointers, (len(lengths), self.shape[1]))
+            sums[low : low + len(lengths)] = block @ np.ones(self.shape[1])
+        return np.asarray(sums + (size - self.lengths) * self.background)
+
+    def _blocks(self) -> Iterator[_Block]:
+        """What is stored, some rows after the others; of arrays in a file no more is in the memory."""
+        for low in range(0, len(self), BLOCK):
+            begins, ends = self._begins[low : low + BLOCK], self._ends[low : low + BLOCK]
+            lengths = ends - begins
+            at: Any = slice(int(begins[0]), int(ends[-1]))
+            if not np.array_equal(begins[1:], ends[:-1]):
+                starts = np.cumsum(lengths) - lengths
+                at = np.arange(int(lengths.sum())) + np.repeat(begins - starts, lengths)
+            yield _Block(low, lengths, self._columns[at], self._values[at])
+            release(self._columns, self._values)
 
     def _check(self, numbers: NDArray[Any]) -> None:
         if numbers.dtype.kind not in "iu":
@@ -246,7 +352,7 @@ class SparseAssignments:
         n, k = np.broadcast_arrays(items, np.where(categories < 0, categories + K, categories))
         if not self.stored:
             return self.background[n]
-        low, high, last = self.pointers[n], self.pointers[n + 1], self.stored - 1
+        low, high, last = self._begins[n], self._ends[n], len(self._columns) - 1
         ends = high
         for _ in range(int((high - low).max(initial=0)).bit_length()):
             middle = (low + high) // 2
@@ -258,6 +364,33 @@ class SparseAssignments:
     def __repr__(self) -> str:
         N, K = self.shape
         return f"SparseAssignments({N} items, {K} categories, {self.stored} entries stored)"
+
+
+class _Block(NamedTuple):
+    """Some rows: the first, how many entries each has, and these."""
+
+    low: int
+    lengths: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: Array
+
+
+class _Room:
+    """Columns and values of rows, and room for more; what was added is never changed."""
+
+    def __init__(self, size: int, dtype: np.dtype[Any]) -> None:
+        self.columns, self.values, self.used = np.empty(size, dtype), np.empty(size), 0
+        self._lock = threading.Lock()
+
+    def add(self, columns: NDArray[Any], values: Array) -> int | None:
+        """Where these entries begin now; None where there is no room for them."""
+        with self._lock:
+            start, end = self.used, self.used + len(columns)
+            if end > len(self.columns):
+                return None
+            self.used = end
+        self.columns[start:end], self.values[start:end] = columns, values
+        return start
 
 
 def with_rows(matrix: sp.csr_array, rows: NDArray[np.intp], others: sp.csr_array) -> sp.csr_array:

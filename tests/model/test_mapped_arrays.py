@@ -1,0 +1,34 @@
+"""Arrays that are written and hashed in pieces: the same bytes as those of one array."""
+
+import numpy as np
+
+from lass.collection.array_files import read_arrays, write_arrays
+from lass.collection.arrays import token_of
+from lass.model import mapped_arrays
+from lass.model.mapped_arrays import Pieces
+
+
+def test_pieces_are_saved_and_hashed_as_one_array(tmp_path, monkeypatch):
+    monkeypatch.setattr(mapped_arrays, "CHUNK", 64)
+    rng = np.random.default_rng(0)
+    for shape, dtype in (((50, 3), np.float16), ((70,), np.int32), ((0, 4), float)):
+        whole = rng.normal(size=shape).astype(dtype)
+        pieces = Pieces([whole[:20], whole[20:21], whole[21:]])
+        write_arrays(tmp_path / "whole.npz", {"x": whole})
+        write_arrays(tmp_path / "pieces.npz", {"x": pieces})
+        assert (tmp_path / "whole.npz").read_bytes() == (tmp_path / "pieces.npz").read_bytes()
+        assert token_of({"x": whole}, "") == token_of({"x": pieces}, "")
+
+
+def test_rows_are_replaced_in_pieces_and_those_in_a_file_stay_as_they_are(tmp_path):
+    whole = np.arange(600_000, dtype=float).reshape(-1, 2)
+    write_arrays(tmp_path / "one.npz", {"x": whole})
+    found, mapped = read_arrays(tmp_path / "one.npz")
+    assert mapped == {"x"}
+    rows, others = np.array([0, 5, 299_999]), -np.ones((3, 2))
+    write_arrays(tmp_path / "two.npz", {"x": Pieces.with_rows(found["x"], rows, others, np.float32)})
+    expected = whole.astype(np.float32)
+    expected[rows] = others
+    again = read_arrays(tmp_path / "two.npz")[0]["x"]
+    np.testing.assert_array_equal(again, expected)
+    np.testing.assert_array_equal(found["x"], whole)
