@@ -21,14 +21,16 @@ def test_a_fit_without_tags_makes_a_graph_and_says_what_to_do_next(untagged):
     assert "No annotations yet" in told
     assert f"lass next {untagged}" in told
     assert f"lass tag {untagged} ITEM +tag --new" in told
-    assert "Graph: " in told
+    assert "raph" not in told
+    assert "Graph: " in run("fit", untagged, "--verbose").stderr
     data = json.loads(run("fit", untagged, "--json").stdout)
     assert (data["items"], data["tags"], data["recomputed"]) == (8, 0, {})
     assert "lam" not in data
     assert "has no annotations yet" in run("suggest", untagged, code=2).stderr
     run("tag", untagged, "mutt", "+mail", "--new")
     run("tag", untagged, "nethack", "+game", "--new")
-    assert "lam = " in run("fit", untagged).stdout
+    assert "lam = " not in run("fit", untagged).stdout
+    assert "lam = " in run("fit", untagged, "--verbose").stderr
     assert run("suggest", untagged).stdout.startswith("item,tag,score")
 
 

@@ -246,6 +246,9 @@ def test_progress_counts_and_names_the_last_change(page, served):
     expect(card.get_by_text("certified optimal")).to_be_hidden()
     card.get_by_text("Model details").click()
     expect(card.get_by_text("certified optimal")).to_be_visible()
+    assert served.get("/api/state")["model"]["comparisons"]
+    expect(card.get_by_test_id("comparisons").get_by_role("listitem").first).to_contain_text("compared by")
+    shot(page, "progress-details")
     with stored(page):
         page.keyboard.press("u")
     expect(page.get_by_test_id("history").locator("li.undone").first).to_contain_text(item["id"])

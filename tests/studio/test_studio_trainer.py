@@ -357,7 +357,7 @@ def test_a_training_says_how_much_is_done_and_never_goes_back(folder):
     assert shares == sorted(shares)
     assert 0 <= shares[0] < shares[-1] < 1
     assert any(model.seconds_left is not None for model in seen)
-    assert {model.stage for model in seen} >= {"scoring tags", "choosing lam"}
+    assert {model.stage for model in seen} >= {"scoring tags", "weighing similar items against tags"}
     assert trainer.model.share is None
     assert trainer.model.seconds_left is None
 

@@ -40,7 +40,7 @@ def sentence(programs, because):
 def test_terms_neighbours_and_tags_are_named_where_they_add_something(programs):
     whole = sentence(programs, {"features": 1.0, "neighbours": 2.0, "co-occurrence": 1.0})
     assert re.fullmatch(
-        r"Because its text says [a-z, ]*mail[a-z, ]*; like [012], [012] and [012], which have it; "
+        r"Because its text says [a-z, “”]*“mail”[a-z, “”]*; like [012], [012] and [012], which have it; "
         r"usually goes with use::reading\.", whole
     )  # fmt: skip
     assert sentence(programs, {"neighbours": 2.0}).startswith("Because it is like ")
@@ -113,3 +113,20 @@ def test_the_order_of_sources_does_not_count():
     of = {"similar": 2.0, "content": -1.0, "tags": 0.5, "frequency": 0.25}
     other = score_points(dict(reversed(of.items())), 0.7)
     assert score_points(of, 0.7) == pytest.approx(other)
+
+
+def test_stop_words_are_no_reasons(tmp_path):
+    mails = [f"liest und sortiert die Post mit {one}" for one in ("imap", "pop", "smtp", "uucp", "web")]
+    games = [
+        f"ein Spiel der Geduld auf {one}" for one in ("Brettern", "Karten", "Feldern", "Tischen", "Zeit")
+    ]
+    known = [(f"{place}", "mail") for place in range(3)] + [(f"{5 + place}", "game") for place in range(3)]
+    with lass.create(tmp_path / "c", mails + games, tags=known, n_neighbors=4, embed="none") as found:
+        found.fit()
+        suggester = found._suggester()
+        explainer = Explainer.of_collection(found, suggester)
+        rows, columns = np.array([3]), np.array([suggester.columns["mail"]])
+        (one,) = explainer.explain(rows, columns, [{"features": 1.0}])
+    assert {"und", "die", "mit"}.isdisjoint(one.terms)
+    assert "post" in one.terms
+    assert "its text says “" in one.sentence

@@ -76,8 +76,8 @@ def fit(
     Features and graph are computed where they are out of date, assignments and scores always and from nothing
     but items, edges, annotations and settings: the same collection gives the same answer, whatever was done
     before. Without annotations there are a graph and a map. Options of graph and model are written into
-    collection.toml and stay; those of engine and device do not. Prints the certificate: how far from the
-    optimum the assignments can be at most.
+    collection.toml and stay; those of engine and device do not. --verbose prints the certificate as well: how
+    far from the optimum the assignments can be at most.
 
     With --update only items near new annotations change: several times as fast, and lass suggest says that
     scores rest on earlier annotations until the next fit without it. Up to about 200 tagged items every
@@ -117,15 +117,19 @@ def run(output: Output, collection: Collection, **options: Any) -> FitResult:
 
 
 def print_fit(output: Output, result: FitResult) -> None:
-    """The certificate, lam, what else was chosen, and statistics of tags and graph."""
+    """How items are compared, and how many have tags; with --verbose certificate, lam and graph as well."""
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.seconds.items())
     if result.model is None:
         output.line(result.certificate, "bold green")
         output.detail(spent)
     else:
         solution = result.model.solution
-        output.line(result.certificate, "bold green" if solution.converged else "bold red")
-        output.line(f"lam = {result.model.lam:.3g}: {result.lam_reason}")
+        if solution.converged:
+            output.line("Suggestions are ready.", "bold green")
+            output.detail(result.certificate)
+        else:
+            output.line(result.certificate, "bold red")
+        output.detail(f"lam = {result.model.lam:.3g}: {result.lam_reason}")
         output.detail(f"{count(solution.n_iter, 'iteration')}; {spent}; {solution.method}")
     for sentence in filter(None, (*result.comparisons, result.trees)):
         output.line(f"{sentence[:1].upper()}{sentence[1:]}")
@@ -134,10 +138,11 @@ def print_fit(output: Output, result: FitResult) -> None:
     for name, why in result.recomputed.items():
         output.detail(f"{name}: {why}")
     output.line(f"Tags: {result.tags}")
-    for number, line in enumerate(str(result.graph).splitlines()):
-        warning = line.startswith("warning")
-        if output.verbose or warning or not number:
-            output.line(f"Graph: {line}", "yellow" if warning else None)
+    for line in str(result.graph).splitlines():
+        if line.startswith("warning"):
+            output.line(line, "yellow")
+        else:
+            output.detail(f"Graph: {line}")
 
 
 def as_data(folder: Path, result: FitResult) -> dict[str, Any]:

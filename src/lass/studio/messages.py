@@ -112,6 +112,7 @@ class ModelState(Message):
     gap: float | None = None  #: certified relative gap; null before the first solve
     lam: float | None = None
     reason: str = ""  #: why that lam
+    comparisons: list[str] = []  #: how items are compared, and why
     certificate: str = ""
     revision: int = 0  #: the last change of the log that the model has taken in
     seconds: float = 0.0

@@ -420,7 +420,8 @@ class Trainer(threading.Thread):
         revision = live.annotations.number if live.solved else stamp.changes
         self._set(
             phase="updating", lam=live.model.lam, gap=live.model.solution.relative_gap,
-            reason=live.lam_reason, certificate=live.model.certificate, revision=revision,
+            reason=live.lam_reason, comparisons=live.comparisons, certificate=live.model.certificate,
+            revision=revision,
         )  # fmt: skip
         self._events.send("predictions", PredictionsEvent(revision=live.annotations.number, rows=None))
         return True
@@ -457,6 +458,7 @@ class Trainer(threading.Thread):
         self._saved = live.annotations.number
         self._set(
             phase="updating", stage="", lam=done.model.lam, reason=done.lam_reason,
+            comparisons=live.comparisons,
             gap=done.model.solution.relative_gap, certificate=done.certificate,
             revision=live.annotations.number, seconds=time.monotonic() - began,
         )  # fmt: skip
@@ -514,6 +516,7 @@ class Trainer(threading.Thread):
             self._wait = max(RESCORE_AFTER, 0.5 * update.seconds)
         self._set(
             phase="ready", stage="", seconds=update.seconds, reason=live.lam_reason, lam=live.model.lam,
+            comparisons=live.comparisons,
             gap=live.model.solution.relative_gap, certificate=live.model.certificate,
         )  # fmt: skip
         self._events.send("predictions", PredictionsEvent(revision=live.annotations.number, rows=None))

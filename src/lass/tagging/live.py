@@ -155,6 +155,11 @@ class LiveModel:
         """How lam was chosen."""
         return self._record.lam_reason
 
+    @property
+    def comparisons(self) -> list[str]:
+        """How items are compared, and why, a sentence each."""
+        return self._record.comparisons.splitlines()
+
     def update(
         self, annotations: AnnotationMatrix, report: ProgressCallback = ignore_progress, whole: bool = False
     ) -> LiveUpdate:
@@ -268,13 +273,15 @@ class LiveModel:
         """
         began = time.perf_counter()
         annotations = self.annotations
-        choose_comparisons(self._collection, annotations, report)
+        chosen = choose_comparisons(self._collection, annotations, report)
         W = graph_of(self._collection, report)
         if not self._collection.is_read_only:
             self._collection.publish()
         if W.shape[0] != len(annotations.ids):
             raise ValueError(f"items were added to {self._collection.path}; run lass fit again")
-        order, canonical, model, self._record = train(self._collection, annotations, W, report)
+        order, canonical, model, self._record = train(
+            self._collection, annotations, W, report, chosen=chosen, edges_reason=self._record.edges_reason
+        )
         self._edges = canonical.solution.problem.W
         self._problem, self._order = model.solution.problem, order
         self._canonical, self._scores_of_before = replace(canonical, scores=None), False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -77,7 +77,7 @@ class FitResult:
     def certificate(self) -> str:
         """How close to the optimum the assignments are, in one sentence."""
         if self.model is None:
-            return "No annotations yet: graph and map are ready, and suggestions come with the first tags."
+            return "No annotations yet: groups and map are ready, and suggestions come with the first tags."
         return self.model.certificate
 
     @property
@@ -169,19 +169,22 @@ def _fit_here(
     damaged = stage.discard_damaged()
     timer = StageTimer(report)
     with restored_on_error(stage.path / "arrays" / COMPARISONS):
-        comparisons = choose_comparisons(stage, annotations, timer.report)
+        chosen = choose_comparisons(stage, annotations, timer.report)
         recomputed = outdated(stage) | stage.stale() | damaged
         W = graph_of(stage, timer.report, device)
         if W.shape[0] != G.shape[0]:
             raise ValueError(f"items were added to {stage.path} in this moment; run it again")
         W, edges_reason = balanced_graph(stage, W, G, timer.report)
-        comparisons = (*comparisons, edges_reason) if edges_reason else comparisons or _plain(stage)
+        comparisons = _comparisons(stage, chosen, edges_reason)
         # a first fit that is killed later need not build them again; others keep what their model belongs to
         if not stage.has_changed_settings and stage.saved_stamp("assignments") is None:
             stage.publish()
         model, reason = None, ""
         if G.nnz:
-            trained = train(stage, annotations, W, timer.report, tol=tol, engine=engine, device=device)
+            trained = train(
+                stage, annotations, W, timer.report, tol=tol, engine=engine, device=device,
+                chosen=chosen, edges_reason=edges_reason,
+            )  # fmt: skip
             model, reason = trained.model, trained.record.lam_reason
             timer.report(Progress("saving"))
             save_model(stage, model, annotations, trained.record, trained.predictors)
@@ -207,9 +210,9 @@ def choose_comparisons(
     return () if found is None else (found.reason,)
 
 
-def _plain(collection: CollectionStore) -> tuple[str]:
-    """How items are compared where there was no choice."""
-    return (comparison_sentence(collection),)
+def _comparisons(collection: CollectionStore, chosen: tuple[str, ...], edges_reason: str) -> tuple[str, ...]:
+    """How items are compared, and why, whether there was a choice or not."""
+    return (*chosen, edges_reason) if edges_reason else chosen or (comparison_sentence(collection),)
 
 
 def _fit_on_workers(
@@ -222,10 +225,16 @@ def _fit_on_workers(
         check_folder(workers.out)
     damaged = stage.discard_damaged()
     timer = StageTimer(report)
-    comparisons = choose_comparisons(stage, annotations, timer.report)
+    chosen = choose_comparisons(stage, annotations, timer.report)
     recomputed = outdated(stage) | stage.stale() | damaged
     with fitted_on_workers(stage, annotations, workers, timer.report, tol) as fitted:
         timer.report(Progress("saving"))
+        comparisons = _comparisons(stage, chosen, fitted.edges_reason)
+        trees = trees_sentence(stage, fitted.model)
+        fitted.record = replace(
+            fitted.record, comparisons="\n".join(filter(None, (*comparisons, trees))),
+            edges_reason=fitted.edges_reason,
+        )  # fmt: skip
         fitted.save(stage, annotations)
         if fitted.model is None:
             stage.discard_assignments()
@@ -236,12 +245,10 @@ def _fit_on_workers(
         if draw_map:
             map_of(stage, fitted.W, timer.report)
             stage.publish()
-        reason = fitted.edges_reason
-        comparisons = (*comparisons, reason) if reason else comparisons or _plain(stage)
         graph = health(fitted.W, np.diff(G.indptr) > 0 if G.nnz else None)
         return FitResult(
             fitted.model, fitted.record.lam_reason, recomputed, timer.stop(), graph, count_tags(annotations),
-            fitted.costs, comparisons, trees_sentence(stage, fitted.model),
+            fitted.costs, comparisons, trees,
         )  # fmt: skip
 
 
@@ -276,8 +283,12 @@ def train(
     tol: float = TOL,
     engine: Engine | None = None,
     device: str | None = None,
+    chosen: tuple[str, ...] = (),
+    edges_reason: str = "",
 ) -> Training:
     """Choose lam, solve, train weights and score: all from the state alone; nothing is saved.
+
+    ``chosen`` and ``edges_reason`` say how items are compared, for the record.
 
     Items come in the order of their ids, tags in that of their names, and tags without annotations are left
     out (:mod:`lass.tagging.canonical`); the solve starts from nothing. An error that ``report`` raises
@@ -304,9 +315,12 @@ def train(
         model, **order.inputs(inputs)._asdict(), groups=order.groups(groups_of(collection)[1]),
         pause=partial(report, Progress("scores")), device=device,
     )  # fmt: skip
+    how = _comparisons(collection, chosen, edges_reason)
     record = FitRecord(
         lam_reason=reason, trained_on=fingerprint(annotations, settings), reduced_features=inputs.features,
         reduced_from=token, seconds=time.perf_counter() - began,
+        comparisons="\n".join(filter(None, (*how, trees_sentence(collection, model)))),
+        edges_reason=edges_reason,
     )  # fmt: skip
     problem = model.solution.problem
     if not order.is_identity:

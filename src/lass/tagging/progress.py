@@ -9,11 +9,11 @@ from typing import NamedTuple
 #: stages of a fit in their order, each with a description for people
 STAGES = {
     "comparison": "choosing how to compare items",
-    "features": "computing features",
-    "neighbours": "searching for nearest neighbours",
-    "graph": "building the graph",
-    "lam": "choosing lam",
-    "solve": "solving",
+    "features": "reading what items are compared by",
+    "neighbours": "looking for similar items",
+    "graph": "connecting similar items",
+    "lam": "weighing similar items against tags",
+    "solve": "completing tags",
     "scores": "scoring tags",
     "saving": "saving",
     "groups": "naming groups of items",

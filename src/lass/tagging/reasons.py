@@ -28,6 +28,8 @@ SUPPORT = 0.01
 USUALLY, OFTEN, RARELY = 0.5, 0.1, 0.5
 #: characters of a name
 NAME = 60
+#: the quotation marks of terms
+OPEN, CLOSE = "\N{LEFT DOUBLE QUOTATION MARK}", "\N{RIGHT DOUBLE QUOTATION MARK}"
 #: sources that people tell apart, and the predictors of each
 SOURCES: dict[str, tuple[str, ...]] = {
     "similar": ("crowd", "propagation", "neighbours"), "content": ("features", "trees"),
@@ -173,7 +175,7 @@ class Explainer:
     ) -> list[Part]:  # fmt: skip
         clauses: list[list[Part]] = []
         if terms:
-            clauses.append([Part("its text says "), *_listed([Part(one, "term") for one in terms])])
+            clauses.append([Part("its text says "), *_quoted(terms)])
         elif of["content"] > LEAST:
             clauses.append([Part(f"its {self._content} resembles that of items that have it")])
         if similar:
@@ -334,6 +336,14 @@ def _listed(parts: list[Part], last: str = "and") -> list[Part]:
     found = parts[:1]
     for place, part in enumerate(parts[1:], 2):
         found += [Part(f" {last} " if place == len(parts) else ", "), part]
+    return found
+
+
+def _quoted(terms: Sequence[str]) -> list[Part]:
+    """Such as: “a”, “b” and “c”."""
+    found: list[Part] = []
+    for part in _listed([Part(one, "term") for one in terms]):
+        found += [Part(OPEN), part, Part(CLOSE)] if part.kind == "term" else [part]
     return found
 
 

@@ -136,6 +136,9 @@ class FitRecord(SavedState):
     """How a model was trained, and what the next training of the same items need not compute again."""
 
     lam_reason: str = ""
+    #: how items are compared, and why, a sentence a line; and that on edges beside features among them
+    comparisons: str = ""
+    edges_reason: str = ""
     #: :func:`lass.tagging.canonical.fingerprint` of the annotations that the model was trained with; empty
     #: where they have changed since and only the assignments follow them
     trained_on: str = ""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lass.collection import CollectionStore, Item
 from lass.collection.features import TextFeatures
+from lass.collection.features.terms import stop_words
 from lass.graph.communities import find_communities
 from lass.model.quadratic_program import Array
 from lass.tagging.preparation import graph_of
@@ -270,7 +271,9 @@ def _is_piece(term: str, texts: Mapping[str, float]) -> bool:
 
 
 def _is_word(term: str) -> bool:
-    """Whether a term can name something: no bare numbers, no single letters."""
+    """Whether a term can name something: no bare numbers, no single letters, no stop words."""
+    if any(part in stop_words() for part in term.split()):
+        return False
     return any(letter.isalpha() for letter in term) and (len(term) > 2 or not term.isascii())
 
 

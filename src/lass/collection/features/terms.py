@@ -124,6 +124,12 @@ def _characters(texts: Sequence[str]) -> Cut:
 
 
 @cache
+def stop_words() -> frozenset[str]:
+    """The most frequent stop words of ten languages: they are features of texts, and no reason for a tag."""
+    return frozenset(Path(__file__).with_name("stop_words.txt").read_text(encoding="utf-8").split())
+
+
+@cache
 def english_stop_words() -> frozenset[str]:
     """Frequent English words that say nothing about a text: the list of scikit-learn, kept as it is."""
     return frozenset(Path(__file__).with_name("english_stop_words.txt").read_text(encoding="utf-8").split())
