@@ -49,6 +49,10 @@ def _workers(
 @click.option(
     "--smoothing", type=float, help="Weight of edges between tags under the same parent (facet::tag, a/b/c)."
 )
+@click.option(
+    "--facets", type=click.Choice(["auto", "on", "off"]),
+    help="One distribution in each facet (facet::tag, a/b/c); auto: where hidden tags say that it helps.",
+)  # fmt: skip
 @click.option("--neighbors", type=click.IntRange(1), help="Neighbours of an item.")
 @click.option("--metric", help="How rows of features are compared.")
 @click.option("--embed", metavar="MODEL", help="Model for texts or pictures, as in lass init; none: without.")
@@ -67,9 +71,10 @@ def _workers(
 )
 @click.option("--map/--no-map", "draw_map", default=True, help="Draw the map as well, which comes last.")
 def fit(
-    output: Output, folder: Path, lam: float | str | None, smoothing: float | None, neighbors: int | None,
-    metric: str | None, embed: str | None, engine: str | None, address: str | None, workers: int | None,
-    memory: float | None, parquet: Path | None, device: str | None, update: bool, draw_map: bool,
+    output: Output, folder: Path, lam: float | str | None, smoothing: float | None, facets: str | None,
+    neighbors: int | None, metric: str | None, embed: str | None, engine: str | None, address: str | None,
+    workers: int | None, memory: float | None, parquet: Path | None, device: str | None, update: bool,
+    draw_map: bool,
 ) -> None:  # fmt: skip
     """Complete the tags of the collection in FOLDER from its annotations.
 
@@ -83,7 +88,7 @@ def fit(
     scores rest on earlier annotations until the next fit without it. Up to about 200 tagged items every
     annotation counts everywhere, and everything is fitted.
     """
-    given = {"lam": lam, "smoothing": smoothing, "n_neighbors": neighbors, "metric": metric}
+    given = {"lam": lam, "smoothing": smoothing, "facets": facets, "n_neighbors": neighbors, "metric": metric}
     changes = {key: value for key, value in given.items() if value is not None}
     on_workers = _workers(engine, address, workers, memory, parquet)
     with opened(folder) as collection:

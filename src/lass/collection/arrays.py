@@ -209,12 +209,18 @@ def _stamp(data: Mapping[str, Any]) -> Stamp:
     return stamp
 
 
+def facet_settings(settings: Settings) -> dict[str, Any]:
+    """The settings of facets that are not as they were before there were any."""
+    found: dict[str, Any] = {} if settings.facets == "auto" else {"facets": settings.facets}
+    return found | ({"facet_tags": dict(settings.facet_tags)} if settings.facet_tags else {})
+
+
 def relevant(name: str, settings: Settings) -> dict[str, Any]:
     """The settings that matter for one array beyond those of the array it is made from."""
     known: dict[str, dict[str, Any]] = {
         "features": dict(settings.features),
         "graph": {"n_neighbors": settings.n_neighbors, "metric": settings.metric},
-        "assignments": {"lam": settings.lam, "smoothing": settings.smoothing},
+        "assignments": {"lam": settings.lam, "smoothing": settings.smoothing, **facet_settings(settings)},
     }
     return known.get(name, {})
 

@@ -16,6 +16,8 @@ from lass.collection.records import did_you_mean
 from lass.model.atomic import atomic_path
 
 FORMAT = 1
+#: what facets may be
+FACETS = ("auto", "on", "off")
 
 Plain = str | bool | int | float | list[str]
 
@@ -41,6 +43,11 @@ class Settings:
         As in :class:`lass.LASS`.
     smoothing : float
         Weight of the edges between tags under the same parent (``facet::tag``, ``a/b/c``); 0 for none.
+    facets : {"auto", "on", "off"}
+        Whether assignments are distributions within each facet of the tags, as their names give them
+        (``facet::tag``, ``a/b/c``); with "auto" only where hidden tags say that it helps.
+    facet_tags : dict
+        Facets of tags whose names give none, or others: lists of tags by the name of the facet.
     table : dict
         The columns of the table that the items came from, in their order, and those of the id, the title, the
         texts and the tags.
@@ -62,6 +69,7 @@ class Settings:
     [model]
     lam = "auto"
     smoothing = 0.0
+    facets = "auto"
     <BLANKLINE>
     """
 
@@ -72,6 +80,8 @@ class Settings:
     metric: str = "cosine"
     lam: float | str = "auto"
     smoothing: float = 0.0
+    facets: str = "auto"
+    facet_tags: Mapping[str, list[str]] = field(default_factory=dict)
     table: Mapping[str, Plain] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -85,6 +95,12 @@ class Settings:
             raise ValueError(f"lam must be 'auto' or a number >= 0; found {self.lam!r}")
         if not _is_number(self.smoothing) or not 0 <= self.smoothing < math.inf:
             raise ValueError(f"smoothing must be a finite number >= 0; found {self.smoothing!r}")
+        if self.facets not in FACETS:
+            raise ValueError(
+                f"facets must be one of {', '.join(FACETS)}; found {self.facets!r}"
+                f"{did_you_mean(str(self.facets), FACETS)}"
+            )
+        _check_facet_tags(self.facet_tags)
         for name in ("name", "created", "metric"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name} must be text; found {getattr(self, name)!r}")
@@ -104,6 +120,7 @@ class Settings:
         tables = {title: {key: getattr(self, key) for key in keys} for title, keys in _TABLES.items()}
         plain = {"name": self.name, "created": self.created, "features": self.features}
         plain |= {"table": self.table} if self.table else {}
+        plain |= {"facet_tags": self.facet_tags} if self.facet_tags else {}
         return tomli_w.dumps({"format": FORMAT, **plain, **tables})
 
     def write(self, path: Path) -> None:
@@ -126,12 +143,12 @@ class Settings:
             raise ValueError(f"{path}: {error}") from None
 
 
-_TABLES = {"graph": ("n_neighbors", "metric"), "model": ("lam", "smoothing")}
+_TABLES = {"graph": ("n_neighbors", "metric"), "model": ("lam", "smoothing", "facets")}
 
 
 def _flat(tables: dict[str, Any]) -> dict[str, Any]:
     """The tables of a file as arguments of Settings; what is not known is most likely misspelt."""
-    known = {"name", "created", "features", "table", *_TABLES}
+    known = {"name", "created", "features", "table", "facet_tags", *_TABLES}
     result: dict[str, Any] = {}
     for title, table in tables.items():
         if title not in known:
@@ -148,6 +165,23 @@ def _flat(tables: dict[str, Any]) -> dict[str, Any]:
                 )
             result[key] = value
     return result
+
+
+def _check_facet_tags(given: Any) -> None:
+    """Raise an error where facets are not lists of tags, each in one of them."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f"facet_tags must be a table with a list of tags for each facet; found {given!r}")
+    facet_of: dict[str, str] = {}
+    for facet, tags in given.items():
+        if not isinstance(facet, str) or not facet:
+            raise ValueError(f"facet_tags must have texts for names of facets; found {facet!r}")
+        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+            raise ValueError(f"facet_tags must have a list of tags for {facet!r}; found {tags!r}")
+        for tag in tags:
+            if facet_of.setdefault(tag, facet) != facet:
+                raise ValueError(
+                    f"facet_tags must have each tag once; found {tag!r} in {facet_of[tag]!r} and {facet!r}"
+                )
 
 
 def _is_number(value: Any) -> bool:

@@ -890,8 +890,9 @@ class CollectionStore:
         with self._database.reading() as connection:
             items, tags = item_table.count(connection), len(tag_table.names(connection))
             last = change_log.last(connection)
-            # smoothing connects tags of the same parent: then names matter as annotations do
-            needed = last if self.settings.smoothing else change_log.last(connection, logs=["changes"])
+            # smoothing connects tags of the same parent, and facets join them: names matter as annotations do
+            named = self.settings.smoothing or self.settings.facets == "on"
+            needed = last if named else change_log.last(connection, logs=["changes"])
         return arrays.stale(stamps, self.settings, items, tags, needed, last, damaged)
 
     def _file(self, name: str) -> Path:

@@ -10,11 +10,11 @@ from lass.tagging import STAGES
 
 #: shares of the time of a fit that its stages take, by the bundled packages; those of the last one are kept
 USUAL = {
-    "comparison": 0.10, "features": 0.08, "neighbours": 0.15, "graph": 0.02, "lam": 0.10, "solve": 0.10,
-    "scores": 0.30, "saving": 0.02, "groups": 0.03, "map": 0.10,
+    "comparison": 0.10, "features": 0.08, "neighbours": 0.15, "graph": 0.02, "lam": 0.10, "facets": 0.0,
+    "solve": 0.10, "scores": 0.30, "saving": 0.02, "groups": 0.03, "map": 0.10,
 }  # fmt: skip
 #: stages of a training with the graph that is there
-RETRAINED = ("comparison", "lam", "solve", "scores")
+RETRAINED = ("comparison", "lam", "facets", "solve", "scores")
 #: a stage that takes longer than expected stays below this share of itself
 NEARLY = 0.95
 #: share of the work, and seconds, after which the time left is shown where nothing was measured before

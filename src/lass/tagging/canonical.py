@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix
+from lass.collection.arrays import facet_settings
 from lass.collection.settings import Settings
 from lass.graph.laplacians import csr_of
 from lass.learning.predictors import Scores
@@ -182,6 +183,11 @@ class CanonicalOrder:
         """Assignments of the collection in this order, rows scaled to one; even where nothing is left."""
         return SparseAssignments(*_narrowed(Z, self.rows, self.columns))
 
+    def shares(self, Z: SparseAssignments) -> SparseAssignments:
+        """Shares within facets in this order: they are not scaled, and the rest is "none of these"."""
+        entries = permuted(Z.to_csr(copy=False), self.rows, self.columns)
+        return SparseAssignments(entries, np.zeros(len(self.rows)))
+
     def scores(self, scores: Scores | None) -> Scores | None:
         """Scores of the collection in this order; None where a tag that does not count is among the top."""
         if scores is None:
@@ -311,7 +317,8 @@ def fingerprint(annotations: AnnotationMatrix, settings: Settings, items: int | 
     G = order.annotations(annotations.G)
     names = [annotations.names[column] for column in order.columns]
     ids = [annotations.ids[row] for row in order.rows]
-    digest = hashlib.sha256(json.dumps([ids, names, settings.lam, settings.smoothing]).encode())
+    known = [ids, names, settings.lam, settings.smoothing, *facet_settings(settings).items()]
+    digest = hashlib.sha256(json.dumps(known).encode())
     for part in (G.indptr.astype(np.int64), G.indices.astype(np.int64), G.data.astype(np.float64)):
         digest.update(part.tobytes())
     return digest.hexdigest()

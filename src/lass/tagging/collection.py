@@ -146,7 +146,8 @@ class Collection(CollectionStore):
 
         Where a model for texts or pictures is set, tags of at most 2,000 items are hidden to see whether they
         are found again better with it than without, and items are compared so; ``comparisons`` of the result
-        says how.
+        says how. In the same way it is chosen whether tags share one distribution or have one in each of the
+        facets that their names give (``facet::tag``, ``a/b/c``).
 
         Parameters
         ----------
@@ -166,8 +167,8 @@ class Collection(CollectionStore):
         embed : str, optional
             Model for texts or pictures, as in :func:`lass.create`; "none" for none. It stays.
         **settings
-            Settings to fit with: ``lam``, ``smoothing``, ``n_neighbors`` or ``metric``. They are saved with
-            the model, or not at all.
+            Settings to fit with: ``lam``, ``smoothing``, ``facets``, ``n_neighbors`` or ``metric``. They are
+            saved with the model, or not at all.
 
         Returns
         -------
@@ -308,6 +309,7 @@ class Collection(CollectionStore):
         from lass.learning.predictors.holdout import SITUATIONS
         from lass.tagging.canonical import CanonicalOrder, permuted
         from lass.tagging.evaluation import FILE, evaluate
+        from lass.tagging.facet_choice import facets_of
         from lass.tagging.pipeline import smoothing_of
         from lass.tagging.preparation import computing, features_of, graph_of, groups_of, predictor_inputs
         from lass.tagging.storage import saved_model
@@ -324,12 +326,18 @@ class Collection(CollectionStore):
             inputs, _ = predictor_inputs(stage, saved_model(stage))
             features = inputs.features if inputs.of_graph else features_of(stage)
         order = CanonicalOrder.of(annotations, smoothing=bool(self.settings.smoothing))  # as a fit has it
+        names = [annotations.names[column] for column in order.columns]
+        model = saved_model(self)
+        faceted = self.settings.facets == "on" or (
+            self.settings.facets == "auto" and model is not None and model.facet_sums is not None
+        )
         result = evaluate(
             order.graph(W), order.annotations(annotations.G), inputs=order.inputs(inputs),
             features=None if features is None else permuted(features, order.rows),
             groups=order.groups(groups), hide=hide, seeds=seeds, top=top,
             situations=situations or (tuple(SITUATIONS) if several else ("items",)), lam=self.settings.lam,
-            category_graph=smoothing_of(self, [annotations.names[column] for column in order.columns]),
+            category_graph=smoothing_of(self, names),
+            facets=facets_of(names, self.settings) if faceted else None,
             report=report,
         )  # fmt: skip
         result = replace(result, tags=len(annotations.names), name=self.settings.name, group=group)

@@ -111,8 +111,7 @@ def choose(
     means = {name: 100.0 * float(values.mean()) for name, values in found.items()}
     better = []
     for name, values in found.items():
-        difference = values - found[default]
-        if difference.mean() > difference.std() / np.sqrt(len(difference)):
+        if clearly_better(values, found[default]):
             better.append(name)
     chosen = max(better, key=lambda name: means[name], default=default)
     gain = means[chosen] - max(mean for name, mean in means.items() if name != chosen)
@@ -190,6 +189,20 @@ def _add_linear(found: Array, linear: LinearPredictor, visible: sp.csr_array, ro
             for penalty in linear.penalties:
                 ridge = np.diag(np.append(np.full(len(gram) - 1, penalty), 1e-6))
                 found[:, tags] += X @ np.linalg.solve(gram + ridge, right.T) / (2 * len(linear.penalties))
+
+
+def clearly_better(values: Array, others: Array) -> bool:
+    """Whether the mean of paired numbers is larger by more than its standard error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.tagging.comparison import clearly_better
+    >>> clearly_better(np.array([0.6, 0.7, 0.5]), np.array([0.5, 0.5, 0.5]))
+    True
+    """
+    difference = values - others
+    return bool(difference.mean() > difference.std() / np.sqrt(len(difference)))
 
 
 def sampled_items(tags: sp.csr_array, size: int = ITEMS) -> Rows:

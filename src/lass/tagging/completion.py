@@ -16,7 +16,9 @@ from lass.learning.predictors import PREDICTORS, Predictors, Prior, Scores, Weig
 from lass.learning.predictors.propagation import Propagation
 from lass.learning.predictors.scoring import tools
 from lass.learning.predictors.tag_assignments import DENSE, assign_tags, tolerance
+from lass.learning.predictors.tag_facets import FacetedProblem
 from lass.learning.predictors.voters import find_voters
+from lass.model.facets import Facets
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array
 from lass.solvers import Callback
@@ -134,7 +136,8 @@ def complete(
     *,
     tol: float = 1e-3,
     category_graph: Any = None,
-    start: SparseAssignments | None = None,
+    facets: Facets | None = None,
+    start: SparseAssignments | Solution | None = None,
     callback: Callback | None = None,
     engine: Engine | None = None,
     device: str | None = None,
@@ -156,6 +159,8 @@ def complete(
         Relative gap to stop at; less where lam is small against the degree of an item.
     category_graph : array or sparse matrix of shape (K, K), optional
         Similarity of tags.
+    facets : Facets, optional
+        Assignments are then distributions within each facet: neither with ``category_graph`` nor ``engine``.
     start, callback, engine
         As in :func:`lass.solve`.
     device : str, optional
@@ -179,6 +184,12 @@ def complete(
     check_form(G, category_graph, engine)
     choice = choose_lam(W, G) if lam == "auto" else None
     value = float(lam) if choice is None else choice.lam
+    if facets is not None:
+        if category_graph is not None or engine is not None:
+            raise ValueError("facets go neither with a category graph nor with an engine; leave them out")
+        inner = FacetedProblem(W, G, value, facets)
+        found = assign_tags(inner, tolerance(inner, tol), None, start, callback, device)
+        return TagModel(found, value, choice)
     problem = Problem(W, G, value, category_graph=category_graph)
     if engine is not None:
         elsewhere = solve(problem, tol=tolerance(problem, tol), start=start, callback=callback, engine=engine)

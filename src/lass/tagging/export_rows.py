@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lass.collection import CollectionStore
+from lass.learning.predictors.tag_facets import shares_of
 
 if TYPE_CHECKING:
     from lass.tagging import DoubtfulTag, Suggestion
@@ -39,7 +40,11 @@ def assignment_rows(collection: CollectionStore, least: float) -> Iterator[dict[
     Z = collection.assignments
     if Z is None:
         raise ValueError(f"{collection.path} has no assignments yet; make them: lass fit {collection.path}")
-    ids, names = collection.ids(), collection.names()
+    from lass.tagging.storage import saved_model
+
+    ids, names, model = collection.ids(), collection.names(), saved_model(collection)
+    if model is not None and model.facet_sums is not None:
+        Z = shares_of(Z, model.facet_sums)
     for row, shares in enumerate(Z):
         for column in (shares >= max(least, 1e-9)).nonzero()[0].tolist():
             yield {"item": ids[row], "tag": names[column], "share": float(shares[column])}

@@ -21,7 +21,9 @@ from lass.learning.predictors import Predictors, Scores, score
 from lass.learning.predictors.few_tags import FewTags
 from lass.learning.predictors.prior import default_prior
 from lass.learning.predictors.tag_assignments import ROUGHER
+from lass.learning.predictors.tag_facets import FacetedProblem, FacetedSolution, update_facets
 from lass.learning.predictors.voters import find_voters
+from lass.model.facets import Facets
 from lass.model.mapped_arrays import release
 from lass.model.problem import Problem
 from lass.solvers.solution import Solution
@@ -30,6 +32,7 @@ from lass.solvers.sparse.local import LEAST, update_near
 from lass.solvers.sparse.storage import with_rows
 from lass.tagging.canonical import CanonicalOrder, fingerprint, permuted, with_certificate
 from lass.tagging.completion import TagModel, complete, with_scores
+from lass.tagging.facet_choice import facets_of
 from lass.tagging.pipeline import (
     FitResult,
     choose_comparisons,
@@ -325,9 +328,19 @@ class LiveModel:
     def _smoothing(self, order: CanonicalOrder, names: list[str]) -> sp.csr_array | None:
         return smoothing_of(self._collection, [names[column] for column in order.columns])
 
+    def _facets(self, order: CanonicalOrder, names: list[str]) -> Facets:
+        return facets_of([names[column] for column in order.columns], self._collection.settings)
+
     def _solution_of(self, stored: StoredModel) -> Solution:
         """The assignments from the disk in canonical order, certified."""
         order, problem = self._order, stored.problem
+        if isinstance(problem, FacetedProblem):
+            same = problem.quadratic if self._edges is problem.W else self._edges
+            G, facets = order.annotations(problem.G), self._facets(order, stored.annotations.names)
+            return FacetedSolution(
+                FacetedProblem(same, G, problem.lam, facets), order.shares(stored.Z), tol=1e-3,
+                method="saved", n_iter=0, seconds=0.0, history=[],
+            )  # fmt: skip
         similar = self._smoothing(order, stored.annotations.names)
         checked = self._edges is problem.W and similar is None
         inner = Problem(
@@ -380,6 +393,9 @@ class LiveModel:
             similar = order.tags_in_collection(self._smoothing(order, annotations.names))
             G = sp.csr_array(annotations.G[: self._problem.N])
             self._problem = Problem(self._problem.W, G, model.lam, category_graph=similar)
+            if isinstance(model.solution, FacetedSolution):
+                facets = facets_of(annotations.names, self._collection.settings)
+                self._problem = FacetedProblem(self._problem.quadratic, G, model.lam, facets)
         self._order, self._canonical, self._scores_of_before = order, replace(model, scores=None), False
         self._changed_since = self._changed_since[:0]
         restored = order.restored(model, self._problem)
@@ -402,6 +418,8 @@ class LiveModel:
         problem = solution.problem
         report(Progress("solve"))
         known = (self.solved or len(self._changed_since) > 0) and problem.category_laplacian is None
+        if isinstance(solution, FacetedSolution):
+            return self._solve_facets(solution, order, G, annotated, report, whole)
         if annotated is not None and known and not whole and 0 < problem.lam < np.inf:
             after = problem.changed(G=G)
             # rows nearby alone: the next training places every row
@@ -420,6 +438,24 @@ class LiveModel:
             self._edges, G, problem.lam, category_graph=similar, start=start, callback=callback
         ).solution
         return found, np.zeros(0, np.intp) if known and annotated is not None else None
+
+    def _solve_facets(
+        self, solution: FacetedSolution, order: CanonicalOrder, G: sp.csr_array,
+        annotated: NDArray[np.intp] | None, report: ProgressCallback, whole: bool,
+    ) -> tuple[Solution, NDArray[np.intp] | None]:  # fmt: skip
+        """:meth:`_solve` within facets: only those where annotations differ are solved again."""
+        if annotated is not None and not whole:
+            found = update_facets(replace(solution, tol=ROUGHER), G, annotated)
+            near = np.flatnonzero(found.reached > LEAST)
+            by_reach = near[np.argsort(-found.reached[near], kind="stable")]
+            return found.solution, np.concatenate([by_reach, found.moved])
+        facets = self._facets(order, self._collection.names())
+        anew = complete(
+            self._edges if annotated is None else solution.problem.quadratic, G, solution.problem.lam,
+            facets=facets, start=None if annotated is None else solution,
+            callback=solve_progress(G, report),
+        ).solution  # fmt: skip
+        return anew, None if annotated is None else np.zeros(0, np.intp)
 
     def _annotated_anew(self, G: sp.csr_array) -> NDArray[np.intp]:
         """Rows whose annotations differ from those of the present model."""

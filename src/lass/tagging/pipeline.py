@@ -17,6 +17,7 @@ from lass.collection.reading import category_graph
 from lass.collection.staging import Superseded
 from lass.graph import Health, health
 from lass.kernels.threads import thread_count
+from lass.learning.predictors.tag_facets import FacetedProblem
 from lass.model.atomic import restored_on_error
 from lass.model.problem import Problem
 from lass.model.quadratic_program import row_ranges
@@ -27,6 +28,7 @@ from lass.tagging.comparison import FILE as COMPARISONS
 from lass.tagging.completion import TOL, TagModel, check_form, choose_lam, complete, with_scores
 from lass.tagging.distributed.cluster import StageCost, Workers
 from lass.tagging.distributed.fitting import fitted_on_workers
+from lass.tagging.facet_choice import choose_facets, facets_of
 from lass.tagging.feature_choice import choose_features, comparison_sentence
 from lass.tagging.map_layout import map_of
 from lass.tagging.preparation import (
@@ -186,6 +188,7 @@ def _fit_here(
                 chosen=chosen, edges_reason=edges_reason,
             )  # fmt: skip
             model, reason = trained.model, trained.record.lam_reason
+            comparisons = (*comparisons, *filter(None, [trained.record.facets_reason]))
             timer.report(Progress("saving"))
             save_model(stage, model, annotations, trained.record, trained.predictors)
         else:
@@ -304,27 +307,35 @@ def train(
         report(Progress("lam"))
         choice = choose_lam(edges, G, pause=partial(report, Progress("lam")))
         lam, reason = choice.lam, choice.reason
+    inputs, token = predictor_inputs(collection, saved_model(collection))
+    ordered, groups = order.inputs(inputs), order.groups(groups_of(collection)[1])
+    names = [annotations.names[column] for column in order.columns]
+    within = choose_facets(
+        collection, edges, G, names, float(lam), ordered, groups,
+        elsewhere="" if engine is None else "an engine", pause=partial(report, Progress("facets")),
+    )  # fmt: skip
     report(Progress("solve"))
     model = complete(
-        edges, G, lam, tol=tol, category_graph=similar, engine=engine, callback=solve_progress(G, report),
-        device=device,
+        edges, G, lam, tol=tol, category_graph=similar, facets=within.facets, engine=engine,
+        callback=solve_progress(G, report), device=device,
     )  # fmt: skip
     report(Progress("scores"))
-    inputs, token = predictor_inputs(collection, saved_model(collection))
     model = with_scores(
-        model, **order.inputs(inputs)._asdict(), groups=order.groups(groups_of(collection)[1]),
-        pause=partial(report, Progress("scores")), device=device,
-    )  # fmt: skip
-    how = _comparisons(collection, chosen, edges_reason)
+        model, **ordered._asdict(), groups=groups, pause=partial(report, Progress("scores")), device=device
+    )
+    how = (*_comparisons(collection, chosen, edges_reason), within.reason)
     record = FitRecord(
         lam_reason=reason, trained_on=fingerprint(annotations, settings), reduced_features=inputs.features,
         reduced_from=token, seconds=time.perf_counter() - began,
         comparisons="\n".join(filter(None, (*how, trees_sentence(collection, model)))),
-        edges_reason=edges_reason,
+        edges_reason=edges_reason, facets_reason=within.reason,
     )  # fmt: skip
     problem = model.solution.problem
     if not order.is_identity:
         problem = Problem(W, annotations.G, model.lam, category_graph=order.tags_in_collection(similar))
+        if within.facets is not None:
+            facets = facets_of(annotations.names, settings)
+            problem = FacetedProblem(problem.quadratic, annotations.G, model.lam, facets)
     return Training(order, model, order.restored(model, problem), record)
 
 

@@ -13,6 +13,7 @@ STAGES = {
     "neighbours": "looking for similar items",
     "graph": "connecting similar items",
     "lam": "weighing similar items against tags",
+    "facets": "comparing two ways to complete tags",
     "solve": "completing tags",
     "scores": "scoring tags",
     "saving": "saving",

@@ -15,6 +15,7 @@ from lass.collection.arrays import SavedArray, in_32_bits, relevant
 from lass.learning.predictors import PREDICTORS, LinearPredictor, PredictorFeatures, Scores, Weights
 from lass.learning.predictors.linear import Models
 from lass.learning.predictors.propagation import STATE, Propagation
+from lass.learning.predictors.tag_facets import FacetedProblem, FacetedSolution, shares_of, stored_shares
 from lass.model.mapped_arrays import CsrPieces, Pieces, release
 from lass.model.problem import Problem
 from lass.solvers.assignments import extended, is_feasible, is_sparse, to_sparse
@@ -22,6 +23,7 @@ from lass.solvers.solution import Solution
 from lass.solvers.sparse import SparseAssignments
 from lass.tagging.canonical import fingerprint
 from lass.tagging.completion import TagModel
+from lass.tagging.facet_choice import facets_of
 
 #: version of the keys; files of lass 0.1.0 hold none, and are read by the names in ``V0_KEYS``
 VERSION = 1
@@ -142,6 +144,8 @@ class FitRecord(SavedState):
     #: :func:`lass.tagging.canonical.fingerprint` of the annotations that the model was trained with; empty
     #: where they have changed since and only the assignments follow them
     trained_on: str = ""
+    #: why assignments are, or are not, distributions within facets; empty without a choice
+    facets_reason: str = ""
     #: seconds of the training
     seconds: float = 0.0
     #: features in few columns for the linear predictor, and the token of the features they were made from
@@ -161,6 +165,9 @@ class SavedModel(FitRecord):
     lam: float
     #: absolute and relative gap, and the objective, which earlier versions did not save
     gaps: NDArray[np.float64]
+    #: where assignments are distributions within facets: the sums of the shares of each item, by which the
+    #: rows in the file were divided
+    facet_sums: NDArray[np.float64] | None = None
     #: the weights as JSON, see :class:`lass.learning.predictors.Weights`
     weights: str = ""
     #: fields of :class:`lass.learning.predictors.Scores`: scores as CSR (lass 0.1.0 saved all of them, in
@@ -272,7 +279,10 @@ def save_model(
     solution, weights, scores = model.solution, model.weights, model.scores
     kept = {one.name: getattr(record, one.name) for one in fields(FitRecord)}
     gaps = np.array([solution.gap, solution.relative_gap, solution.objective])
-    state = SavedModel(lam=model.lam, gaps=gaps, **kept)
+    state, Z = SavedModel(lam=model.lam, gaps=gaps, **kept), to_sparse(solution.Z)
+    if isinstance(solution.problem, FacetedProblem):
+        Z, sums = stored_shares(Z)
+        state = replace(state, facet_sums=sums)
     if weights is not None and scores is not None:
         values, top, parts = scores.pieces()
         state = replace(state, weights=weights.to_json(), scores=values, top_tags=top, contributions=parts)
@@ -289,7 +299,7 @@ def save_model(
         newer = known is not None and (bool(known.trained_on) or not record.trained_on)
         return same and newer and number < former.changes <= last
 
-    collection.save_assignments(to_sparse(solution.Z), number, yields_to, **extras)
+    collection.save_assignments(Z, number, yields_to, **extras)
 
 
 def _in_pieces(value: Any) -> Any:
@@ -325,7 +335,8 @@ class StoredModel(NamedTuple):
 
     def model(self, certificate: tuple[float, float] | None) -> TagModel:
         """The model with its scores; objective and gap are computed unless they are known."""
-        solution = Solution(
+        kind = FacetedSolution if isinstance(self.problem, FacetedProblem) else Solution
+        solution = kind(
             self.problem, self.Z, tol=1e-3, method="saved", n_iter=0, seconds=0.0, history=[],
             certificate=certificate,
         )  # fmt: skip
@@ -365,11 +376,17 @@ def read_model(collection: CollectionStore) -> StoredModel:
         raise ValueError(f"the graph of {collection.path} is newer than its assignments; run lass fit again")
     if sp.issparse(Z) or not is_feasible(Z, tol=1e-3):
         raise ValueError(f"the assignments of {collection.path} are damaged; run lass fit again")
-    problem = Problem(W, annotations.G[: W.shape[0]], state.lam)
+    G = annotations.G[: W.shape[0]]
+    problem = Problem(W, G, state.lam)
     release(W.data, W.indices)  # looked through by the checks
     if not is_sparse(Z):  # lass 0.1.0 saved all numbers, in single precision
         Z = to_sparse(Z / Z.sum(axis=1, keepdims=True))
     Z = extended(Z, W, annotations.G.shape[1])
+    if state.facet_sums is not None:
+        if state.facet_sums.shape != (len(Z),) or not (state.facet_sums >= 0).all():
+            raise ValueError(f"the assignments of {collection.path} are damaged; run lass fit again")
+        facets = facets_of(annotations.names, collection.settings)
+        problem, Z = FacetedProblem(problem.quadratic, G, state.lam, facets), shares_of(Z, state.facet_sums)
     trained = saved.stamp.source == graph.stamp.token and state.trained_on == fingerprint(
         annotations, collection.settings
     )

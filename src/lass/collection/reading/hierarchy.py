@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,19 @@ def parents(name: str) -> list[str]:
     parts = name.split(sign)
     heads = (sign.join(parts[:i]) for i in range(1, len(parts)))
     return [head for head in heads if head]
+
+
+def facet_names(names: Sequence[str], given: Mapping[str, Sequence[str]] | None = None) -> list[str]:
+    """The facet of each tag: the one that is ``given``, else its widest parent; "" for none.
+
+    Examples
+    --------
+    >>> from lass.collection.reading import facet_names
+    >>> facet_names(["game::chess", "music/rock/indie", "mail"]), facet_names(["red"], {"colour": ["red"]})
+    (['game', 'music', ''], ['colour'])
+    """
+    listed = {tag: facet for facet, tags in (given or {}).items() for tag in tags}
+    return [listed.get(name) or next(iter(parents(name)), "") for name in names]
 
 
 def category_graph(names: Sequence[str], *, group: int = 30) -> sp.csr_array:

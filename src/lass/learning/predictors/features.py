@@ -177,6 +177,12 @@ class PredictorFeatures:
         other.tag_counts = np.diff(other.T.indptr)
         return other
 
+    def at(self, G: sp.csr_array, Z: AnyAssignments) -> PredictorFeatures:
+        """The features at other assignments for the same annotations."""
+        other = copy(self)
+        other._set_annotations(G, Z, self.tagged_degree)
+        return other
+
     def candidates(self, rows: Rows) -> TagLists:
         """Candidate tags of some rows: all tags where there are few, else those that any predictor proposes.
 

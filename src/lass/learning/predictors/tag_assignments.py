@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lass.learning.predictors.tag_facets import FacetedProblem, FacetedSolution, certified, together, within
 from lass.model.problem import Problem
 from lass.solvers import Callback
 from lass.solvers.base import Backend
@@ -32,8 +33,8 @@ SWEEPS, ITERATIONS = 40, 400
 
 def assign_tags(
     problem: Problem, tol: float, propagation: Propagation | None = None,
-    start: SparseAssignments | None = None, callback: Callback | None = None, device: str | None = None,
-    engine: Backend | None = None,
+    start: SparseAssignments | Solution | None = None, callback: Callback | None = None,
+    device: str | None = None, engine: Backend | None = None,
 ) -> Solution:  # fmt: skip
     """Solve a problem of tagging; assignments are explicit entries and a background value.
 
@@ -42,6 +43,8 @@ def assign_tags(
     same: every solve takes the same steps, on any number of threads.
     Large ones start from ``propagation`` (computed if it is not given) unless a ``start`` is, and are solved
     on the ``device`` if there is one and they fit there. An ``engine`` starts large ones where it will.
+    Facets of a :class:`~lass.learning.predictors.tag_facets.FacetedProblem` are solved one by one; those of
+    a ``start`` with the same annotations are kept.
 
     Examples
     --------
@@ -51,6 +54,9 @@ def assign_tags(
     >>> assign_tags(problem, 1e-4).Z[1].round(3).tolist()
     [0.5, 0.5]
     """
+    if isinstance(problem, FacetedProblem):
+        known = start if isinstance(start, FacetedSolution) else None
+        return _assign_facets(problem, tol, known, callback, device)
     if problem.N * problem.K <= DENSE:
         return solve(problem, tol=tol, start=start, callback=callback, output="dense").to_sparse()
     if start is None and engine is None:
@@ -66,6 +72,33 @@ def assign_tags(
             engine=engine, max_iter=SWEEPS if there is None else ITERATIONS,
         )  # fmt: skip
     return found if found.converged or found.interrupted else replace(found, tol=found.relative_gap)
+
+
+def _assign_facets(
+    problem: FacetedProblem, tol: float, known: FacetedSolution | None, callback: Callback | None,
+    device: str | None,
+) -> FacetedSolution:  # fmt: skip
+    """Each facet by itself, from what is known of it."""
+    former = known.problem if known is not None and known.facets.same(problem.facets) else None
+    found = []
+    for f, part in enumerate(problem.parts):
+        start = None
+        if known is not None and isinstance(former, FacetedProblem):
+            start = within(known.Z, problem.facets.columns[f])
+            # the answer of a start is rough: it is kept where nothing changed, and improved elsewhere
+            same = former.operator is problem.operator and former.lam == problem.lam
+            if same and (former.parts[f].G != part.G).nnz == 0:
+                found.append(certified(part, start, tol, "kept"))
+                continue
+        found.append(assign_tags(part, tol, None, start, callback, device))
+    ways = sorted({one.method for one in found})
+    return FacetedSolution(
+        problem, together(problem, [one.Z for one in found]), tol=max(one.tol for one in found),
+        method=f"{len(found)} facets; {'; '.join(ways)}", n_iter=sum(one.n_iter for one in found),
+        seconds=sum(one.seconds for one in found), history=[],
+        interrupted=any(one.interrupted for one in found),
+        by_facet=np.array([(one.objective, one.stationarity) for one in found]).T,
+    )  # fmt: skip
 
 
 def _fits(problem: Problem, device: str) -> bool:

@@ -43,6 +43,7 @@ from lass.tagging.distributed.scoring import TREE_SHARES, FeaturesOnWorkers, sco
 from lass.tagging.distributed.sizes import Shape, cut
 from lass.tagging.distributed.solving import SparseOnWorkers
 from lass.tagging.distributed.workspace import Workspace, bounds_of
+from lass.tagging.facet_choice import ON
 from lass.tagging.feature_choice import MEANING, way_of
 from lass.tagging.preparation import (
     compared_by,
@@ -115,6 +116,11 @@ def fitted_on_workers(
     """Compute features, graph and model of a collection on workers; its working folder is gone afterwards."""
     if collection.settings.smoothing:
         raise ValueError("smoothing cannot be done on workers; set smoothing to 0, or leave the engine out")
+    if collection.settings.facets == ON:
+        raise ValueError(
+            'facets = "on" cannot be done on workers, where all tags share one distribution; set facets to '
+            "auto or off, or leave the engine out"
+        )
     order = CanonicalOrder.of(annotations)
     shape = _shape(collection, len(order.rows), len(order.columns))
     parts, block = cut(shape, workers.count, workers.parts, workers.memory)

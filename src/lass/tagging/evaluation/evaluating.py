@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.learning.predictors.holdout import SITUATIONS, Split, split
+from lass.model.facets import Facets
 from lass.model.quadratic_program import Array
 from lass.tagging.completion import TOL, PredictorInputs, TagModel, all_scores, complete, with_scores
 from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, OF_ALL_NUMBERS, Task
@@ -45,6 +46,7 @@ def evaluate(
     top: int = 5,
     lam: float | str = "auto",
     category_graph: Any = None,
+    facets: Facets | None = None,
     report: StepCallback | None = None,
 ) -> Evaluation:
     """Hide known tags, and measure how well LASS and the baselines predict them.
@@ -72,6 +74,8 @@ def evaluate(
         Of LASS. "auto" chooses it from what is visible in the first draw of a situation, by hiding
         annotations once more.
     category_graph : array or sparse matrix of shape (K, K), optional
+    facets : Facets, optional
+        Assignments of LASS are then distributions within each facet.
     report : callable, optional
         Called with a description of the step, the number of steps done and of all steps.
 
@@ -121,7 +125,7 @@ def evaluate(
         value = lam
         for seed, parts in enumerate(drawn):
             task = Task(W, features, parts, seed)
-            ours = _Ours(task, inputs, value, category_graph)
+            ours = _Ours(task, inputs, value, category_graph, facets)
             methods: dict[Any, Callable[[], Array]] = {OURS: ours, CROWD_ONLY: ours.crowd_only}
             methods |= {name: partial(one, task) for name, one in baselines.items()}
             methods |= {at: partial(ours.crowd_only, at) for at in lams}
@@ -159,6 +163,7 @@ class _Ours:
     inputs: PredictorInputs
     lam: float | str
     category_graph: Any
+    facets: Facets | None
     model: TagModel = field(init=False)
 
     def __call__(self) -> Array:
@@ -172,7 +177,9 @@ class _Ours:
 
     def _complete(self, lam: float | str) -> TagModel:
         visible = self.task.split.visible
-        return complete(self.task.W, visible, lam, tol=TOL, category_graph=self.category_graph)
+        return complete(
+            self.task.W, visible, lam, tol=TOL, category_graph=self.category_graph, facets=self.facets
+        )
 
     def _scores(self, model: TagModel) -> Array:
         return all_scores(model, self.task.split.rows)
