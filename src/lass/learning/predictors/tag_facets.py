@@ -23,8 +23,8 @@ from lass.solvers.solution import Solution
 from lass.solvers.sparse import SparseAssignments
 from lass.solvers.sparse.local import update_near
 
-#: what shares of a facet leave that is rounding
-ROUNDING = 1e-9
+#: what shares of a facet leave that is rounding, and what need not be mended
+ROUNDING, EXACT = 1e-9, 1e-11
 
 
 class FacetedProblem(Problem):
@@ -138,13 +138,12 @@ def within(Z: SparseAssignments, columns: NDArray[np.intp]) -> SparseAssignments
     """The shares of some tags with what they leave as one more column; scaled where they exceed one."""
     entries = sp.csr_array(Z.to_csr(copy=False)[:, columns])
     sums = np.asarray(entries.sum(axis=1)).ravel()
-    entries.data /= np.repeat(np.maximum(sums, 1.0), np.diff(entries.indptr))
+    entries.data /= np.repeat(np.where(sums > 1.0 + EXACT, sums, 1.0), np.diff(entries.indptr))
     rest = np.where(sums < 1.0 - ROUNDING, 1.0 - sums, 0.0)
     rows = np.flatnonzero(rest)
     last = sp.csr_array((rest[rows], (rows, np.zeros(len(rows), np.intp))), shape=(len(rest), 1))
     # where nothing is left, rounding goes into the shares themselves
-    full = (rest == 0.0) & (sums > 0.0)
-    scale = np.where(full, np.minimum(sums, 1.0), 1.0)
+    scale = np.where((rest == 0.0) & (sums < 1.0 - EXACT), sums, 1.0)
     entries.data /= np.repeat(scale, np.diff(entries.indptr))
     return SparseAssignments(sp.csr_array(sp.hstack([entries, last], format="csr")), np.zeros(len(rest)))
 
