@@ -154,6 +154,30 @@ def test_class_mass_votes_are_harmonic_functions_scaled_to_the_frequencies():
     np.testing.assert_allclose(votes(few, "class_mass", rest), expected, atol=0.01)
 
 
+def test_frequencies_that_sampling_explains_count_as_equal():
+    """Where an item has one tag. A free constant would favour tags that a small sample has more of."""
+    W = random_graph(40, 5)
+    W[-1] = W[:, -1] = 0.0  # all that is known of it are the frequencies
+    counts = [4, 1, 1, 1, 1]
+    one = annotations(40, 5, *enumerate(np.repeat(np.arange(5), counts)))
+    found = few_of(W, one).distributions(np.array([39])).shares[0]
+    np.testing.assert_allclose(found, 0.2)
+    several = one + annotations(40, 5, (0, 1))
+    found = few_of(W, several).distributions(np.array([39])).shares[0]
+    assert (found[0] > 1.5 * found[1]).all()
+
+
+def test_tags_of_few_items_are_not_ranked_by_their_number():
+    """Classes of one size, most tagged items in one of them: an item goes where it is nearest."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(6), 20)
+    X = 2.0 * np.eye(6)[group] + rng.normal(size=(120, 6))
+    G = annotations(120, 6, *((n, group[n]) for n in [0, 1, 2, 3, 20, 40, 60, 80, 100]))
+    few = few_of(np.zeros((120, 120)), G, X)
+    first = [votes(few, name, np.arange(120)).argmax(axis=1) for name in ("own_ridge", "own_vote")]
+    assert max(np.mean(one == 0) for one in first) < 0.3
+
+
 def test_votes_are_counted_in_other_components_by_features_alone():
     """Walks know nothing of an item that no edge leads to; features decide, whatever their weight."""
     X = np.random.default_rng(3).normal(size=(40, 3))

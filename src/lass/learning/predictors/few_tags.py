@@ -51,6 +51,8 @@ SMALLEST, HIGHEST = 0.03, 1e6
 UNCONNECTED, FAR = 5.0, float(np.log(0.3))
 #: log-odds of all tags of an item of which no predictor knows anything
 NOTHING_KNOWN = -8.0
+#: tags of a tagged item, on average, from which on frequencies of few items are taken as they are
+SEVERAL = 1.1
 #: numbers of a block of rows x tags x predictors
 BLOCK = 4_000_000
 
@@ -190,11 +192,14 @@ class FewTags:
             return Distributions(even, none, np.full(len(rows), np.log(SMALLEST)))
         T = np.column_stack([self.T[at], self._none[at]])
         weight = self.weight[at]
-        f = weight @ T / weight.sum()
+        f = likely_frequencies(T, weight)
+        observed = weight @ T / weight.sum()
+        # what is frequent in the sample alone gets no more votes than the rest
+        even = T * np.divide(f, observed, out=np.ones(len(f)), where=observed > 0)
         given_shares, known = [], []
         for name, kind, vote, _ in VOTES:
             if name in self.names:
-                given = self._votes(kind, vote, rows, at, T, weight)
+                given = self._votes(kind, vote, rows, at, T, even, weight)
                 total = given.sum(axis=1, keepdims=True)
                 known.append(total[:, 0] > 0)
                 given = np.where(total > 0, given / np.maximum(total, 1e-300), f / f.sum())
@@ -214,24 +219,29 @@ class FewTags:
         relative = np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) / self._mean[kind][at]
         return np.minimum(relative, HIGHEST)
 
-    def _votes(self, kind: str, vote: str, rows: Rows, at: Rows, T: Array, weight: Array) -> Array:
-        """Votes of the annotated items ``at`` for their tags, (rows, tags)."""
+    def _votes(
+        self, kind: str, vote: str, rows: Rows, at: Rows, T: Array, even: Array, weight: Array
+    ) -> Array:
+        """Votes of the annotated items ``at`` for their tags, (rows, tags); ``even`` are T as they count."""
         match vote.split():
             case ["plain"]:
-                return (np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) * weight) @ T
+                return (np.maximum(self.columns[kind][np.ix_(rows, at)], 0.0) * weight) @ even
             case ["relative"]:
-                return (self._relative(kind, rows, at) * weight) @ T
+                return (self._relative(kind, rows, at) * weight) @ even
             case ["far_walk"]:
-                return (self._relative(kind, rows, at) * self._relative(vote, rows, at) * weight) @ T
+                return (self._relative(kind, rows, at) * self._relative(vote, rows, at) * weight) @ even
             case ["squared"]:
-                return (self._relative(kind, rows, at) ** 2 * weight) @ T
+                return (self._relative(kind, rows, at) ** 2 * weight) @ even
             case ["ridge", number]:
                 return self._ridge(kind, rows, at, T, weight, PENALTIES[int(number)])
             case _:
                 return self._class_mass(rows, at, T, weight)
 
     def _ridge(self, kind: str, rows: Rows, at: Rows, T: Array, weight: Array, penalty: float) -> Array:
-        """Weighted kernel ridge regression of the tags with a constant; negative predictions are zero."""
+        """Weighted kernel ridge regression of the tags with a constant; negative predictions are zero.
+
+        The constant is the likely frequency: that of a few items would favour what the sample has more of.
+        """
         A = self.columns[kind].astype(float)
         gram, cross = A[np.ix_(self.items[at], at)], A[np.ix_(rows, at)]
         share = weight / weight.sum()
@@ -240,7 +250,7 @@ class FewTags:
         slope = np.linalg.solve(centred + np.diag(penalty / weight), T - frequency)
         values = cross - (cross @ share)[:, None] - mean + share @ mean
         known = cross.any(axis=1, keepdims=True)  # others have no features
-        return np.where(known, np.maximum(values @ slope + frequency, 0.0), 0.0)
+        return np.where(known, np.maximum(values @ slope + likely_frequencies(T, weight), 0.0), 0.0)
 
     def _class_mass(self, rows: Rows, at: Rows, T: Array, weight: Array) -> Array:
         """Harmonic functions, each scaled to the frequency of its tag (class-mass normalisation)."""
@@ -253,7 +263,7 @@ class FewTags:
             total = weights.sum(axis=1, keepdims=True)
             return np.asarray(np.divide(weights, total, out=np.zeros_like(weights), where=total > 0) @ T)
 
-        frequency = weight @ T / weight.sum()
+        frequency = likely_frequencies(T, weight)
         mass = harmonic(self._sample).mean(axis=0) if len(self._sample) else frequency
         mass = (1.0 - self._surer) * mass + self._surer * frequency
         return np.asarray(harmonic(rows) * frequency / (mass + 1e-6 * frequency + 1e-12))
@@ -323,6 +333,38 @@ class FewTags:
             if len(self._sample)
             else 0.0
         )
+
+
+def likely_frequencies(T: Array, weight: Array) -> Array:
+    """How frequent tags are among all items, from those of a few: equal where sampling explains the rest.
+
+    The last column of ``T`` counts items without a tag, and stays as it is. Tags of which an item has only
+    one are classes, often of like sizes: with z the standard errors by which the frequencies vary more than
+    by sampling, they are equal up to z = 1, the observed ones from z = 2 on, and a mean of both in between.
+    Where items have several tags (:data:`SEVERAL`) some are common and most are rare: the observed ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.learning.predictors.few_tags import likely_frequencies
+    >>> few, many = (np.eye(4)[np.repeat([0, 1, 2], np.array([1, 2, 3]) * n)] for n in (2, 30))
+    >>> likely_frequencies(few, np.ones(12)).round(2).tolist()
+    [0.33, 0.33, 0.33, 0.0]
+    >>> likely_frequencies(many, np.ones(180)).round(2).tolist()
+    [0.17, 0.33, 0.5, 0.0]
+    """
+    n = float(weight.sum())
+    frequency: Array = np.asarray(weight @ T / n)
+    seen = np.flatnonzero(frequency[:-1])
+    if len(seen) < 2:
+        return frequency
+    tags = frequency[seen]
+    mean, each = float(tags.mean()), float(tags.sum()) / max(1.0 - float(frequency[-1]), 1e-12)
+    sampling = max(mean * (1.0 - mean) / n, np.finfo(float).tiny)
+    z = (tags.var(ddof=1) / sampling - 1.0) * np.sqrt(0.5 * (len(seen) - 1))
+    observed = max(np.clip(z - 1.0, 0.0, 1.0), np.clip((each - 1.0) / (SEVERAL - 1.0), 0.0, 1.0))
+    frequency[seen] = mean + observed * (tags - mean)
+    return frequency
 
 
 def _joined(*codes: Rows) -> Rows:
