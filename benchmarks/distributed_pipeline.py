@@ -2,6 +2,7 @@
 
     python -m benchmarks.distributed_pipeline                 all Debian packages, or the bundled ones
     python -m benchmarks.distributed_pipeline --bundled       the bundled ones; nothing is written
+    python -m benchmarks.distributed_pipeline --resume        goes on where a run was interrupted
 
 The same collection is fitted without the map, each time in a process of its own: by one process with all
 threads, then with 2 and 4 workers of one thread, whose work may take no more than a share of what one process
@@ -14,8 +15,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ import numpy as np
 import lass
 from benchmarks.command_line import LASS, debian, debian_all
 from benchmarks.common import results
+from benchmarks.common.data import CACHE
 from benchmarks.common.measuring import apart, with_memory
 from benchmarks.common.options import parser
+from benchmarks.common.parts import Parts
 from benchmarks.common.stamp import stamp
 from lass.tagging.distributed import Workers
 from lass.tagging.storage import load_model
@@ -83,23 +86,35 @@ def difference(one: Path, other: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def measure(data: Path, bundled: bool) -> dict[str, Any]:
-    """All fits, and how far they are apart."""
-    with tempfile.TemporaryDirectory(prefix="lass-bench-") as place:
-        made = Path(place) / "made"
-        create(data, made, bundled)
-        found: dict[str, Any] = {}
-        for count in (0, *WORKERS):
-            folder = Path(place) / str(count) / "items"
-            shutil.copytree(made, folder)
-            limit = SHARE * found["one"]["memory"] / 1024 if count else None
-            load = round(os.getloadavg()[0], 1)
-            run = apart(fit, folder, count, limit) | {"load": load}
-            if count:
-                run["difference"] = apart(difference, Path(place) / "0" / "items", folder)
-            found["one" if not count else str(count)] = run
-            show(run)
+def measure(data: Path, bundled: bool, resume: bool) -> dict[str, Any]:
+    """All fits, and how far they are apart; their collections are kept until all are done."""
+    place = CACHE / f"distributed-pipeline{'-bundled' * bundled}"
+    parts = Parts(place / "parts.json", resume)
+    if not parts.known:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+    if not (place / "made").is_dir():
+        (place / "draft").mkdir(exist_ok=True)
+        create(data, place / "draft" / "made", bundled)
+        (place / "draft" / "made").rename(place / "made")
+    found: dict[str, Any] = {}
+    for count in (0, *WORKERS):
+        name = str(count) if count else "one"
+        limit = SHARE * found["one"]["memory"] / 1024 if count else None
+        found[name] = parts.measure(name, partial(measure_fit, place, count, limit))
+        show(found[name])
+    shutil.rmtree(place)
     return found
+
+
+def measure_fit(place: Path, count: int, limit: float | None) -> dict[str, Any]:
+    """One fit, and how far its model is from that of one process."""
+    folder = place / str(count) / "items"
+    shutil.rmtree(folder.parent, ignore_errors=True)
+    shutil.copytree(place / "made", folder)
+    load = round(os.getloadavg()[0], 1)
+    run: dict[str, Any] = apart(fit, folder, count, limit) | {"load": load}
+    return run | {"difference": apart(difference, place / "0" / "items", folder)} if count else run
 
 
 def show(run: dict[str, Any]) -> None:
@@ -113,10 +128,10 @@ def show(run: dict[str, Any]) -> None:
 
 def main() -> None:
     """Measure, print and write the numbers."""
-    options = parser(__doc__)
+    options = parser(__doc__, "resume")
     options.add_argument("--bundled", action="store_true", help="the bundled packages; nothing is written")
     given = options.parse_args()
-    found = measure(given.data, given.bundled)
+    found = measure(given.data, given.bundled, given.resume)
     if not given.bundled:
         path = given.out / "distributed.json"
         fresh = found | {"machine": stamp("ray", "pyarrow")}

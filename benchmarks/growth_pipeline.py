@@ -3,6 +3,7 @@
     python -m benchmarks.growth_pipeline                          10,000 to 160,000 items
     python -m benchmarks.growth_pipeline --million                one million as well
     python -m benchmarks.growth_pipeline --updates                updates of the models fitted before
+    python -m benchmarks.growth_pipeline --million --resume       goes on where a run was interrupted
 
 Items are points of many clouds in 32 dimensions, given as vectors. Half of them are tagged, with five tags on
 average that depend on the cloud; frequencies of tags follow Zipf. Every size is a process of its
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import resource
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from benchmarks.common import results
 from benchmarks.common.data import CACHE, RECIPE
 from benchmarks.common.measuring import apart, growth
 from benchmarks.common.options import parser, run
+from benchmarks.common.parts import Parts
 from benchmarks.common.pictures import NEUTRAL, OURS, drawn, ticks
 from lass.collection import CollectionStore, Item, Settings
 
@@ -143,17 +146,21 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     """Measure every size, print the table, write the numbers and draw the picture."""
-    options = parser(__doc__, "redraw")
+    options = parser(__doc__, "resume", "redraw")
     options.add_argument("--sizes", type=int, nargs="*", default=list(SIZES), help="numbers of items")
     options.add_argument("--million", action="store_true", help="one million items as well")
     options.add_argument("--updates", action="store_true", help="updates alone, of what was fitted before")
     arguments = options.parse_args()
     path = arguments.out / "growth_pipeline.json"
+    parts = Parts(CACHE / "growth-pipeline-parts.json", arguments.resume)
     for size in [] if arguments.redraw else arguments.sizes + [1_000_000] * arguments.million:
         known = results.measured(path)["rows"][str(size)] if arguments.updates else {}
-        found = measure_updates(size, known) if arguments.updates else measure(size)
+        work = partial(measure_updates, size, known) if arguments.updates else partial(measure, size)
+        found = parts.measure(f"{size}{' updates' * arguments.updates}", work)
         results.add(path, {"rows": {str(size): found}, "K": TAGS}, levels=2)
         print(summary([found]), flush=True)
+    if not arguments.redraw:
+        parts.end()
     rows = sorted(results.measured(path)["rows"].values(), key=lambda row: row["N"])
     print(summary(rows))
     draw(rows, path.with_suffix(".png"))

@@ -2,6 +2,7 @@
 
     python -m benchmarks.pipeline                                 all sets
     python -m benchmarks.pipeline --sets debian-all               one of them
+    python -m benchmarks.pipeline --resume                        goes on where a run was interrupted
     python -m benchmarks.pipeline --redraw                        the table and the picture again
 
 Files that ``lass init`` reads are prepared from the data folder. Then, each a process of its own: a fit
@@ -19,6 +20,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -31,8 +33,10 @@ import lass
 from benchmarks import command_line
 from benchmarks.command_line import command, write, write_edges
 from benchmarks.common import results
+from benchmarks.common.data import CACHE
 from benchmarks.common.measuring import apart, with_memory
 from benchmarks.common.options import parser, run
+from benchmarks.common.parts import Parts
 from benchmarks.common.pictures import drawn
 from benchmarks.common.stamp import ROOT
 
@@ -185,20 +189,23 @@ def draw(rows: dict[str, dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     """Measure, print the table, write the numbers, draw the picture."""
-    options = parser(__doc__, "redraw")
+    options = parser(__doc__, "resume", "redraw")
     options.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     options.add_argument("--before", metavar="COMMIT", help="fit with the code of that commit alone")
     arguments = options.parse_args()
     path = arguments.out / "pipeline.json"
     known = results.measured(path)["sets"] if path.is_file() else {}
+    parts = Parts(CACHE / "pipeline-parts.json", arguments.resume)
     for name in [] if arguments.redraw else arguments.sets:
         if arguments.before:
             found = known[name] | {"before": before(name, arguments.data, arguments.before)}
         else:
-            found = measure(name, arguments.data)
+            found = parts.measure(name, partial(measure, name, arguments.data))
             found |= {"before": known[name]["before"]} if "before" in known.get(name, {}) else {}
         results.add(path, {"sets": {name: found}}, levels=2)
         print(summary({name: found}), flush=True)
+    if not arguments.redraw:
+        parts.end()
     rows = results.measured(path)["sets"]
     rows = {name: rows[name] for name in SETS if name in rows}
     print(summary(rows))

@@ -85,7 +85,7 @@ def main() -> None:
     show(asked.name, result)
     if not asked.quick:
         results.add(asked.out / "studio.json", {"results": {asked.name: result}}, levels=2, depth=4)
-    parts.path.unlink(missing_ok=True)
+    parts.end()
 
 
 def start(running: Studio, client: httpx.Client, began: float) -> dict[str, Any]:

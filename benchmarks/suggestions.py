@@ -34,6 +34,7 @@ from benchmarks.common.options import chosen, parser, run
 from benchmarks.common.results import measured
 from benchmarks.suggestions_baselines import BASELINES, FROM_FEATURES, BaselineScores
 from benchmarks.suggestions_report import (
+    FIGURES,
     OURS,
     calibration_error,
     doubts_found,
@@ -110,9 +111,9 @@ def measure(given: Given, method: str, peers: BaselineScores) -> dict[str, float
         return figures(BASELINES[method](peers), parts, seed)
     model, scores = ours(given, parts.visible)
     shown = figures(all_scores(model, parts.rows), parts, seed)
-    alone = scores.values[parts.rows].toarray()
+    alone = figures(scores.values[parts.rows].toarray(), parts, seed)
     return shown | {
-        "map_of_candidates": figures(alone, parts, seed)["map"],
+        **{f"{figure}_of_candidates": alone[figure] for figure in FIGURES},
         "calibration": calibration_error(scores, parts),
     }
 

@@ -144,6 +144,28 @@ def table(results: Results, figure: str) -> str:
     return "\n".join(lines)
 
 
+def candidate_table(results: Results) -> str:
+    """Candidates alone, which are all that a fit scores, beside scores of every tag."""
+    head = " | ".join(f"{title}, candidates | all tags | difference" for title in FIGURES.values())
+    lines = [f"| set | situation | {head} |", f"|---|---|{'---|' * 3 * len(FIGURES)}"]
+    most = dict.fromkeys(FIGURES, 0.0)
+    for (name, situation, method), found in results.items():
+        draws = [one for one in found.values() if all(f"{figure}_of_candidates" in one for figure in FIGURES)]
+        if method != OURS or not draws:
+            continue
+        cells = [name, situation]
+        for figure in FIGURES:
+            alone, every = (
+                np.array([one[key] for one in draws]) for key in (f"{figure}_of_candidates", figure)
+            )
+            most[figure] = max(most[figure], float((every - alone).mean()))
+            cells += [f"{100 * alone.mean():.1f}", f"{100 * every.mean():.1f}"]
+            cells.append(with_error(alone - every, scale=100, sign="+"))
+        lines.append(f"| {' | '.join(cells)} |")
+    behind = ", ".join(f"{title} {100 * most[figure]:.2f}" for figure, title in FIGURES.items())
+    return "\n".join([*lines, "", f"Candidates are at most so many points behind: {behind}."])
+
+
 def other_table(results: Results) -> str:
     """Calibration of the tags shown, and planted tags found."""
     lines = ["| set | situation | figure | mean |", "|---|---|---|---|"]
@@ -164,7 +186,15 @@ def report(results: Results, path: Path) -> None:
     """Print all tables, keep them beside the numbers, and draw the picture."""
     parts = [f"## {title}, %\n\n{table(results, figure)}" for figure, title in FIGURES.items()]
     text = (
-        "\n\n".join(["# Suggestions", *parts, f"## Calibration and doubts\n\n{other_table(results)}"]) + "\n"
+        "\n\n".join(
+            [
+                "# Suggestions",
+                *parts,
+                f"## Candidates alone, %\n\n{candidate_table(results)}",
+                f"## Calibration and doubts\n\n{other_table(results)}",
+            ]
+        )
+        + "\n"
     )
     path.with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)

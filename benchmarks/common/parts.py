@@ -13,12 +13,27 @@ from benchmarks.common.stamp import stamp
 class Parts:
     """What was measured so far, in a file: a run that is interrupted goes on with ``--resume``.
 
-    Parts of other code are measured again.
+    Parts of other code, or of another machine, are measured again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from benchmarks.common.parts import Parts
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "parts.json"
+    ...     Parts(path, resume=False).measure("one", lambda: 1)
+    ...     Parts(path, resume=True).measure("one", lambda: 2)
+    ...     Parts(path, resume=False).measure("one", lambda: 3)
+    1
+    1
+    3
     """
 
     def __init__(self, path: Path, resume: bool) -> None:
         self.path = path
-        self._code = stamp()["hashes"]
+        now = stamp()
+        self._code = {name: now[name] for name in ("hashes", "processor", "cores", "memory_gib")}
         found = results.read(path) if resume else {}
         self.known: dict[str, Any] = found["parts"] if found.get("code") == self._code else {}
 
@@ -28,3 +43,7 @@ class Parts:
             self.known[name] = part()
             results.write(self.path, {"code": self._code, "parts": self.known})
         return self.known[name]
+
+    def end(self) -> None:
+        """All was measured, and is kept elsewhere."""
+        self.path.unlink(missing_ok=True)

@@ -104,7 +104,9 @@ class Groups:
             G = snapshot.model.solution.problem.G
             blocks = []
             for low, block in snapshot.scores.blocks():
-                likely = sp.csr_array((block.data >= LIKELY, block.indices, block.indptr), block.shape)
+                kept = block.data >= LIKELY
+                ends = np.concatenate([[0], np.cumsum(kept)])[block.indptr]
+                likely = sp.csr_array((kept[kept], block.indices[kept], ends), block.shape)
                 blocks.append(likely + sp.csr_array(G[low : low + block.shape[0]] > 0))
             having = sp.csr_array(sp.vstack(blocks, format="csr"))
             having.eliminate_zeros()
