@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser import (
+    DESKTOP,
     FIXTURES,
     LARGE,
     TABLET,
@@ -66,61 +67,139 @@ def in_both(page, name, look):
     return found
 
 
-def test_every_view_is_accessible(page, served):
-    wrong = {}
-    for view in VIEWS:
-        show(page, view, served)
-        wrong |= in_both(page, view, violations)
-    show(page, "items", served)
-    page.get_by_role("button", name=re.compile("^Why ")).first.click()
-    page.get_by_text("Numbers", exact=True).first.click()
-    page.get_by_text("Model details", exact=True).first.click()
-    expect(page.get_by_test_id("lam-slider")).to_be_visible()
-    wrong |= in_both(page, "model details", violations)
+def menu(page, name):
+    """An entry of the menu of imports and exports."""
     page.get_by_role("button", name="Import / Export").click()
-    wrong |= in_both(page, "menu", violations)
-    page.keyboard.press("Escape")
+    page.get_by_role("menuitem", name=name).click()
+
+
+def open_model_details(page, served):
+    panel = open_item(page, served.get("/api/list")["rows"][3])
+    panel.get_by_role("button", name=re.compile("^Why ")).first.click()
+    for part in ("Numbers", "Model details"):
+        panel.get_by_text(part, exact=True).first.click()
+    expect(panel.get_by_test_id("lam-slider")).to_be_visible()
+
+
+def open_picker(page, served):
+    open_item(page, served.get("/api/list")["rows"][5])
     page.get_by_role("combobox", name="Add a tag", exact=True).fill("mail")
     expect(page.get_by_role("listbox", name="Add a tag").get_by_role("option").first).to_be_visible()
-    wrong |= in_both(page, "picker", violations)
-    page.keyboard.press("Escape")
-    page.keyboard.press("Escape")
-    page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
-    wrong |= in_both(page, "help", violations)
-    page.keyboard.press("Escape")
+
+
+def open_accept_all(page, served):
     show(page, "review", served)
     page.get_by_test_id("accept-all-button").click()
     expect(page.get_by_test_id("expected")).to_be_visible()
-    wrong |= in_both(page, "accept all", violations)
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Import / Export").click()
-    page.get_by_role("menuitem", name="Import…").click()
-    expect(page.get_by_test_id("import")).to_be_visible()
-    wrong |= in_both(page, "import", violations)
+
+
+def open_review_of_doubts(page, served):
+    show(page, "review", served)
+    page.get_by_role("combobox", name="Order of the questions").select_option("Doubtful tags first")
+    expect(page.get_by_test_id("question")).to_contain_text("though its score is low")
+
+
+def open_done_review(page, _):
+    page.get_by_role("combobox", name="Order of the questions").select_option("Where people differ")
+    expect(page.get_by_role("heading", name="Nobody differs here")).to_be_visible()
+
+
+def open_progress(page, served):
+    show(page, "progress", served)
+    expect(page.locator("li.undone").first).to_be_visible()
+
+
+def open_lasso(page, _):
+    page.get_by_role("link", name="Map", exact=True).click()
+    page.get_by_role("tab", name="Map", exact=True).click()
+    page.get_by_role("searchbox", name="Search on the map").fill("mail")
+    page.get_by_role("button", name="Choose them").click()
+    expect(page.get_by_test_id("lasso-summary")).to_be_visible()
+
+
+def open_naming(page, _):
+    page.get_by_role("button", name="Name and tag…").click()
+    expect(page.get_by_test_id("tag-many")).to_be_visible()
+
+
+#: what is opened on top of the views, and what it takes to get there; one after the other
+OPENED = {
+    "model details": open_model_details,
+    "picker": open_picker,
+    "menu": lambda page, _: page.get_by_role("button", name="Import / Export").click(),
+    "import": lambda page, _: (
+        menu(page, "Import…"), expect(page.get_by_test_id("import")).to_be_visible()
+    ),
+    "export": lambda page, _: (
+        menu(page, "Export…"), expect(page.get_by_test_id("export")).to_be_visible()
+    ),
+    "help": lambda page, _: (
+        page.get_by_role("button", name="Help: keys and signs").click(),
+        expect(page.get_by_role("dialog", name="Keys")).to_be_visible(),
+    ),
+    "accept all": open_accept_all,
+    "doubts": open_review_of_doubts,
+    "nothing to review": open_done_review,
+    "lasso": open_lasso,
+    "naming": open_naming,
+    "undone": open_progress,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_every_view_is_accessible(open_page, served, size):
+    served.post("/api/annotations", annotations=[{"row": 9, "tag": 1, "value": 1}], who="once")
+    served.post("/api/undo", who="once")
+    page = open_page(served.studio, size=size)
+    wrong = {}
+
+    def look(name):
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        wrong.update(in_both(page, name, violations))
+        if size == PHONE:
+            wrong[f"{name}, width"] = too_wide(page, None)
+
+    for view in VIEWS:
+        if size == DESKTOP or view != "items":
+            show(page, view, served)
+        else:
+            page.get_by_role("link", name="Items", exact=True).click()
+        look(view)
+    for name, opened in OPENED.items():
+        opened(page, served)
+        look(name)
+        if name != "lasso":  # what is chosen is named next
+            page.keyboard.press("Escape")
+        if name == "picker" and size == PHONE:
+            page.get_by_role("button", name="Close the item").click()
     assert {view: found for view, found in wrong.items() if found} == {}
 
 
-def test_every_view_is_accessible_on_a_phone(open_page, served):
-    served.post("/api/annotations", annotations=[{"row": 9, "tag": 1, "value": 1}], who="phone")
-    served.post("/api/undo", who="phone")
-    page = open_page(served.studio, size=PHONE)
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_first_pages_are_accessible(open_page, served, tmp_path, size):
     wrong = {}
-    for view in VIEWS:
-        if view != "items":
-            show(page, view, served)
-        if view == "progress":
-            expect(page.locator("li.undone").first).to_be_visible()
-        wrong |= in_both(page, view, violations)
-        wrong |= in_both(page, f"{view} width", too_wide)
-    panel = open_item(page, served.get("/api/list")["rows"][3])
-    expect(panel).to_be_in_viewport()
-    expect(panel).to_have_attribute("aria-busy", "false")
-    panel.get_by_text("Model details", exact=True).click()
-    expect(panel.get_by_test_id("lam-slider")).to_be_visible()
-    page.wait_for_timeout(250)
-    wrong |= in_both(page, "panel", violations)
-    wrong |= in_both(page, "panel width", too_wide)
+
+    def look(page, name):
+        wrong.update(in_both(page, name, violations))
+        wrong[f"{name}, width"] = too_wide(page, None)
+
+    with studio(tmp_path / "new") as running:
+        page = open_page(running, rows=False, size=size)
+        expect(page.get_by_role("heading", name="This collection has no items yet")).to_be_visible()
+        look(page, "no items")
+        page.get_by_role("button", name="Import…", exact=True).click()
+        expect(page.get_by_test_id("import")).to_be_visible()
+        look(page, "first import")
+        page.close()
+    page = open_page(served.studio, rows=False, size=size)
+    expect(page.get_by_test_id("first-steps")).to_be_visible()
+    expect(page.get_by_test_id("evidence")).to_be_visible()
+    look(page, "first use")
+    page.monitor.ignore_errors = True
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    expect(page.get_by_role("dialog")).to_contain_text("Only those who have its token get in")
+    look(page, "token")
     assert {view: found for view, found in wrong.items() if found} == {}
 
 

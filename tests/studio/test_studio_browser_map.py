@@ -301,7 +301,7 @@ def test_a_lasso_says_what_its_items_have_in_common(page, plot, places, served):
     # beside the map, where no selected item is below it
     assert plot.bounding_box()["x"] + plot.bounding_box()["width"] <= lines.nth(place).bounding_box()["x"]
     with stored(page):
-        button = lines.nth(place).get_by_role("button", name=re.compile("^Accept .* 50 % or more"))
+        button = lines.nth(place).get_by_role("button", name=re.compile(r"^Accept [\d,]+: .* 50 % or more"))
         expect(button).to_have_text(f"Accept {len(one['likely'])}")
         button.click()
     tagged = set(served.get("/api/list", tag=f"{one['tag']}:is")["rows"])

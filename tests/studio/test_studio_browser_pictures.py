@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
+from test_studio_browser_accessibility import in_both, too_wide
 
-from browser import FIXTURES, Served, open_item, options_of
+from browser import FIXTURES, Served, open_item, options_of, violations
 from lass import Collection
 from lass.collection import Annotation, Settings
 from lass.collection.importing import read_tables
@@ -83,6 +84,20 @@ def test_pictures_are_in_review_tag_page_and_map(page, served):
     page.get_by_label("Names on the map").uncheck()
     page.get_by_test_id("selected-ring").click(force=True)
     seen(page.get_by_test_id("map-card").locator("img"))
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["desktop", "phone"])
+def test_pictures_are_accessible_in_a_grid_a_question_and_on_the_map(open_page, served, size):
+    page = open_page(served.studio, size=size)
+    page.monitor.ignore_errors = True  # broken ones are asked for, too
+    page.get_by_role("button", name="Grid of pictures").click()
+    seen(options_of(page).first.locator("img"))
+    wrong = in_both(page, "grid", violations) | in_both(page, "grid width", too_wide)
+    for view, picture in (("Review", "review-item"), ("Map", "map-picture")):
+        page.get_by_role("link", name=view, exact=True).click()
+        seen(page.get_by_test_id(picture).locator("img").first)
+        wrong |= in_both(page, f"pictures {view}", violations) | in_both(page, f"{view} width", too_wide)
+    assert {view: found for view, found in wrong.items() if found} == {}
 
 
 def test_broken_pictures_and_those_outside_are_marked_as_such(page, served):

@@ -28,7 +28,9 @@ const here = (): Place => ({
 export function follow(hash: string): boolean {
   const place = read(hash);
   const before = written({ ...here(), view: "items", item: null });
-  if (place.view === "items" && studio.view !== "items" && place.item !== null) studio.openings += 1;
+  // an address that was followed to an item opens it; the first one of a page is that of the list
+  const another = studio.selected !== null && place.item !== studio.selected;
+  if (place.view === "items" && place.item !== null && (studio.view !== "items" || another)) studio.openings += 1;
   studio.view = place.view;
   if (place.item !== null) studio.selected = place.item;
   if (place.view === "tags") studio.tag = place.tag;
