@@ -10,7 +10,7 @@ from lass.learning.predictors.holdout import split
 from lass.tagging.completion import TOL, all_scores, complete, with_scores
 from lass.tagging.evaluation import Evaluation, MetricValues, evaluate, metric_tables, plot_evaluation
 from lass.tagging.evaluation.metrics import compute_metrics
-from lass.tagging.evaluation.result import CROWD_ONLY, OURS, SituationResult, summary, verdict
+from lass.tagging.evaluation.result import CROWD_ONLY, OURS, SituationResult, headlines, summary, verdict
 
 LASS = "LASS"
 
@@ -103,6 +103,40 @@ def test_an_evaluation_is_printed_as_tables_and_sentences(found):
         for method in result.methods:
             assert method in text
     assert summary(found)[-1] in text
+
+
+def test_headlines_are_figures_that_people_understand(found):
+    lines = headlines(found)
+    result = found.situations["scattered"]
+    right = 2 * result.methods[LASS]["precision"].mean
+    hidden = sum(result.hidden) / sum(result.evaluated)
+    assert lines[0].startswith(
+        f"Some tags of every item hidden: of the 2 best suggestions of an item {right:.1f} are right, "
+        f"where {hidden:.1f} tags were hidden"
+    )
+    assert repr(found).startswith(lines[0])
+    sure = result.reliability[-1]
+    assert sure.count >= 50
+    assert lines[0].endswith(
+        f"; a score of {100 * sure.score:.0f} % is right in {100 * sure.right:.0f} of 100."
+    )
+
+
+def test_how_often_a_score_is_right_is_counted(tagged_blobs, found):
+    X, W, G = tagged_blobs
+    parts = [split(G, np.arange(G.shape[0]), "items", 0.5, seed) for seed in range(2)]
+    result, lam, counts = found.situations["items"], "auto", np.zeros((4, 3))
+    for part in parts:
+        model = complete(W, part.visible, lam, tol=TOL)
+        lam = model.lam
+        scores = all_scores(with_scores(model, features=X), part.rows)
+        for at, (low, high) in enumerate([(0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01)]):
+            for row, item in enumerate(part.rows):
+                for tag in range(G.shape[1]):
+                    if low <= scores[row, tag] < high and part.visible[item, tag] == 0:
+                        counts[at] += 1, scores[row, tag], part.hidden[item, tag] > 0
+    shown = [[one.count, one.score * one.count, one.right * one.count] for one in result.reliability]
+    np.testing.assert_allclose(shown, counts[counts[:, 0] > 0], rtol=1e-6)
 
 
 def test_json_there_and_back(found, tmp_path):

@@ -45,7 +45,7 @@ def evaluate(
     with opened(folder) as collection:
         from lass.tagging.evaluation import metric_tables, plot_evaluation
         from lass.tagging.evaluation.plotting import check_plot_path
-        from lass.tagging.evaluation.result import summary
+        from lass.tagging.evaluation.result import headlines, summary
 
         if picture is not None:
             check_plot_path(picture)
@@ -67,6 +67,9 @@ def evaluate(
     if output.as_json:
         output.json(found.as_dict())
         return
+    for line in headlines(found):
+        output.line(line, "bold")
+    output.out.print()
     for table in metric_tables(found):
         output.out.print(table)
         output.out.print()

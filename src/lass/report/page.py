@@ -11,7 +11,7 @@ from lass.report.markup import Markup, join, table, tag
 from lass.tagging import Suggestion
 from lass.tagging.evaluation import Evaluation, plot_evaluation
 from lass.tagging.evaluation.metrics import METRICS
-from lass.tagging.evaluation.result import COLUMNS, OURS, SITUATION_TITLES, summary
+from lass.tagging.evaluation.result import COLUMNS, OURS, SITUATION_TITLES, headlines, summary
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 #: tags of a facet that are shown unfolded
@@ -173,7 +173,8 @@ def _evaluated(evaluation: Evaluation) -> Markup:
     drawing = io.StringIO()
     plot_evaluation(evaluation, drawing)
     svg = Markup(drawing.getvalue()[drawing.getvalue().index("<svg") :])
-    parts = [tag("div", svg, class_="picture", role="img", aria_label="F1 of all methods; LASS by lam")]
+    parts = [tag("p", tag("strong", line)) for line in headlines(evaluation)]
+    parts += [tag("div", svg, class_="picture", role="img", aria_label="F1 of all methods; LASS by lam")]
     heads = ["method", *(head.format(top=evaluation.top) for head in COLUMNS)]
     for name, result in evaluation.situations.items():
         rows = []

@@ -29,6 +29,7 @@ from lass.collection.reading.cells import text_of
 from lass.collection.reading.columns import ROWS as LOOKED_AT
 from lass.collection.reading.columns import find_columns
 from lass.collection.reading.errors import BadRowLog
+from lass.collection.reading.items import OTHER_ID
 from lass.collection.reading.lines import OTHER, UNMARKED, encoding_of, kind_of
 from lass.collection.reading.tables import Table, open_table
 from lass.collection.reading.workbooks import WORKBOOKS, sheet_names
@@ -47,6 +48,8 @@ from lass.tagging import Collection
 
 #: the advice for an encoding that does not fit; with it, the page shows the menu
 CHOOSE_ENCODING = "choose another under Letters are read as"
+#: and that for ids that recur
+CHOOSE_ID = "choose another under Names each item"
 #: uploads kept until they are imported; the oldest are removed first
 MAX_UPLOADS = 4
 #: bytes that a packed file may unpack to
@@ -174,6 +177,7 @@ def _message(upload: Upload, row: BadRow) -> str:
 def _renamed(upload: Upload, message: str) -> str:
     for advice in (OTHER, UNMARKED):
         message = message.replace(advice, CHOOSE_ENCODING)
+    message = message.replace(OTHER_ID, CHOOSE_ID)
     for path, called in upload.called.items():
         message = message.replace(path, called)
     loose = without_common_folder(upload.loose) if upload.loose.exists() else upload.loose
@@ -196,7 +200,9 @@ def _take(upload: Upload, part: UploadPart, called: str, file: BinaryIO) -> None
         upload.left_out += unpack(path, upload.loose, called)
         path.unlink()
         if not upload.loose.exists():
-            raise ValueError(f"{called!r} holds no texts and no pictures that can be read")
+            raise ValueError(
+                f"{called!r} holds no texts and no pictures that can be read; unpack tables, and choose them"
+            )
         return
     if part == "items" and is_wanted(called) and ending not in TABLES:
         path = upload.loose / safe_name(called)

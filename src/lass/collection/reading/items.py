@@ -14,6 +14,8 @@ from lass.collection.reading.tables import any_table
 
 ID = ("id", "item", "item_id", "key")
 TITLE = ("title", "name", "label")
+#: what to do where ids recur, for who reads the file by a call or a command
+OTHER_ID = "choose another column with id="
 TEXT = ("title", "text", "summary", "description", "abstract", "body", "content")
 
 
@@ -108,7 +110,7 @@ def read_items(
             if item in lines:
                 raise BadCell(
                     f"item {shown(item)} is already in line {lines[item]}; ids in column {shown(id)} must "
-                    "differ. Remove one, or choose another column with id="
+                    f"differ. Remove one, or {OTHER_ID}"
                 )
             name = text_of(cells[title_at]).strip() or item
             parts = [text_of(cells[i]) for i in text_at]

@@ -18,8 +18,15 @@ from lass.model.facets import Facets
 from lass.model.quadratic_program import Array
 from lass.tagging.completion import TOL, PredictorInputs, TagModel, all_scores, complete, with_scores
 from lass.tagging.evaluation.baselines import BASELINES, FROM_FEATURES, OF_ALL_NUMBERS, Task
-from lass.tagging.evaluation.metrics import compute_metrics
-from lass.tagging.evaluation.result import CROWD_ONLY, OURS, Evaluation, MetricValues, SituationResult
+from lass.tagging.evaluation.metrics import RANGES, compute_metrics, count_right
+from lass.tagging.evaluation.result import (
+    CROWD_ONLY,
+    OURS,
+    Evaluation,
+    MetricValues,
+    Reliability,
+    SituationResult,
+)
 
 #: lam is tried at these multiples of one over twice the median degree; beyond, solves get slow and worse
 LAMS = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -122,7 +129,7 @@ def evaluate(
     for situation, drawn in splits.items():
         found: dict[Any, list[dict[str, float]]] = defaultdict(list)
         seconds: dict[str, float] = defaultdict(float)
-        value = lam
+        value, counts = lam, np.zeros((len(RANGES), 3))
         for seed, parts in enumerate(drawn):
             task = Task(W, features, parts, seed)
             ours = _Ours(task, inputs, value, category_graph, facets)
@@ -136,6 +143,8 @@ def evaluate(
                 began = time.perf_counter()
                 predicted = predict()
                 seconds[method] += (time.perf_counter() - began) / seeds
+                if name == OURS and ours.has_scores:
+                    counts = counts + count_right(predicted, parts)
                 found[name].append(compute_metrics(predicted, parts, top, seed))
                 step += 1
             value = ours.lam  # what the first draw chose: choosing costs more than all the rest
@@ -148,6 +157,10 @@ def evaluate(
             evaluated=[len(parts.rows) for parts in drawn],
             hidden=[parts.hidden[parts.rows].nnz for parts in drawn],
             methods=metrics, seconds={name: seconds[name] for name in metrics}, lam=float(value), curve=curve,
+            reliability=[
+                Reliability(low, high, total / count, right / count, int(count))
+                for (low, high), (count, total, right) in zip(RANGES, counts.tolist(), strict=True) if count
+            ],
         )  # fmt: skip
     return Evaluation(
         items=G.shape[0], tags=G.shape[1], positive=int((G.data > 0).sum()), hide=hide, top=top, seeds=seeds,
@@ -165,12 +178,16 @@ class _Ours:
     category_graph: Any
     facets: Facets | None
     model: TagModel = field(init=False)
+    #: whether what was predicted last are probabilities
+    has_scores: bool = field(default=False, init=False)
 
     def __call__(self) -> Array:
         self.model = self._complete(self.lam)
         self.lam = self.model.lam
         groups = self.task.split.groups
-        return self._scores(with_scores(self.model, **self.inputs._asdict(), groups=groups))
+        scored = with_scores(self.model, **self.inputs._asdict(), groups=groups)
+        self.has_scores = scored.scores is not None and not scored.items_until_percentages
+        return self._scores(scored)
 
     def crowd_only(self, lam: float | None = None) -> Array:
         return self._scores(self.model if lam is None else self._complete(lam))

@@ -73,6 +73,24 @@ def compute_metrics(scores: Array, split: Split, top: int, seed: int) -> dict[st
     }
 
 
+#: ranges of scores that are told apart
+RANGES = ((0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01))
+
+
+def count_right(scores: Array, split: Split) -> Array:
+    """For each of :data:`RANGES` how many tags that were not visible, the sum of their scores, and the right.
+
+    Of shape (ranges, 3); scores are probabilities of the tags of the evaluated items.
+    """
+    truth = split.hidden[split.rows].toarray() > 0
+    unseen = split.visible[split.rows].toarray() == 0
+    found = np.zeros((len(RANGES), 3))
+    for at, (low, high) in enumerate(RANGES):
+        within = unseen & (scores >= low) & (scores < high)
+        found[at] = np.count_nonzero(within), scores[within].sum(), np.count_nonzero(truth & within)
+    return found
+
+
 def precision_recall_f1(truth: NDArray[np.int8], chosen: NDArray[np.bool_]) -> dict[str, float]:
     """Precision, recall and F1 over items, and micro and macro F1, by scikit-learn.
 

@@ -30,6 +30,8 @@ COLUMNS = {
     "AP": "average_precision", "nDCG": "ndcg", "micro F1": "micro_f1", "macro F1": "macro_f1",
     "coverage": "coverage",
 }  # fmt: skip
+#: tags with such a score that it takes for a statement on them
+RELIABLE = 50
 SITUATION_TITLES = {
     "scattered": "some tags of every item hidden",
     "items": "all tags of some items hidden",
@@ -69,6 +71,29 @@ class MetricValues:
 
 
 @dataclass(frozen=True)
+class Reliability:
+    """Tags that were not visible and had a score in a range, in all draws together.
+
+    Examples
+    --------
+    >>> from lass.tagging.evaluation.result import Reliability
+    >>> print(Reliability(0.7, 0.9, 0.81, 0.79, 400))
+    a score of 81 % is right in 79 of 100
+    """
+
+    #: the range, the mean score within it, and the share that were hidden tags
+    low: float
+    high: float
+    score: float
+    right: float
+    #: how many tags of items had such a score
+    count: int
+
+    def __str__(self) -> str:
+        return f"a score of {100 * self.score:.0f} % is right in {100 * self.right:.0f} of 100"
+
+
+@dataclass(frozen=True)
 class SituationResult:
     """Metrics of one situation by method, and of LASS by lam."""
 
@@ -83,6 +108,8 @@ class SituationResult:
     lam: float
     #: lam -> metric -> values of LASS at that lam
     curve: dict[float, dict[str, MetricValues]] = field(default_factory=dict)
+    #: of LASS, by ranges of scores: how often they were right
+    reliability: list[Reliability] = field(default_factory=list)
 
     def ranked(self, metric: str = "f1") -> list[str]:
         """The methods, best first."""
@@ -113,7 +140,7 @@ class Evaluation:
         for table in metric_tables(self):
             console.print(table, "")
         lines = [line.rstrip() for line in out.getvalue().splitlines()]
-        return "\n".join([*lines, *summary(self)])
+        return "\n".join([*headlines(self), "", *lines, *summary(self)])
 
     __repr__ = __str__
 
@@ -148,6 +175,7 @@ class Evaluation:
                     seconds={str(method): float(value) for method, value in one["seconds"].items()},
                     lam=float(one["lam"]),
                     curve={float(row["lam"]): _metrics(row) for row in one["curve"]},
+                    reliability=[_reliability(row) for row in one.get("reliability", [])],
                 )
                 for name, one in data["situations"].items()
             }
@@ -190,6 +218,23 @@ def summary(evaluation: Evaluation) -> list[str]:
     if (lam := evaluation.best_lam()) is not None:
         lines.append(f"lam with the highest F1 over all draws, in hindsight: {lam:.3g} (--set-lam keeps it)")
     return lines
+
+
+def headlines(evaluation: Evaluation) -> list[str]:
+    """What a curator may expect in each situation: how many suggestions are right, and at which score."""
+    found = []
+    for name, result in evaluation.situations.items():
+        ours = result.methods[OURS]
+        right = evaluation.top * ours["precision"].mean
+        each = sum(result.hidden) / max(sum(result.evaluated), 1)
+        title = SITUATION_TITLES.get(name, name)
+        line = (
+            f"{title[:1].upper()}{title[1:]}: of the {evaluation.top} best suggestions of an item "
+            f"{right:.1f} are right, where {each:.1f} tags were hidden"
+        )
+        sure = [str(one) for one in result.reliability if one.count >= RELIABLE]
+        found.append("; ".join([line, *sure[-1:]]) + ".")
+    return found
 
 
 def verdict(result: SituationResult) -> str:
@@ -245,6 +290,11 @@ def _from_format_1(data: dict[str, Any]) -> dict[str, Any]:
         for part in ("methods", "seconds"):
             situations[name][part] = {FORMAT_1_METHODS.get(key, key): row for key, row in one[part].items()}
     return {FORMAT_1_KEYS.get(key, key): value for key, value in data.items()} | {"situations": situations}
+
+
+def _reliability(row: dict[str, Any]) -> Reliability:
+    low, high, score, right = (float(row[key]) for key in ("low", "high", "score", "right"))
+    return Reliability(low, high, score, right, int(row["count"]))
 
 
 def _metrics_as_dict(row: dict[str, MetricValues]) -> dict[str, Any]:
