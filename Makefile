@@ -28,7 +28,7 @@ quick: $(VENV)/quick
 # attacks for an hour: kills, writers at once, a full disk, many clients, random problems
 SECONDS ?= 3600
 soak: $(VENV)/test web
-	$(BIN)/python scripts/soak.py --seconds $(SECONDS)
+	$(BIN)/python scripts/soak.py --resume --seconds $(SECONDS) # a run that was interrupted goes on
 
 define checks
 $(BIN)/ruff check

@@ -1,16 +1,18 @@
 """Attack collections for a while: kills, writers at once, a full disk, many clients, random problems.
 
     python scripts/soak.py                                 all parts, an hour together
+    python scripts/soak.py --resume                        goes on where a run was interrupted
     python scripts/soak.py --seconds 300                   all parts, five minutes
-    python scripts/soak.py --parts kills clients           some of them
+    python scripts/soak.py --parts kills clients           some of them, which are shown and not kept
 
-Each part ends with what it found; anything lost, wrong or refused without a reason makes the exit code 1. The
-figures go into benchmarks/results/soak.json, from which docs/security.md is written.
+Each part ends with what it found; anything lost, wrong or refused without a reason makes the exit code 1,
+after the other parts have run. The figures of all parts go into benchmarks/results/soak.json, from which
+docs/security.md is written.
 """
 
 from __future__ import annotations
 
-import asyncio
+import multiprocessing
 import os
 import random
 import shutil
@@ -19,7 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,14 +33,16 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "attack")]
 
 import lass  # noqa: E402
 from benchmarks.common import results  # noqa: E402
+from benchmarks.common.data import CACHE  # noqa: E402
 from benchmarks.common.options import parser  # noqa: E402
+from benchmarks.common.parts import Parts  # noqa: E402
 from lass.collection import Item, Settings  # noqa: E402
 from short_texts import TOPICS  # noqa: E402
 
-#: share of the time that a part gets
+#: share of the time that a part gets; a tenth is left for what each needs to begin and to end
 PARTS = {
-    "kills": 0.2, "writers": 0.1, "disk": 0.1, "histories": 0.2, "clients": 0.1, "problems": 0.2,
-    "ordinary": 0.1,
+    "kills": 0.16, "writers": 0.08, "disk": 0.08, "histories": 0.2, "clients": 0.08, "problems": 0.24,
+    "ordinary": 0.06,
 }  # fmt: skip
 ITEMS, TAGS, WRITERS, CLIENTS, PROBLEMS = 300, 12, 4, 100, 10_000
 #: bytes that are left on the small disk
@@ -211,7 +217,7 @@ def histories(seconds: float) -> dict[str, Any]:
 
 def clients(seconds: float) -> dict[str, Any]:
     """Many people at once in the Studio, on the packages that come with lass; they run on the same cores."""
-    from benchmarks.studio import at_once, bundled, lost
+    from benchmarks.studio import bundled, many
     from studio_server import studio, wait_until_ready
 
     with tempfile.TemporaryDirectory() as place:
@@ -219,31 +225,41 @@ def clients(seconds: float) -> dict[str, Any]:
         with studio(folder) as running, running.client() as client:
             state = wait_until_ready(client, 600)
             before = os.getloadavg()[0]
-            figures, made = asyncio.run(at_once(running, state, CLIENTS, max(seconds, 20.0)))
-            with lass.open(folder) as collection:
-                gone = lost(collection, made)
-    return {**figures, "items": state["items"], "load_before": before, "lost": gone + figures["failed"]}
+            found = many(running, folder, state, CLIENTS, max(seconds, 20.0))
+    gone = found["lost"] + found["failed"]
+    return {**found, "items": state["items"], "load_before": before, "lost": gone}
 
 
 def problems(seconds: float) -> dict[str, Any]:
     """Random problems over thirty decades, judged in rational arithmetic."""
-    from check_certificates import check
-
-    found = check(PROBLEMS, (0, 6, 12, 20, 30), seconds=seconds)
-    return {**found, "lost": found["false"]}
+    return _judged((0, 6, 12, 20, 30), 0, seconds)
 
 
 def ordinary(seconds: float) -> dict[str, Any]:
     """Random problems at ordinary scales, judged likewise."""
+    return _judged((0, 1), 5 * PROBLEMS, seconds)
+
+
+def _judged(decades: tuple[float, ...], first: int, seconds: float) -> dict[str, Any]:
+    """As many problems as can be judged in this time on all cores."""
     from check_certificates import check
 
-    found = check(PROBLEMS, (0, 1), 5 * PROBLEMS, seconds)
-    return {**found, "lost": found["false"]}
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    each = -(-PROBLEMS // cores)
+    sizes = [min(each, PROBLEMS - low) for low in range(0, PROBLEMS, each)]
+    with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
+        asked = [
+            pool.submit(check, size, decades, first + each * place, seconds)
+            for place, size in enumerate(sizes)
+        ]
+        found = [one.result() for one in asked]
+    sums = {name: sum(one[name] for one in found) for name in ("problems", "converged", "false")}
+    return {**sums, "decades": max(decades), "lost": sums["false"]}
 
 
 def main() -> None:
     """Run the parts one after the other, print and write what they found."""
-    options = parser(__doc__)
+    options = parser(__doc__, "resume")
     options.add_argument("--seconds", type=float, default=3600.0, help="of all parts together (3600)")
     options.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
     asked = options.parse_args()
@@ -251,14 +267,29 @@ def main() -> None:
         "kills": kills, "writers": writers, "disk": disk, "histories": histories, "clients": clients,
         "problems": problems, "ordinary": ordinary,
     }  # fmt: skip
-    bad, whole = [], sum(PARTS[part] for part in asked.parts)
+    some = asked.parts != list(PARTS)
+    whole = sum(PARTS[part] for part in asked.parts) if some else 1.0
+    kept = Parts(CACHE / f"soak-{asked.seconds:g}{'-some' * some}.json", asked.resume and not some)
+    bad = []
     for part in asked.parts:
-        began = time.monotonic()
-        found = run[part](asked.seconds * PARTS[part] / whole)
-        found["seconds"] = time.monotonic() - began
+
+        def timed(part: str = part) -> dict[str, Any]:
+            began = time.monotonic()
+            found = run[part](asked.seconds * PARTS[part] / whole)
+            return {**found, "seconds": time.monotonic() - began}
+
+        try:
+            found = kept.measure(part, timed)
+        except Exception:  # the others are still of use
+            traceback.print_exc()
+            bad.append(part)
+            continue
         print(f"{part}: {found}", flush=True)
-        results.add(asked.out / "soak.json", {"results": {part: found}}, levels=2, depth=4)
         bad += [part] * bool(found.get("lost"))
+    if not some and len(kept.known) == len(PARTS):
+        results.add(asked.out / "soak.json", {"results": kept.known}, depth=4)
+    if some or len(kept.known) == len(PARTS):
+        kept.path.unlink(missing_ok=True)
     if bad:
         sys.exit(f"something was lost or wrong: {', '.join(bad)}")
 

@@ -1,6 +1,8 @@
 """What all benchmarks share: result files, stamps, choices of names, processes of their own."""
 
 import json
+import subprocess
+import sys
 from importlib import import_module
 
 import numpy as np
@@ -107,3 +109,10 @@ def test_fastest_and_memory():
     assert found.seconds >= 0
     _, costs = measuring.with_memory(lambda: np.ones(4_000_000).sum())
     assert 20 < costs["memory"] < 100
+
+
+def test_some_parts_of_the_attacks_are_shown_and_not_kept(tmp_path):
+    command = [sys.executable, stamp.ROOT / "scripts" / "soak.py", "--seconds", "1", "--parts", "ordinary"]
+    done = subprocess.run([*command, "--out", tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("ordinary: {'problems': ")
+    assert list(tmp_path.iterdir()) == []

@@ -117,6 +117,19 @@ def test_undo_says_what_it_undid_in_the_review_and_of_tags(open_page, served):
     assert undo("kay") == "Undid: new tag manners::good"
 
 
+def test_questions_stay_while_the_model_takes_an_answer_in(open_page, served):
+    served.settle()
+    page = reviewed(open_page, served)
+    expect(page.get_by_test_id("review-count")).to_contain_text("left")
+    held = []
+    page.route("**/api/review", lambda route: held.append(route))
+    with page.expect_request("**/api/review"):
+        page.keyboard.press("x")
+    # the answer is held, and a question is there to be decided on
+    expect(page.locator("[data-question]")).to_be_visible()
+    assert len(held) == 1
+
+
 @pytest.mark.parametrize("size", [(1280, 800), PHONE], ids=["wide", "phone"])
 def test_no_visible_text_has_jargon(open_page, served, size):
     page = open_page(served.studio, "#/review", rows=False, size=size)
