@@ -13,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 
 import lass
 from estimator_data import NAMES, NAN, NEW, TAGS, TRUTH, X, Y, check_simplex, neighbours, project
-from lass.learning.priors import category_weights, shares_of_labels, slide, weighted, whole_counts
+from lass.learning.priors import shares_of_labels, slide, whole_counts
 from oracle import Case, check_against_oracle
 
 
@@ -291,8 +291,7 @@ def test_decisions_lean_to_a_prior_where_lam_is_chosen():
     wanted = whole_counts([0.6, 0.2, 0.2], len(X))
     free = lass.LASS(features=None).fit(X, Y)
     model = lass.LASS(features=None, prior=[3, 1, 1]).fit(X, Y)
-    Z, shares = model.solution_.Z, np.array([0.6, 0.2, 0.2])
-    exact = slide(weighted(Z, category_weights(Z, shares)), shares)
+    exact = slide(model.mixture_.scores(), [0.6, 0.2, 0.2])
     np.testing.assert_allclose(model.shift_, 0.75 * exact, atol=1e-9)
     apart = [np.abs(np.bincount(one.transduction_, minlength=3) - wanted).sum() for one in (model, free)]
     assert apart[0] <= apart[1]
@@ -319,7 +318,8 @@ def test_categories_are_compared_with_their_own_mean_where_lam_is_chosen():
     assert (Z.argmax(axis=1) != truth).mean() > 0.3
     np.testing.assert_array_equal(model.transduction_, truth)
     np.testing.assert_allclose(model.category_weights_ * Z.mean(axis=0), [0.5, 0.5])
-    np.testing.assert_allclose(model.assignments_, weighted(Z, model.category_weights_))
+    np.testing.assert_allclose(model.mixture_.weights[0], model.category_weights_, rtol=1e-4)
+    np.testing.assert_allclose(model.assignments_, project(model.mixture_.scores()))
     check_simplex(model.assignments_)
     # the other way round: nothing hangs on the order of items and categories
     back = np.arange(len(y))[::-1]
@@ -327,9 +327,8 @@ def test_categories_are_compared_with_their_own_mean_where_lam_is_chosen():
     np.testing.assert_allclose(other.assignments_[::-1, ::-1], model.assignments_, atol=1e-3)
     # new items are compared with the same means, and a lam that is given is taken as it is
     new = np.eye(len(y))[[1, 50]]
-    np.testing.assert_allclose(
-        model.predict_proba(new), weighted(lass.assign(new, Z, None, model.lam_), model.category_weights_)
-    )
+    apart = model.predict_proba(new) - project(model.mixture_.of_new(sp.csr_array(new), None, model.lam_))
+    assert np.abs(apart).max() < 1e-12
     given_ = lass.LASS(model.lam_, metric="precomputed").fit(W, y)
     assert given_.category_weights_ is None
     np.testing.assert_array_equal(given_.assignments_, given_.solution_.Z)

@@ -41,8 +41,8 @@ def test_update_of_labels_is_a_fresh_fit(lam, prior):
 
 def test_update_keeps_the_chosen_lam_outside_the_poisson_regime():
     unknown = int(np.flatnonzero(Y < 0)[0])
-    model = lass.LASS().fit(X, Y)
-    model.choice_.poisson, model.choice_.totals = True, False
+    model = lass.LASS(features=None).fit(X, Y)
+    model.choice_.poisson, model.choice_.totals, model.choice_.parts = True, False, []
     chosen, before = model.lam_, model.solution_
     model.update({unknown: 1})
     fresh = PoissonRegime(model.graph_).solve(model.affinities_, 1e-12)

@@ -20,7 +20,6 @@ from lass.learning.feature_model import (
     least_noise,
     scale_of,
     spread_places,
-    weight_of_features,
 )
 
 seeds = st.integers(0, 2**32 - 1)
@@ -127,32 +126,6 @@ def test_labels_of_the_same_fold_do_not_count(monkeypatch):
     after = held_out_scores(FeatureRows.of(X), codes, 3, fold, scale_of(X))
     np.testing.assert_array_equal(before[fold == 0], after[fold == 0])
     assert np.abs(before - after)[fold == 1].max() > 1e-3
-
-
-def test_features_that_say_nothing_have_no_weight():
-    rng = np.random.default_rng(0)
-    codes = np.arange(90) % 3
-    known = np.eye(3)[codes] + 0.3 * rng.normal(size=(90, 3))
-    assert weight_of_features(known, rng.normal(size=(90, 3)), codes) == 0
-    assert weight_of_features(known, np.zeros((90, 3)), codes) == 0
-    assert weight_of_features(rng.normal(size=(90, 3)), known, codes) > 1
-    # of two that say something else both count, whatever their scales
-    graph, features = (np.eye(3)[codes] + rng.normal(size=(90, 3)) for _ in range(2))
-    weight = weight_of_features(graph, features, codes)
-    assert 0.2 < weight < 5
-    assert weight_of_features(graph, 10 * features, codes) == pytest.approx(weight / 10, rel=1e-3)
-
-
-def test_surer_decisions_are_no_gain_if_more_are_wrong():
-    """The graph is right, but its scores are small beside its errors; features are sure and often wrong."""
-    codes = np.arange(40) % 4
-    graph = 0.01 * np.eye(4)[codes]
-    graph[:4] = np.roll(np.eye(4), 1, axis=1)[codes[:4]]
-    features = np.eye(4)[np.where(np.arange(40) % 5 < 2, codes + 1, codes) % 4]
-    weight = weight_of_features(graph, features, codes)
-    right = ((graph + weight * features).argmax(axis=1) == codes).sum()
-    assert right >= (graph.argmax(axis=1) == codes).sum() - 2
-    assert (features.argmax(axis=1) == codes).sum() < right - 5
 
 
 def slices(seed, labels):

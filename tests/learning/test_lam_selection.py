@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lass
+from lass.learning.graph_mixture import GraphParts
 from lass.learning.labels import balanced_labels
 from lass.learning.lam_selection import choose_for_labels, choose_for_tags, lower_end
 from lass.learning.poisson import PoissonRegime
@@ -112,7 +113,7 @@ def test_upper_end_counts_only_the_categories_of_a_component():
     np.testing.assert_allclose(best[:11], Z[:11], atol=1e-3)
 
 
-def as_they_are(Z, totals):
+def as_they_are(Z, totals, slid):
     return Z
 
 
@@ -121,7 +122,7 @@ def as_they_are(Z, totals):
 def test_choice_scales_with_the_graph_and_is_deterministic(seed, factor, least):
     W, codes, G = labelled(np.random.default_rng(seed), least=least)
     first, again, scaled = (
-        choose_for_labels(PoissonRegime(graph), codes, G.shape[1], None, as_they_are).choice
+        choose_for_labels(GraphParts(graph), codes, G.shape[1], None, as_they_are).choice
         for graph in (W, W, sp.csr_array(W * factor))
     )
     assert first == again
@@ -139,7 +140,7 @@ def test_choice_scales_with_the_graph_and_is_deterministic(seed, factor, least):
 
 def test_choice_without_labels_to_spare_holds_the_labels():
     W, codes, G = labelled(np.random.default_rng(2), least=1)
-    choice = choose_for_labels(PoissonRegime(W), codes, G.shape[1], None, as_they_are).choice
+    choice = choose_for_labels(GraphParts(W), codes, G.shape[1], None, as_they_are).choice
     assert choice.lam == lower_end(W, G)
     assert choice.totals
     assert not choice.poisson
@@ -150,7 +151,7 @@ def test_choice_without_labels_to_spare_holds_the_labels():
 
 def test_choice_where_lam_makes_no_difference():
     W = sp.csr_array(random_graph(np.random.default_rng(0), 6, "dense"))
-    choice = choose_for_labels(PoissonRegime(W), np.array([0, 0, -1, -1, 0, -1]), 1, None, as_they_are).choice
+    choice = choose_for_labels(GraphParts(W), np.array([0, 0, -1, -1, 0, -1]), 1, None, as_they_are).choice
     assert "same decisions" in choice.reason
     assert choice.lam > 0
 
@@ -161,13 +162,13 @@ def test_choice_counts_the_labels_that_come_back():
     W = weak * random_graph(np.random.default_rng(0), 16, "dense")
     codes = np.full(16, -1)
     codes[[1, 2, 3, 9, 10, 11]] = [0, 0, 0, 1, 1, 1]
-    right = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, as_they_are).choice
-    assert right.scores == [1.0] * 3
+    right = choose_for_labels(GraphParts(sp.csr_array(W)), codes, 2, None, as_they_are).choice
+    assert right.scores == [1.0] * 2
     assert right.lams == sorted(right.lams)
     assert "100.0% of 6 labels" in right.reason
     assert right.lam == right.lams[0]
-    wrong = choose_for_labels(PoissonRegime(sp.csr_array(W)), codes, 2, None, lambda Z, _: -Z).choice
-    assert wrong.scores == [0.0] * 3
+    wrong = choose_for_labels(GraphParts(sp.csr_array(W)), codes, 2, None, lambda Z, *_: -Z).choice
+    assert wrong.scores == [0.0] * 2
 
 
 def test_another_lam_is_chosen_where_it_finds_clearly_more():
@@ -176,7 +177,7 @@ def test_another_lam_is_chosen_where_it_finds_clearly_more():
     codes = np.full(16, -1)
     codes[[1, 2, 3, 9, 10, 11]] = [0, 0, 0, 1, 1, 1]
     even = choose_for_labels(
-        PoissonRegime(sp.csr_array(W)), codes, 2, None, lambda Z, totals: (-Z, Z)[not totals]
+        GraphParts(sp.csr_array(W)), codes, 2, None, lambda Z, totals, _: (-Z, Z)[not totals]
     ).choice
     assert even.poisson
     assert not even.totals

@@ -28,6 +28,7 @@ from lass.learning.features_and_edges import (
     FeaturesAndEdges,
     lam_of,
 )
+from lass.learning.graph_mixture import GraphParts, Mixture, root_mean_square
 from lass.learning.labels import (
     balanced_labels,
     changed_affinities,
@@ -99,7 +100,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         smaller normalised cut decides. The whole is a local solution, not a certified optimum.
     contrast : float, optional
         Weights of the graph are raised to this power (their total is kept): the more, the more the
-        closest neighbours are trusted. By default 2 where y holds labels, 1 where it holds affinities.
+        closest neighbours are trusted. By default 2 where y holds labels, 1 where it holds affinities. With
+        labels and ``lam="auto"`` the default is several: held labels at 2 and 4 and the Poisson regime at 1
+        and 2 decide together, weighted by the hidden labels that each finds again
+        (:mod:`lass.learning.graph_mixture`).
     features : {"auto", None}
         With "auto", ``lam="auto"`` and labels, a model of the features speaks beside the graph
         (kernel ridge regression, :mod:`lass.learning.feature_model`), with the weight that finds most hidden
@@ -148,11 +152,14 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         The slide of the decisions.
     category_weights_ : array of shape (K,) or None
         Weights w by which the totals of the categories follow their shares, where labels are given and lam
-        is chosen below the Poisson regime (``choice_.totals``): assignments are then the rows ``z_k w_k``
-        divided by their sum, before features and shift count (:func:`lass.learning.priors.category_weights`).
+        is chosen below the Poisson regime (``choice_.totals``): the rows ``z_k w_k`` divided by their sum
+        count in the place of the solution (:func:`lass.learning.priors.category_weights`).
+    mixture_ : Mixture or None
+        The parts of the graph that decide together, where labels are given and lam is chosen; their
+        coefficients are ``choice_.parts``. Assignments are then ``Proj(mixture_.scores() + shift_)``.
     feature_model_ : FeatureModel or None
-        The model of the features, where it has a weight (``choice_.features``). Assignments are then
-        ``Proj(Z + weight * scores + shift_)``.
+        The model of the features, where it counts (``choice_.features``). Assignments are then
+        ``Proj(mixture_.scores() + weight * scores + shift_)``.
 
     Examples
     --------
@@ -315,10 +322,13 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         """
         W = self._edges_to(X)
         lam = self.lam_ if lam is None else lam
-        if self.feature_model_ is not None or self.category_weights_ is not None:
-            scores = assign(W, self.solution_.Z, g, lam)
-            if self.category_weights_ is not None:
-                scores = weighted(scores, self.category_weights_)
+        if not (self.feature_model_ is None and self.category_weights_ is None and self.mixture_ is None):
+            if self.mixture_ is not None:
+                scores = self.mixture_.of_new(W, g, lam)
+            else:
+                scores = assign(W, self.solution_.Z, g, lam)
+                if self.category_weights_ is not None:
+                    scores = weighted(scores, self.category_weights_)
             if self.feature_model_ is not None:
                 rows = self._feature_rows(self._validated(X, reset=False))
                 scores = scores + self._feature_weight * self.feature_model_.scores(rows.X)
@@ -503,7 +513,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         codes, size = self._codes, len(self.classes_)
         assert codes is not None
         if self.lam == "auto":
-            return self._chosen_lam(PoissonRegime(W), features=graph != EDGES)
+            return self._chosen_lam(self._graph_parts(W), features=graph != EDGES)
         right = np.empty(len(hidden.order), bool)
         for one in range(hidden.folds):
             rows, kept = hidden.order[hidden.fold == one], codes.copy()
@@ -513,14 +523,14 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             right[hidden.fold == one] = scores[rows].argmax(axis=1) == codes[rows]
         return None, right
 
-    def _chosen_lam(self, regime: PoissonRegime, features: bool = True) -> LabelChoice:
+    def _chosen_lam(self, graph: GraphParts, features: bool = True) -> LabelChoice:
         """Lam for labels on a graph, with or without a model of the features beside it."""
         assert self._codes is not None
         rows = None
         if features and self.neighbours_ is not None and self.features is not None and self.sharpen is None:
             rows = self._feature_rows(self.neighbours_.items, self._confidence)
         return choose_for_labels(
-            regime, self._codes, len(self.classes_), self._confidence, self._decisive, rows
+            graph, self._codes, len(self.classes_), self._confidence, self._decisive, rows
         )
 
     def _linear(self) -> tuple[FeaturesAndEdges, EdgeChoice] | None:
@@ -567,8 +577,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             if codes is None:
                 self.choice_ = choose_for_tags(self.graph_, G, facets=self._facets)
             else:
-                self._regime = PoissonRegime(self.graph_)
-                self.choice_ = self._chosen_lam(self._regime).choice
+                graph = self._graph_parts(self.graph_)
+                self._regime = graph.regime
+                self.choice_ = self._chosen_lam(graph).choice
         self.lam_ = float(self.lam) if self.choice_ is None else self.choice_.lam
         self._log(str(self.choice_ or f"lam = {self.lam_:g}"))
         start = self._poisson_start(G)
@@ -618,11 +629,24 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         shares = shares_of_labels(self._codes, len(self.classes_)) if self._prior is None else self._prior
         return category_weights(Z, shares)
 
-    def _decisive(self, Z: Array, totals: bool) -> Array:
-        """The scores whose largest decides, without those by the features."""
+    def _decisive(self, Z: Array, totals: bool, slid: bool = True) -> Array:
+        """The scores of one part whose largest decides, before or after they are slid to the prior."""
         if totals and (weights := self._weights(Z)) is not None:
             Z = weighted(Z, weights)
-        return Z if self._prior is None else Z + self._leaning * slide(Z, self._prior)
+        return Z + self._leaning * slide(Z, self._prior) if slid and self._prior is not None else Z
+
+    def _graph_parts(self, W: sp.csr_array) -> GraphParts:
+        """The ways to spread labels over a graph; a contrast that was given is the only one."""
+        return GraphParts(W, powers=self.contrast is None)
+
+    def _mixed(self) -> Mixture | None:
+        """The parts of the graph that decide together, where hidden labels say how."""
+        if self.choice_ is None or not self.choice_.parts or self._codes is None:
+            return None
+        graph = self._graph_parts(self.graph_)
+        return Mixture.of(
+            graph, self._codes, len(self.classes_), self._confidence, self.choice_.parts, self._weights, EXACT
+        )
 
     def _accept(
         self, solution: Solution | FacetSolution, shift: Array | None = None, near: Array | None = None
@@ -632,7 +656,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         Z: Any = solution.Z
         held = self.choice_ is not None and self.choice_.totals and self.sharpen is None
         self.category_weights_ = self._weights(Z) if held else None
-        if self.category_weights_ is not None:
+        self.mixture_ = None if is_sparse(Z) or self.sharpen is not None else self._mixed()
+        if self.mixture_ is not None:
+            Z = self.mixture_.scores()
+        elif self.category_weights_ is not None:
             Z = weighted(Z, self.category_weights_)
         moved = self._with_features(Z)
         if shift is None:
@@ -641,7 +668,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
                 near = None if near is None else near / self._leaning
                 shift = self._leaning * slide(moved, self._prior, near)
         self.shift_ = shift
-        if shift.any() or self.feature_model_ is not None:
+        if shift.any() or self.mixture_ is not None or self.feature_model_ is not None:
             Z = project_simplex(moved + shift)
         self.assignments_, self.transduction_ = Z, self._decided(Z)
 
@@ -659,28 +686,36 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         chosen = self.lam == "auto" and self._codes is not None and self.sharpen is None
         return LEANING if chosen else 1.0
 
-    @property
-    def _feature_weight(self) -> float:
-        return 0.0 if self.choice_ is None else self.choice_.features
-
     def _feature_rows(self, X: Any, confidence: Array | None = None) -> FeatureRows:
         """Rows as the model of the features compares them: of length one where the graph does so."""
         return FeatureRows.of(X, confidence, unit=self.metric == "cosine")
 
     def _with_features(self, Z: Any) -> Any:
         """Assignments with the scores by the features added, which are not valid rows yet."""
-        if not self._feature_weight or self._codes is None or self.neighbours_ is None:
+        if (
+            self.choice_ is None
+            or not self.choice_.features
+            or self._codes is None
+            or self.neighbours_ is None
+        ):
             return Z
         rows = self._feature_rows(self.neighbours_.items, self._confidence)
         if self.feature_model_ is None:
             self.feature_model_ = FeatureModel.fit(rows, self._codes, len(self.classes_))
-        return Z + self._feature_weight * self.feature_model_.scores(rows.X)
+        scores, self._feature_weight = self.feature_model_.scores(rows.X), self.choice_.features
+        if self.mixture_ is not None:
+            free = self._codes < 0
+            size = root_mean_square(scores, free if free.any() else slice(None))
+            self._feature_weight *= self.mixture_.unit / (size or 1.0)
+        return Z + self._feature_weight * scores
 
     def _sharpen(self) -> None:
         """Sharpen the decisions: from those there are and, given a prior, those of a steeper graph."""
         assert self._codes is not None
-        totals = self.choice_ is not None and self.choice_.totals
-        starts = [self._decisive(self.solution_.Z, totals).argmax(axis=1)]
+        mixture = self._mixed()
+        first = self.solution_.Z if mixture is None else mixture.scores()
+        totals = mixture is None and self.choice_ is not None and self.choice_.totals
+        starts = [self._decisive(first, totals).argmax(axis=1)]
         if self._prior is not None:
             # a local method, so from a second start; without shares a lower cut may be worse
             steep = steepened(self.graph_, 2.0)

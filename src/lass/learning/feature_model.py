@@ -16,17 +16,12 @@ from numpy.typing import NDArray
 from lass.model.quadratic_program import Array
 
 #: labelled items that are compared with all others, at most
-LANDMARKS = 1000
+LANDMARKS = 2000
 #: variances of the noise of a label that are tried, against a kernel that is one at distance zero, and
 #: labelled items on which it is chosen, at most
 NOISES, JUDGED = (0.001, 0.01, 0.1, 1.0), 500
 #: numbers of a block of similarities
 BLOCK = 2_000_000
-#: parts of the weight that are tried until as many hidden labels come back as by the graph alone
-PARTS = (1.0, 0.3, 0.1)
-#: coefficients of scores by graph and features that are expected before any label was hidden, and
-#: how sure that is (one over the variance); log-likelihood by which the features must be ahead
-EXPECTED, SURE, GAIN = (1.5, 0.0), 4.0, 1.0
 
 
 class FeatureRows(NamedTuple):
@@ -124,69 +119,6 @@ def held_out_scores(
             inner = between[np.ix_(kept, kept)] + np.diag(noise / weights[kept])
             out[hidden] = between[np.ix_(hidden, kept)] @ _solve(inner, targets[kept])
     return out
-
-
-def weight_of_features(graph: Array, features: Array, codes: NDArray[np.int64]) -> float:
-    """The weight of scores by features beside scores by the graph; zero where they do not help.
-
-    Both are scores of items whose labels were hidden, ``codes`` these labels. The categories have odds
-    ``exp(a graph + b features)``, scores having a mean square of one, with the most probable a and b >= 0:
-    few hidden labels leave them near ``EXPECTED``. The weight is b / a; zero unless that is more
-    probable than b = 0 by a log-likelihood of GAIN, and less where clearly more decisions would be wrong.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lass.learning.feature_model import weight_of_features
-    >>> codes = np.arange(60) % 3
-    >>> useless, useful = np.eye(3)[codes // 2], np.eye(3)[codes]
-    >>> weight_of_features(useful, useless, codes), weight_of_features(useless, useful, codes) > 1
-    (0.0, True)
-    """
-    from scipy.optimize import minimize
-
-    columns = [one - one.mean(axis=1, keepdims=True) for one in (graph, features)]
-    scales = [float(np.sqrt(np.mean(one**2))) for one in columns]
-    if not all(scale > 0 for scale in scales):
-        return 0.0
-    scaled = [one / scale for one, scale in zip(columns, scales, strict=True)]
-    rows = np.arange(len(codes))
-
-    def loss(parts: Array) -> tuple[float, Array]:
-        odds = parts[0] * scaled[0] + parts[1] * scaled[1]
-        odds -= odds.max(axis=1, keepdims=True)
-        shares = np.exp(odds)
-        total = shares.sum(axis=1, keepdims=True)
-        shares /= total
-        shares[rows, codes] -= 1.0
-        value = float(np.log(total).sum() - odds[rows, codes].sum())
-        off = parts - EXPECTED
-        slopes = np.array([(shares * one).sum() for one in scaled])
-        return value + 0.5 * SURE * float(off @ off), slopes + SURE * off
-
-    found = [
-        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
-        for start, bounds in (
-            (np.array([1.0, 0.0]), [(0, None), (0, 0)]),
-            (np.array([1.0, 1.0]), [(0, None), (0, None)]),
-        )
-    ]
-    if found[0].fun - found[1].fun <= GAIN:
-        return 0.0
-    by_graph, by_features = found[1].x / scales
-    # the graph keeps a say: it decides between what features leave open
-    weight = float(by_features / max(by_graph, 1e-2 * by_features * scales[1] / scales[0]))
-
-    before = graph.argmax(axis=1) == codes
-
-    def harmless(part: float) -> bool:
-        """Whether decisions are right as often as by the graph alone, within a standard error."""
-        after = (graph + part * weight * features).argmax(axis=1) == codes
-        lost, won = (before & ~after).sum(), (after & ~before).sum()
-        return bool(lost - won <= np.sqrt(lost + won))
-
-    # surer decisions are no gain if more of them are wrong
-    return weight * next(filter(harmless, PARTS), 0.0)
 
 
 def spread_places(codes: NDArray[np.int64], most: int) -> NDArray[np.intp]:

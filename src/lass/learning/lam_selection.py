@@ -10,19 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lass.learning.feature_model import (
-    LANDMARKS,
-    FeatureRows,
-    held_out_scores,
-    scale_of,
-    spread_places,
-    weight_of_features,
+from lass.learning.feature_model import LANDMARKS, FeatureRows, held_out_scores, scale_of, spread_places
+from lass.learning.graph_mixture import (
+    GraphParts,
+    coefficients,
+    expected_coefficients,
+    harmonic_assignments,
+    root_mean_square,
+    unit_scores,
 )
 from lass.learning.labels import balanced_labels
-from lass.learning.poisson import PoissonRegime
-from lass.learning.priors import centred
 from lass.model.facets import Facets
-from lass.model.harmonic import harmonic_extension
 from lass.model.quadratic_program import Array
 from lass.solvers.solving import solve
 
@@ -46,24 +44,17 @@ class Choice:
     scores: list[float] = field(default_factory=list)
     #: whether lam is the least of the Poisson regime, and follows the labels when there are more
     poisson: bool = False
-    #: weight of a model of the features beside the graph (:mod:`lass.learning.feature_model`)
+    #: weight of a model of the features beside the graph (:mod:`lass.learning.feature_model`); with ``parts``
+    #: their coefficient
     features: float = 0.0
     #: whether the categories are weighted until their totals follow shares (:mod:`lass.learning.priors`)
     totals: bool = False
+    #: coefficients of the parts of the graph that decide together (:mod:`lass.learning.graph_mixture`)
+    parts: list[float] = field(default_factory=list)
 
     def __str__(self) -> str:
         rows = [f"  lam {lam:10.4g}   {score:.4f}" for lam, score in zip(self.lams, self.scores, strict=True)]
         return "\n".join([f"lam = {self.lam:.4g}: {self.reason}", *rows])
-
-
-def harmonic_assignments(W: sp.csr_array, G: sp.csr_array, tol: float) -> Array:
-    """Labelled items at their largest affinity, all others connected to one harmonic; else zero."""
-    labelled = np.diff(G.indptr) > 0
-    Z = np.zeros(G.shape)
-    Z[labelled] = np.eye(G.shape[1])[G[labelled].toarray().argmax(axis=1)]
-    rows, found = harmonic_extension(W, labelled, Z, tol)
-    Z[rows] = found
-    return Z
 
 
 def lower_end(W: sp.csr_array, G: sp.csr_array) -> float:
@@ -114,25 +105,25 @@ class LabelChoice(NamedTuple):
 
 
 def choose_for_labels(
-    regime: PoissonRegime, codes: NDArray[np.int64], size: int, confidence: Array | None,
-    scores_of: Callable[[Array, bool], Array], features: FeatureRows | None = None, seed: int = 0,
+    graph: GraphParts, codes: NDArray[np.int64], size: int, confidence: Array | None,
+    scores_of: Callable[[Array, bool, bool], Array], features: FeatureRows | None = None, seed: int = 0,
 ) -> LabelChoice:  # fmt: skip
     """Hide labels, fold by fold, and see which come back.
 
-    The values tried are :func:`lower_end`, the least lam of the Poisson regime, and if neither is clearly
-    better one between them. The lower end with weighted categories is as good as any with few labels as
-    a rule, so another value must find more labels by a standard error. Where hardly any category has two
-    labels nothing can be hidden. Two linear systems a fold, and seldom a quadratic program. Decisions
-    are the largest of ``scores_of(Z, totals)``, ``totals`` as in :class:`Choice`: the Poisson regime is even
-    over the categories by itself. Given ``features``, the weight of a model of them follows, from the same
-    hidden labels.
+    The values tried are :func:`lower_end` and the least lam of the Poisson regime. The lower end with
+    weighted categories is as good as any with few labels as a rule, so the other must find more labels by a
+    standard error. Where hardly any category has two labels nothing can be hidden. A few linear systems a
+    fold, and no quadratic program. Decisions are the largest of ``scores_of(Z, totals, slide)``, ``totals``
+    as in :class:`Choice`: the Poisson regime is even over the categories by itself. How much each part of
+    the graph counts, and a model of the ``features``, follows from the same hidden labels, before any slide.
     """
-    W = regime.W
+    W, regime = graph.W, graph.regime
     order, fold = hidden_items = Hidden.of(codes, size, seed)
     folds = hidden_items.folds
     G = balanced_labels(codes, size, W, confidence)
     high = regime.solve(G, ROUGH).lam
     low = lower_end(W, G)
+    usual = expected_coefficients(len(graph.parts))[:-1]
     if not (0 < low < high < np.inf):
         if high > 0 and not folds:
             few = "fewer than two labels a category: the Poisson regime"
@@ -141,55 +132,45 @@ def choose_for_labels(
         for one in range(folds):
             kept = np.where(np.isin(np.arange(len(codes)), order[fold == one]), -1, codes)
             Z = harmonic_assignments(W, balanced_labels(kept, size, W, confidence), ROUGHER)
-            found[fold == one] = scores_of(Z, False)[order[fold == one]]
+            found[fold == one] = scores_of(Z, False, True)[order[fold == one]]
         same = Choice(1.0, "every lam gives the same decisions here")
         return LabelChoice(same, found.argmax(axis=1) == codes[order])
     if not folds:
         reason = "fewer than two labels a category: nothing can be hidden, so labels are held"
-        return LabelChoice(Choice(low, reason, totals=True), np.empty(0, bool))
+        return LabelChoice(Choice(low, reason, totals=True, parts=usual), np.empty(0, bool))
 
-    held_out: list[Array] = []  # for each lam the scores of the items in that order, labels hidden
-    right: list[NDArray[np.bool_]] = []
+    # scores of hidden labels: by each part, and slid at the two ends
+    rows = np.empty((len(graph.parts), len(order), size))
+    ends = {part: np.empty((len(order), size)) for part in ((1.0, False), (1.0, True))}
+    for one in range(folds):
+        hidden, kept = order[fold == one], codes.copy()
+        kept[hidden] = -1
+        for j, Z in enumerate(graph.assignments(kept, size, confidence, ROUGHER)):
+            part = graph.parts[j]
+            if part in ends:
+                ends[part][fold == one] = scores_of(Z, not part.poisson, True)[hidden]
+            scores = scores_of(Z, not part.poisson, False)
+            rows[j, fold == one] = unit_scores(scores[hidden], root_mean_square(scores, kept < 0))
+    right = [end.argmax(axis=1) == codes[order] for end in ends.values()]
+    won, lost = (right[1] & ~right[0]).sum(), (right[0] & ~right[1]).sum()
+    best = int(won - lost > np.sqrt(max(won + lost, 1)))
+    shares = [float(one.mean()) for one in right]
+    reason = f"{shares[best]:.1%} of {len(order)} labels came back when hidden, {folds} folds"
 
-    def hide(assignments: Callable[[sp.csr_array], Array], totals: bool) -> None:
-        """Find the scores of the labels that are hidden, fold by fold."""
-        rows = np.empty((len(order), size))
-        for one in range(folds):
-            hidden, kept = order[fold == one], codes.copy()
-            kept[hidden] = -1
-            Z = assignments(balanced_labels(kept, size, W, confidence))
-            rows[fold == one] = scores_of(Z, totals)[hidden]
-        held_out.append(rows)
-        right.append(rows.argmax(axis=1) == codes[order])
-
-    def margin(one: int, other: int) -> float:
-        """By how many standard errors more labels come back."""
-        won, lost = (right[one] & ~right[other]).sum(), (right[other] & ~right[one]).sum()
-        return float((won - lost) / np.sqrt(max(won + lost, 1)))
-
-    lams = [low, high]
-    hide(lambda G: harmonic_assignments(W, G, ROUGHER), True)
-    hide(lambda G: regime.solve(G, ROUGHER).at(high), False)
-    if abs(margin(0, 1)) <= 1.0:
-        lams.append(float(np.sqrt(low * high)))
-        hide(lambda G: centred(solve(W, G, lams[2], tol=ROUGHER)).Z, True)
-    best = 0
-    for other in range(1, len(lams)):
-        if margin(other, best) > 1.0:
-            best = other
-    scores = [float(one.mean()) for one in right]
-    reason = f"{scores[best]:.1%} of {len(order)} labels came back when hidden, {folds} folds"
-    weight, back = 0.0, right[best]
+    some = spread_places(codes[order], LANDMARKS)
+    by_features = None
     if features is not None:
-        some = spread_places(codes[order], LANDMARKS)
-        rows, gamma = order[some], scale_of(features.X)
-        by_features = held_out_scores(features.at(rows), codes[rows], size, fold[some], gamma)
-        weight = weight_of_features(held_out[best][some], by_features, codes[rows])
-        back = back.copy()  # of very many labels, those that are no landmarks: by the graph alone
-        back[some] = (held_out[best][some] + weight * by_features).argmax(axis=1) == codes[rows]
-    chosen = Choice(lams[best], reason, lams, scores, lams[best] == high, weight, lams[best] < high)
-    chosen.lams, chosen.scores = map(list, zip(*sorted(zip(lams, scores, strict=True)), strict=True))
-    return LabelChoice(chosen, back)
+        items = order[some]
+        by_features = held_out_scores(
+            features.at(items), codes[items], size, fold[some], scale_of(features.X)
+        )
+    *parts, weight = coefficients([*rows[:, some]], by_features, codes[order[some]])
+    together = np.tensordot(parts, rows, 1)
+    if by_features is not None:  # of very many labels, those that are no landmarks: by the graph alone
+        together[some] += weight * unit_scores(by_features, root_mean_square(by_features))
+    lams = [low, high]
+    chosen = Choice(lams[best], reason, lams, shares, best == 1, weight, best == 0, parts)
+    return LabelChoice(chosen, together.argmax(axis=1) == codes[order])
 
 
 def choose_for_tags(
