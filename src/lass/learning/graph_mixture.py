@@ -81,7 +81,7 @@ class GraphParts:
                 found = self._regimes[power].solve(G, tol)
                 out.append(found.at(found.lam))
             else:
-                out.append(harmonic_assignments(self._graphs[power], G, tol))
+                out.append(_valid(harmonic_assignments(self._graphs[power], G, tol)))
         return out
 
 
@@ -211,6 +211,13 @@ class Mixture:
         for Z, weights, factor in zip(parts, self.weights, self.factors, strict=True):
             out += factor * _weighted(Z, weights)
         return out
+
+
+def _valid(Z: Array) -> Array:
+    """Rows that sum to one, whatever a rough solution left; those that nothing reaches are even."""
+    Z = np.maximum(np.nan_to_num(Z), 0.0)
+    total = Z.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(Z, total, out=np.full_like(Z, 1.0 / Z.shape[1]), where=total > 0))
 
 
 def _weighted(Z: Array, weights: Array | None) -> Array:
