@@ -70,6 +70,21 @@ def answer(page: Page) -> None:
     page.get_by_role("link", name="Progress", exact=True).click()
 
 
+def open_import(page: Page) -> None:
+    """The columns of a spreadsheet, as they are proposed."""
+    kinds = ("Post", "Spiel", "Musik")
+    rows = [f"P{n};Programm {n};Ein Programm für {kinds[n % 3]} Nummer {n};{kinds[n % 3]}" for n in range(40)]
+    table = "\r\n".join(["Nr;Titel;Beschreibung;Schlagwörter", *rows]).encode("cp1252")
+    page.get_by_role("button", name="Import / Export").click()
+    page.get_by_role("menuitem", name="Import…").click()
+    dialog = page.get_by_test_id("import")
+    dialog.get_by_label("Items", exact=True).set_input_files(
+        {"name": "programme.csv", "mimeType": "text/csv", "buffer": table}
+    )
+    dialog.get_by_role("button", name="Preview").click()
+    dialog.get_by_test_id("found").wait_for()
+
+
 def nothing(page: Page) -> None:
     """The view as it opens."""
 
@@ -91,6 +106,7 @@ VIEWS = (
     Picture("studio-map", "#/map"),
     Picture("studio-tags", "#/tags"),
     Picture("studio-tag", "#/tags", open_tag),
+    Picture("studio-import", "#/items", open_import),
     Picture("studio-progress", "#/review", answer),
     Picture("studio-phone-review", "#/review", size=PHONE),
     Picture("studio-phone-map", "#/map", size=PHONE),
