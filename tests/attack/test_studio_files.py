@@ -1,6 +1,7 @@
 """The Studio on files that are read-only, damaged, full or gone: every answer is a sentence."""
 
 import shutil
+import sqlite3
 import time
 from contextlib import contextmanager
 
@@ -13,6 +14,7 @@ pytest.importorskip("fastapi")
 resource = pytest.importorskip("resource")
 from starlette.testclient import TestClient  # noqa: E402
 
+from lass.studio import session  # noqa: E402
 from lass.studio.access import Doors  # noqa: E402
 from lass.studio.app import create_app  # noqa: E402
 
@@ -98,6 +100,23 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_stored(texts, serve):
         assert client.post("/api/annotations", json=TAGGED).status_code == 200
         with lass.open(texts) as collection:
             assert collection.annotations_of("006") == {"mail": 1}
+
+
+def test_a_damaged_database_is_said_while_it_is_open(texts, serve, monkeypatch):
+    monkeypatch.setattr(session, "CARE_AFTER", 0.0)
+    path = texts / store.DATABASE
+    whole = bytearray(path.read_bytes())
+    # a page that is read by nobody who looks at items and tags: that of an index of the log
+    with sqlite3.connect(path) as found:
+        query = "SELECT rootpage FROM sqlite_schema WHERE name = 'changes_by_person'"
+        (page,) = found.execute(query).fetchone()
+        (size,) = found.execute("PRAGMA page_size").fetchone()
+    whole[(page - 1) * size : page * size] = bytes(size)
+    path.write_bytes(whole)
+    with serve(texts) as client:
+        wait_for(lambda: "is damaged" in notice(client))
+        assert notice(client).endswith(f"Close the Studio, and run lass check {texts}.")
+    assert not (texts / "backups").exists()  # no copy of what is damaged
 
 
 @pytest.mark.parametrize("name", ["row", "tag", "value"])

@@ -14,6 +14,7 @@ import lass
 from command_line import ITEMS, TAGS, run
 from lass import Collection
 from lass.cli import COMMANDS
+from lass.collection.people_table import user_name
 
 
 @pytest.fixture
@@ -162,6 +163,7 @@ def test_tag_undo_log(folder):
     assert [change["value"] for change in log] == [1, 0, -1, -1, 1]
     assert log[1]["undone"]
     assert log[-1]["who"] == "ann"
+    assert log[0]["who"] == user_name()  # who undid it
     assert "(undone)" in run("log", folder).stdout
     assert "use::mail: no annotation" in run("undo", folder, "--redo").stdout
     stale = run("suggest", folder)
