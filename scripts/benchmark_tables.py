@@ -285,6 +285,71 @@ def update() -> str:
     return page(table(load("update")["rows"], columns), origin("update"))
 
 
+@block
+def tensor() -> str:
+    columns = {
+        "items x periods x categories": lambda row: (
+            f"{row['items']:,} x {row['periods']} x {row['categories']}, lams {row['lams'][0]:g}, "
+            f"{row['lams'][1]:g}"
+        ),
+        "edges of the product": lambda row: f"{row['edges']:,}",
+        "tensor, processor seconds": lambda row: number(row["tensor_processor"]),
+        "iterations": lambda row: f"{row['tensor_iterations']:,}",
+        "matrix, processor seconds": lambda row: number(row["matrix_processor"]),
+        "iterations of it": lambda row: f"{row['matrix_iterations']:,}",
+        "ratio": lambda row: times(row["tensor_processor"] / row["matrix_processor"]),
+        "relative gap": lambda row: number(row["tensor_gap"]),
+    }
+    found = load("tensor")
+    grows = (
+        f"The time of an iteration grows with the cells to the power {found['exponent']:.2f}; how many "
+        "it takes depends on the graph."
+    )
+    return page(table(found["rows"], columns), grows, origin("tensor"))
+
+
+@block
+def facets_suggestions() -> str:
+    rows = load("facets")["suggestions"]
+    situations = {"a": "half of the tags of each item hidden", "b": "all tags of a fifth of the items hidden"}
+
+    def cell(situation: str, way: str, key: str) -> str:
+        values = [100.0 * row[key] for row in rows if (row["situation"], row["way"]) == (situation, way)]
+        return f"{mean(values):.1f} ± {standard_error(values):.1f}"
+
+    def gain(situation: str, key: str) -> str:
+        ways = [[r[key] for r in rows if (r["situation"], r["way"]) == (situation, way)]
+                for way in ("one distribution", "facets")]  # fmt: skip
+        differences = [100.0 * (b - a) for a, b in zip(*ways, strict=True)]
+        return f"{mean(differences):+.2f} ± {standard_error(differences):.2f}"
+
+    columns = {
+        "hidden": lambda row: situations[row[0]],
+        "figure": lambda row: {"map": "MAP", "f1": "F1@5", "calibration": "calibration error"}[row[1]],
+        "one distribution": lambda row: cell(row[0], "one distribution", row[1]),
+        "one in each facet": lambda row: cell(row[0], "facets", row[1]),
+        "difference": lambda row: gain(*row),
+    }
+    cells = [(situation, key) for situation in situations for key in ("map", "f1", "calibration")]
+    return page(table(cells, columns), origin("facets"))
+
+
+@block
+def facets_costs() -> str:
+    columns = {
+        "lam x median degree": lambda row: f"{row['lam']:g}",
+        "problem": lambda row: f"{row['items']:,} x {row['tags']}, {row['facets']} facets",
+        "all facets in one pass, processor seconds": lambda row: number(row["one_pass"]),
+        "the same gradient facet by facet": lambda row: number(row["apart"]),
+        "iterations of the pass": lambda row: f"{row['one_pass_iterations']:,}",
+        "of the facets (median, most)": lambda row: (
+            f"{median(row['apart_iterations']):g}, {max(row['apart_iterations'])}"
+        ),
+        "`lass.solve(facets=)`": lambda row: number(row["solve"]),
+    }
+    return page(table(load("facets")["costs"], columns), origin("facets"))
+
+
 SEARCH: dict[str, Callable[[Row], str]] = {
     "search": lambda row: row["method"],
     "seconds": lambda row: number(row["seconds"]),

@@ -181,6 +181,14 @@ class Flip(Message):
     possible: bool  #: whether one annotation can do that
 
 
+class FacetShares(Message):
+    """What an item has of the tags of one facet at the lam of the model; what is left is "none of these"."""
+
+    facet: str  #: "" for tags without a facet
+    tags: list[int]  #: the largest share first
+    shares: list[float]
+
+
 class ModelDetails(Message):
     """The assignment of one item, at every lam; lists hold one number for each of ``tags``."""
 
@@ -199,6 +207,8 @@ class ModelDetails(Message):
     neighbours: list[NeighbourDetails]  #: the largest weight first
     flip: Flip | None
     note: str  #: what decides, where it is a rule
+    facets: list[FacetShares]  #: where the model has a distribution in each; all else is of one of them
+    facet: str | None  #: of that one
 
 
 class ReasonPart(Message):
@@ -303,6 +313,7 @@ class WhatIf(Message):
     """Annotations of one item to try out; tags not named keep theirs."""
 
     annotations: Annotated[dict[Index, Value], Field(max_length=1000)]
+    facet: Annotated[str, Field(max_length=1000)] | None = None  #: whose details to give, if there are any
 
 
 class WhatIfResult(Message):

@@ -106,8 +106,8 @@ export const item = (row: number, signal?: AbortSignal) => get("/api/items/{row}
 /** Why an item probably has a tag that need not be among its first suggestions. */
 export const why = (row: number, tag: number) => get("/api/items/{row}/why", { index: row, query: { tag } });
 /** The model details if these were the annotations of the item; tags not named keep theirs. */
-export const whatIf = (row: number, annotations: WhatIf["annotations"]) =>
-  post("/api/items/{row}/what-if", { annotations }, { index: row });
+export const whatIf = (row: number, annotations: WhatIf["annotations"], facet: string | null) =>
+  post("/api/items/{row}/what-if", { annotations, facet }, { index: row });
 /** A copy of the picture of an item: small for lists, large to look at. */
 export const thumbnail = (row: number, size: "small" | "large") =>
   keyed("/api/items/{row}/thumbnail", { index: row, query: { size } });

@@ -44,6 +44,8 @@ function made(gamma: number): ModelDetails {
     neighbours: [],
     flip: null,
     note: "",
+    facets: [],
+    facet: null,
   };
 }
 

@@ -1,11 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { best, distance, fit, nameParts } from "./matching";
+import { byFacet, facetOf, best, distance, fit, nameParts } from "./matching";
 
 const NAMES = ["use::editing", "works-with::editor", "interface::text-mode", "game", "made-of::credit", "role::program"];
 const tags = NAMES.map((name) => ({ name }));
 const names = (typed: string, limit = 12) => best(tags, typed, limit).map(({ tag }) => tag.name);
 
 describe("nameParts", () => {
+  it("groups by what comes before :: or /", () => {
+    expect(["use::editing", "music/rock/indie", "editing", "::odd", "/odd"].map(facetOf)).toEqual(["use", "music", "", "", ""]);
+    const tags = ["use::web", "mood/calm", "red", "use::mail", "mood/wild", "blue"];
+    expect(byFacet(tags, (name) => name)).toEqual(["blue", "red", "mood/calm", "mood/wild", "use::mail", "use::web"]);
+  });
+
   it("parts a facet from the rest", () => {
     expect(nameParts("use::editing")).toEqual({ facet: "use", rest: "editing" });
     expect(nameParts("editing")).toEqual({ facet: "", rest: "editing" });

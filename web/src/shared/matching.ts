@@ -6,6 +6,21 @@ export function nameParts(name: string): { facet: string; rest: string } {
   return end > 0 ? { facet: name.slice(0, end), rest: name.slice(end + 2) } : { facet: "", rest: name };
 }
 
+/** The facet that a tag is grouped under: what comes before "::", or else before the first "/"; "" for none. */
+export function facetOf(name: string): string {
+  const end = name.indexOf(name.includes("::") ? "::" : "/");
+  return end > 0 ? name.slice(0, end) : "";
+}
+
+/** In the order of their facets, and within these of their names; those without a facet come first. */
+export function byFacet<Named>(all: readonly Named[], nameOf: (one: Named) => string): Named[] {
+  const compare = (a: string, b: string) => a.localeCompare(b, "en");
+  return all.toSorted((a, b) => {
+    const [first, second] = [nameOf(a), nameOf(b)];
+    return compare(facetOf(first), facetOf(second)) || compare(first, second);
+  });
+}
+
 /** Lower is better; null where the words do not all occur in the name. */
 export function fit(name: string, typed: string): number | null {
   const low = name.toLowerCase();

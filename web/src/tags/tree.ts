@@ -1,7 +1,7 @@
 /** Tags as rows of a list, plain or by facet, searched and sorted. */
 
 import type { Tag } from "../lib/types";
-import { fitTag, nameParts } from "../shared/matching";
+import { facetOf, fitTag } from "../shared/matching";
 
 export type Sort = "name" | "annotated" | "predicted" | "ratio";
 
@@ -50,7 +50,7 @@ export function arrange(tags: readonly Tag[], wish: Wish): ListRow[] {
   if (!wish.byFacet) return found.map((tag) => ({ kind: "tag", tag, nested: false }));
   const facets = new Map<string, Tag[]>();
   for (const tag of found) {
-    const { facet } = nameParts(tag.name);
+    const facet = facetOf(tag.name);
     const members = facets.get(facet);
     if (members) members.push(tag);
     else facets.set(facet, [tag]);

@@ -92,6 +92,15 @@ class FacetedSolution(Solution):
         assert isinstance(self.problem, FacetedProblem)
         return self.problem.facets
 
+    def facet(self, f: int) -> Solution:
+        """The assignments of one facet, "none of these" last, without a certificate of their own."""
+        assert isinstance(self.problem, FacetedProblem)
+        own = within(self.Z, self.facets.columns[f])
+        return Solution(
+            self.problem.parts[f], own, tol=self.tol, method=self.method, n_iter=0, seconds=0.0, history=[],
+            certificate=(0.0, 0.0),
+        )  # fmt: skip
+
     def part(self, f: int) -> tuple[Solution, tuple[float, float]]:
         """The solution of one facet, "none of these" last, with its objective and gap."""
         assert isinstance(self.problem, FacetedProblem)

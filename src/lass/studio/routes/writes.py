@@ -114,7 +114,7 @@ def what_if(context: RequestContext, row: Index, other: WhatIf) -> WhatIfResult:
         context.session.tag(tag)
     changes: dict[int, int] = dict(other.annotations)
     return WhatIfResult(
-        details=model_details(context.session, snapshot, row, changes),
+        details=model_details(context.session, snapshot, row, changes, other.facet),
         suggestions=suggested_if(context.session, snapshot, row, changes),
     )
 
