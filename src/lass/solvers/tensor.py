@@ -102,8 +102,9 @@ def solve_tensor(
     Notes
     -----
     An iteration is one product with the Laplacian, O(sum_m nnz(W_m) (cells / N_m) K), a few times as many
-    operations for the projections, and no graph of cells is made: an iteration costs about what
-    it costs on a matrix with as many rows and edges. How many it takes depends on the graphs and lams. Memory: six arrays of the shape of G. ``benchmarks/tensor.py`` measures both.
+    operations for the projections, and no graph of cells is made: it costs about what it costs on a matrix
+    with as many rows and edges. How many it takes depends on the graphs and lams. Memory: six arrays of the
+    shape of G. ``benchmarks/tensor.py`` measures the growth.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def model_details(
     if not isinstance(solution, FacetedSolution):
         return _details(session, solution, row, g, np.arange(snapshot.tags))
     names = facet_names(snapshot.annotations.names, session.collection.settings.facet_tags)
-    bars = _bars(solution, names, snapshot.Z[row])
+    bars = _bars(solution, names, snapshot.Z[row], g)
     columns = solution.facets.columns
     known = {names[int(own[0])]: f for f, own in enumerate(columns)}
     if facet not in known:
@@ -51,9 +51,9 @@ def model_details(
     return details.model_copy(update={"facets": bars, "facet": facet})
 
 
-def _bars(solution: FacetedSolution, names: list[str], shares: Array) -> list[FacetShares]:
-    """The shares of an item in each facet where it has any, the fullest facets first."""
-    bars = []
+def _bars(solution: FacetedSolution, names: list[str], shares: Array, g: Array) -> list[FacetShares]:
+    """The shares of an item in each facet where it has any: annotated ones first, then the fullest."""
+    bars, annotated = [], {names[tag] for tag in np.flatnonzero(g)}
     for own in solution.facets.columns:
         order = own[np.argsort(-shares[own], kind="stable")][:TAGS]
         visible = order[shares[order] > VISIBLE]
@@ -61,7 +61,7 @@ def _bars(solution: FacetedSolution, names: list[str], shares: Array) -> list[Fa
             bars.append(
                 FacetShares(facet=names[int(own[0])], tags=visible.tolist(), shares=shares[visible].tolist())
             )
-    return sorted(bars, key=lambda bar: (-bar.shares[0], bar.facet))
+    return sorted(bars, key=lambda bar: (bar.facet not in annotated, -bar.shares[0], bar.facet))
 
 
 def _details(
@@ -78,8 +78,9 @@ def _details(
     explanation = explain(solution, row, tags, affinities=g)
     return ModelDetails(
         tags=columns[tags].tolist(), shares=explanation.assignment[tags].tolist(), gamma=gamma,
-        lam=min(lam, 1e300), degree=item.degree, gammas=path.gammas.tolist(), path=path.assignments[:, tags].tolist(),
-        thresholds=path.thresholds.tolist(), affinities=g[tags].tolist(), crowd=path.zbar[tags].tolist(),
+        lam=min(lam, 1e300), degree=item.degree, gammas=path.gammas.tolist(),
+        path=path.assignments[:, tags].tolist(), thresholds=path.thresholds.tolist(),
+        affinities=g[tags].tolist(), crowd=path.zbar[tags].tolist(),
         expert=(gamma * g[tags]).tolist(), threshold=explanation.threshold if finite else None,
         neighbours=_neighbours(session, explanation),
         flip=_flip(solution, row, g, columns) if finite and len(columns) > 1 else None,
