@@ -5,7 +5,7 @@ from lass.collection import CollectionStore, Item
 ITEMS = [Item(str(n), text=f"text {n}") for n in range(300)]
 
 
-def told(action):
+def brief(action):
     return action.who, action.tags, action.count, action.items
 
 
@@ -14,17 +14,17 @@ def test_a_merge_is_one_action_and_one_undo(tmp_path):
     with CollectionStore.create(tmp_path / "c", ITEMS, annotations=given) as store:
         store.merge_tags("A", "B", who="ann")
         merged, imported = store.actions()
-        assert told(merged) == ("ann", ("merged A into B",), 427, 214)
+        assert brief(merged) == ("ann", ("merged A into B",), 427, 214)
         assert (merged.moves, merged.undone, merged.undoes, len(merged.changes)) == (True, False, False, 3)
         assert (imported.batch, imported.count, imported.items) == (0, 216, None)
         store.undo("ann")
         undoing, undone, _ = store.actions()
-        assert told(undoing) == ("ann", ("merged A into B",), 427, 214)
+        assert brief(undoing) == ("ann", ("merged A into B",), 427, 214)
         assert (undoing.undoes, undoing.again, undone.undone) == (True, False, True)
         assert store.annotations_of("213") == {"A": 1}
         store.redo("ann")
         again, undoing, merged, _ = store.actions()
-        assert told(again) == told(merged) == told(undoing)
+        assert brief(again) == brief(merged) == brief(undoing)
         assert (again.undoes, again.again, undoing.undone, merged.undone) == (True, True, True, False)
         assert store.actions(1) == [again]
 
@@ -35,9 +35,9 @@ def test_what_was_done_to_tags(tmp_path):
         store.rename_tag("new", "newer", who="bob")
         store.delete_tag("A", who="bob")
         deleted, renamed, made, _ = store.actions()
-        assert told(deleted) == ("bob", ("deleted A",), 1, 1)
-        assert told(renamed) == ("bob", ("renamed new to newer",), 0, 0)
-        assert told(made) == ("ann", ("new tag new",), 0, 0)
+        assert brief(deleted) == ("bob", ("deleted A",), 1, 1)
+        assert brief(renamed) == ("bob", ("renamed new to newer",), 0, 0)
+        assert brief(made) == ("ann", ("new tag new",), 0, 0)
         assert (deleted.moves, renamed.moves, made.moves) == (True, False, False)
 
 

@@ -111,6 +111,33 @@ def test_a_table_becomes_a_collection_in_the_page(open_page, tmp_path):
         page.close()
 
 
+def test_columns_in_another_language_are_proposed_and_choices_remembered(open_page, tmp_path):
+    kinds = ("Obst, rot", "Obst, gelb", "Gemüse", "")
+    rows = [f"{n};Titel {n};ein Text über die Sache {n};Regal {n % 3};{kinds[n % 4]}" for n in range(40)]
+    table = "\n".join(["Nr;Überschrift;Inhalt;Ort;Stichworte", *rows]).encode("cp1252")
+    with studio(tmp_path / "new") as running:
+        page = open_page(running, rows=False)
+        page.get_by_role("button", name="Import…").click()
+        dialog = page.get_by_test_id("import")
+        preview(dialog, "Liste.csv", table)
+        expect(dialog.get_by_label("Names each item")).to_have_value("Nr")
+        expect(dialog.get_by_label("Title to show")).to_have_value("Überschrift")
+        expect(dialog.get_by_label("Tags in a column")).to_have_value("Stichworte")
+        expect(dialog.get_by_test_id("found")).to_contain_text("40 rows, with 50 annotations on 4 tags")
+        for column, chosen in {"Nr": False, "Überschrift": True, "Inhalt": True, "Ort": False}.items():
+            box = dialog.get_by_role("checkbox", name=column, exact=True)
+            expect(box).to_be_checked(checked=chosen)
+        dialog.get_by_label("Tags in a column").select_option("Ort")
+        expect(dialog.get_by_test_id("found")).to_contain_text("40 annotations on 3 tags")
+        dialog.get_by_role("button", name="Import 40 rows").click()
+        expect(page.get_by_test_id("import-result")).to_contain_text("40 items imported")
+        expect(page.get_by_test_id("import-result")).to_contain_text("The model is being trained")
+        dialog.get_by_role("button", name="Import more").click()
+        preview(dialog, "Liste.csv", table)
+        expect(dialog.get_by_label("Tags in a column")).to_have_value("Ort")
+        page.close()
+
+
 def preview(dialog, name, content):
     dialog.get_by_label("Items", exact=True).set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content}

@@ -100,7 +100,7 @@ def _trust(facts: Facts) -> Markup:
             f" {graph.n_unlabelled_items:,} items are not connected to any annotated item: nothing can be "
             "suggested for them."
         )
-    warnings = graph.warnings or ["The graph has no problems."]
+    warnings = graph.warnings or ["Items are connected well enough for tags to spread among them."]
     kind = "warning" if graph.warnings else "good"
     rare = [
         tag("p", f"{len(names):,} tags have {what}: {', '.join(names[:8])}{' …' if len(names) > 8 else ''}")
@@ -108,7 +108,8 @@ def _trust(facts: Facts) -> Markup:
         if names
     ]
     notes = (tag("p", warning[:1].upper() + warning[1:], class_=kind) for warning in warnings)
-    return join([*(tag("p", text) for text in (proof, edges) if text), *notes, *rare])
+    details = tag("details", tag("summary", "Model details"), tag("p", proof), tag("p", edges))
+    return join([*notes, *rare, details])
 
 
 def _hierarchy(facts: Facts) -> Markup:

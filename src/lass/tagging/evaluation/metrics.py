@@ -73,7 +73,7 @@ def compute_metrics(scores: Array, split: Split, top: int, seed: int) -> dict[st
     }
 
 
-#: ranges of scores that are told apart
+#: ranges of scores that are counted by themselves
 RANGES = ((0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01))
 
 
