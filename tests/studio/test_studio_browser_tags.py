@@ -201,6 +201,7 @@ def test_a_tag_is_deleted_with_its_annotations_and_comes_back(page, tree, served
     shown.get_by_role("button", name="Delete…").click()
     with stored(page):
         shown.get_by_role("button", name="Delete the tag").click()
+    expect(page.get_by_test_id("tag-search")).to_be_focused()
     expect(tag_line(page, tag["name"])).to_have_count(0)
     with Collection.open(served.folder) as collection:
         assert not collection.annotation_matrix().G[:, [tag["tag"]]].toarray().any()

@@ -8,6 +8,7 @@ const ask = (row: number, tag: number, strength = 0.9): ReviewQuestion => ({
   strength,
   score: strength,
   stated: false,
+  differ: false,
 });
 
 it("asks each question once, in the order it was planned", () => {

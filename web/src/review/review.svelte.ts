@@ -184,7 +184,7 @@ class Review {
     if (!(await stored)) return false;
     const [first] = annotations;
     if (!first) return true;
-    const question: ReviewQuestion = { row: first.row, tag: first.tag, score: null, strength: 0, stated: false };
+    const question: ReviewQuestion = { row: first.row, tag: first.tag, score: null, strength: 0, stated: false, differ: false };
     const before = annotations.map((one) => ({ ...one, value: 0 as const }));
     const decision: Decision = { question: this.current ?? question, answer: "all", annotations, before, stored };
     this.history = [...this.history, decision];
