@@ -1,11 +1,12 @@
 """Arrays that are written and hashed in pieces: the same bytes as those of one array."""
 
 import numpy as np
+import scipy.sparse as sp
 
 from lass.collection.array_files import read_arrays, write_arrays
-from lass.collection.arrays import token_of
+from lass.collection.arrays import packed, token_of
 from lass.model import mapped_arrays
-from lass.model.mapped_arrays import Pieces
+from lass.model.mapped_arrays import CsrPieces, Pieces
 
 
 def test_pieces_are_saved_and_hashed_as_one_array(tmp_path, monkeypatch):
@@ -32,3 +33,14 @@ def test_rows_are_replaced_in_pieces_and_those_in_a_file_stay_as_they_are(tmp_pa
     again = read_arrays(tmp_path / "two.npz")[0]["x"]
     np.testing.assert_array_equal(again, expected)
     np.testing.assert_array_equal(found["x"], whole)
+
+
+def test_indices_are_saved_in_32_bits_from_pieces_too():
+    whole = sp.random_array((30, 9), density=0.3, rng=np.random.default_rng(0), format="csr")
+    wide = whole.indices.astype(np.int64), whole.indptr.astype(np.int64)
+    pieces = CsrPieces(Pieces([whole.data]), Pieces([wide[0][:7], wide[0][7:]]), wide[1], whole.shape)
+    expected, found = packed(whole, {}), packed(pieces, {})
+    assert {name: value.dtype for name, value in found.items()} == {
+        name: value.dtype for name, value in expected.items()
+    }
+    assert token_of(found, "") == token_of(expected, "")

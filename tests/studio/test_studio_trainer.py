@@ -14,8 +14,11 @@ import scipy.sparse as sp
 from lass.collection import CollectionStore, Item, Settings
 from lass.studio import item_lists
 from lass.studio import trainer as trainer_module
+from lass.studio.messages import ReviewQuery
+from lass.studio.review import review_queue
 from lass.studio.session import Session
 from lass.tagging import fit, load_model, scores
+from lass.tagging import live as live_module
 from studio_thread import running, wait
 
 WORDS = ("mail inbox imap smtp letter spam", "game chess dice player board", "editor cursor buffer indent")
@@ -134,11 +137,11 @@ class Hold:
         self.reached, self.go_on, self.calls = threading.Event(), threading.Event(), 0
         original = getattr(owner, name)
 
-        def held(*arguments):
+        def held(*arguments, **options):
             self.calls += 1
             self.reached.set()
             assert self.go_on.wait(60)
-            return original(*arguments)
+            return original(*arguments, **options)
 
         monkeypatch.setattr(owner, name, held)
 
@@ -435,3 +438,26 @@ def test_changes_are_taken_over_together_and_a_training_does_not_wait_for_that(f
         assert trainer.fit()
         wait(lambda: is_retrained(session, trainer))
         assert session.live.annotations.G[5, 1] == 1
+
+
+def test_while_a_training_is_under_way_everything_is_answered_and_stored(folder, monkeypatch):
+    with fitted(folder) as (session, trainer):
+        training = Hold(monkeypatch, live_module, "train")
+        assert trainer.fit()
+        assert training.reached.wait(30)
+        snapshot = session.snapshot
+        rows = item_lists.list_rows(session, snapshot, "", "untagged").tolist()
+        assert rows
+        asked = review_queue(session, snapshot, ReviewQuery(order="useful"))
+        assert asked.questions
+        assert len(snapshot.first_suggestions) == len(session.items)
+        assert len(snapshot.tops) == len(session.items)
+        assert session.live.scores_if(rows[0], {0: 1})
+        stored = session.annotate([(rows[0], 0, 1)], "ann")
+        assert session.annotations[rows[0]] == {0: 1}
+        assert item_lists.list_rows(session, snapshot, "", "tagged").tolist().count(rows[0]) == 1
+        session.undo("ann")
+        assert trainer.model.phase == "fitting"
+        training.go_on.set()
+        wait(lambda: is_retrained(session, trainer))
+        assert session.revision > stored.revision

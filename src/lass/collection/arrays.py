@@ -61,13 +61,14 @@ def packed(matrix: Any, extras: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     if is_sparse(matrix):
         arrays["background"], matrix = matrix.background, matrix.pieces()
     for name, value in (("matrix", matrix), *((f"extra_{name}", value) for name, value in extras.items())):
+        value = in_32_bits(value)
         if isinstance(value, CsrPieces):
             arrays |= {f"{name}_{part}": getattr(value, part) for part in ("data", "indices", "indptr")}
             arrays[f"{name}_shape"] = np.array(value.shape)
         elif isinstance(value, Pieces):
             arrays[name] = value
         else:
-            pack_matrix(arrays, name, in_32_bits(value))
+            pack_matrix(arrays, name, value)
     for name, value in arrays.items():
         if value.dtype.kind not in "biufU":
             raise ValueError(f"{name} must hold numbers or text; found {value.dtype}")
@@ -81,7 +82,10 @@ def in_32_bits(value: Any) -> Any:
     import scipy.sparse as sp
 
     from lass.graph.laplacians import csr_of
+    from lass.model.mapped_arrays import CsrPieces
 
+    if isinstance(value, CsrPieces):
+        return value.in_32_bits()
     if not sp.issparse(value):
         return value
     value = sp.csr_array(value)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from lass.model.atomic import atomic_path
 
 WORKBOOK = ".xlsx"
 ENDINGS = (".csv", ".tsv", WORKBOOK, ".jsonl", ".json", ".parquet")
+#: rows that are formatted together
+TOGETHER = 1000
 #: endings of tables whose cells hold one text each
 FLAT = (".csv", ".tsv", WORKBOOK)
 
@@ -76,18 +78,19 @@ def write_delimited(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *
 def delimited(
     columns: Sequence[str], rows: Iterable[Mapping[str, Any]], delimiter: str = ",", *, raw: bool = False
 ) -> Iterator[str]:
-    """CSV or TSV, a header and one text a row."""
-    line: list[str] = []
+    """CSV or TSV with a header: one text for many rows."""
+    lines: list[str] = []
     # with this end of lines a lone carriage return in a cell is quoted, by every version of Python
-    writer = csv.writer(_Last(line), delimiter=delimiter, lineterminator="\r\n")
-    form = cells(columns, raw)
-    head = list(columns) if raw else list(map(harmless, columns))
-    for row in chain([head], map(form, rows)):
-        writer.writerow(row)
-        if "\0" in line[0]:
-            where = shown(next(cell for cell in row if "\0" in str(cell)))
+    writer = csv.writer(_Lines(lines), delimiter=delimiter, lineterminator="\r\n")
+    head: list[tuple[Any, ...]] = [tuple(columns if raw else map(harmless, columns))]
+    for table in chain([head], cells(columns, rows, raw)):
+        writer.writerows(table)
+        text = "".join([line[:-2] + "\n" for line in lines])
+        if "\0" in text:
+            where = shown(next(cell for row in table for cell in row if "\0" in str(cell)))
             raise ValueError(f"{where} holds a NUL, which no table of text can; rename it, or write .jsonl")
-        yield line[0][:-2] + "\n"
+        lines.clear()
+        yield text
 
 
 def with_semicolons(
@@ -98,14 +101,11 @@ def with_semicolons(
     yield from delimited(columns, rows, ";", raw=raw)
 
 
-class _Last:
-    """A file that keeps what was written last."""
+class _Lines:
+    """A file that keeps what is written, row by row."""
 
     def __init__(self, kept: list[str]) -> None:
-        self._kept = kept
-
-    def write(self, text: str) -> None:
-        self._kept[:] = [text]
+        self.write = kept.append
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -133,19 +133,29 @@ def nested(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def cells(columns: Sequence[str], raw: bool = False) -> Callable[[Mapping[str, Any]], list[Any]]:
-    """From a row to the cells of a table: parts of a score, and neighbours with shares, as name=number.
+def cells(
+    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], raw: bool = False
+) -> Iterator[list[tuple[Any, ...]]]:
+    """The cells of a table, many rows together: parts of a score, and neighbours with shares, as name=number.
 
     Texts that a spreadsheet would execute are made harmless, see :mod:`lass.collection.spreadsheet`, unless
     ``raw``.
     """
-    known = (FORMATS if raw else _HARMLESS).get
+    known, rows = (FORMATS if raw else _HARMLESS), iter(rows)
+    while some := list(islice(rows, TOGETHER)):
+        table = [_formatted([row[name] for row in some], known) for name in columns]
+        yield list(zip(*table, strict=True))
 
-    def formatted(row: Mapping[str, Any]) -> list[Any]:
-        values = [row[name] for name in columns]
-        return [form(value) if (form := known(type(value))) else value for value in values]
 
-    return formatted
+def _formatted(values: list[Any], known: Mapping[type, Callable[[Any], str]]) -> list[Any]:
+    """A column as it is written: most hold values of one type, and many the same texts."""
+    types = set(map(type, values))
+    if types == {str} and str in known:
+        texts = {text: known[str](text) for text in set(values)}
+        return [texts[text] for text in values]
+    if len(types) == 1:
+        return list(map(known[one], values)) if (one := types.pop()) in known else values
+    return [form(value) if (form := known.get(type(value))) else value for value in values]
 
 
 # one format for all parts of a cell takes half of the time of one for each

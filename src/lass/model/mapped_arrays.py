@@ -75,6 +75,13 @@ class CsrPieces(NamedTuple):
     indptr: NDArray[Any]
     shape: tuple[int, int]
 
+    def in_32_bits(self) -> CsrPieces:
+        """The same with indices in 32 bits, where all of them fit."""
+        if max(int(self.indptr[-1]), *self.shape) >= 2**31:
+            return self
+        indices = Pieces(self.indices.parts, np.int32)
+        return self._replace(indices=indices, indptr=self.indptr.astype(np.int32, copy=False))
+
 
 def chunks_of(value: NDArray[Any] | Pieces) -> Iterator[NDArray[Any]]:
     """All of an array, in one chunk, or of pieces."""

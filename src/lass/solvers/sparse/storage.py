@@ -278,8 +278,6 @@ class SparseAssignments:
         """The stored entries as :meth:`to_csr` gives them, to be read without a copy."""
         pointers = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self.lengths, out=pointers[1:])
-        if pointers[-1] < 2**31:
-            pointers = pointers.astype(np.int32)
         # runs of rows that lie one behind the other
         first = np.flatnonzero(np.append(True, self._begins[1:] != self._ends[:-1]))
         last = np.append(first[1:], len(self)) - 1
