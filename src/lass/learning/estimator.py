@@ -69,7 +69,8 @@ from lass.solvers.solving import solve
 
 #: (category, score) of each item, the largest score first
 TagLists = list[list[tuple[Any, float]]]
-#: relative residual of the potentials in the Poisson regime, for the start of a solve and to begin sharpening
+#: relative residual of the potentials in the Poisson regime: for the start of a solve; to begin sharpening,
+#: and where several parts decide together
 EXACT, ROUGH = 1e-6, 1e-4
 #: share of the slide to a prior that decisions take where lam is chosen
 LEANING = 0.75
@@ -645,7 +646,7 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             return None
         graph = self._graph_parts(self.graph_)
         return Mixture.of(
-            graph, self._codes, len(self.classes_), self._confidence, self.choice_.parts, self._weights, EXACT
+            graph, self._codes, len(self.classes_), self._confidence, self.choice_.parts, self._weights, ROUGH
         )
 
     def _accept(
