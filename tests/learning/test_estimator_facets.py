@@ -88,6 +88,56 @@ def test_files(tmp_path, output):
     assert back.update({(3, "b"): 1.0}).transduction_[3, 2] == "b"
 
 
+def one_cloud(seed=0):
+    """Groups that are halves of one cloud, so that no two items have equal assignments."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 2))
+    group = (X > 0.0).astype(int)
+    y = np.zeros((80, 5))
+    for n in np.flatnonzero(rng.random(80) < 0.4):
+        y[n, group[n, 0]] = y[n, 2 + group[n, 1]] = rng.uniform(0.5, 1.5)
+        y[n, 4] = rng.uniform(0.5, 1.5) * (1.0 if group[n].sum() == 2 else -1.0)
+    return X, y
+
+
+def test_decisions_of_each_facet_follow_its_prior(tmp_path):
+    X, y = one_cloud()
+    prior = [0.25, 0.75, np.nan, np.nan, 0.1]
+    model = lass.LASS(30.0, n_neighbors=6, facets=FACETS, prior=prior).fit(X, y)
+    free = lass.LASS(30.0, n_neighbors=6, facets=FACETS).fit(X, y)
+    decided = model.transduction_
+    assert (decided[:, 2] == 0).sum() == 20
+    assert (decided[:, 2] == 1).sum() == 60
+    assert (decided[:, 1] == 4).sum() == 8
+    np.testing.assert_array_equal(decided[:, 0], free.transduction_[:, 0])
+    np.testing.assert_allclose(model.solution_.Z, free.solution_.Z)
+    Z = model.assignments_
+    np.testing.assert_allclose(Z[:, :2].sum(axis=1), 1.0)
+    assert model.shift_[2] == model.shift_[3] == 0.0
+    new = lass.assign(model._edges_to(X), model.solution_, None, 30.0, shift=model.shift_)
+    np.testing.assert_allclose(model.predict_proba(X), new)
+    model.save(tmp_path / "model.npz")
+    again = lass.LASS.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.transduction_, decided)
+    change = {(0, 0): 1.0}
+    np.testing.assert_array_equal(again.update(change).transduction_, model.update(change).transduction_)
+
+
+def test_shares_of_labels_are_counted_within_facets():
+    X, y = one_cloud()
+    model = lass.LASS(30.0, n_neighbors=6, facets=FACETS, prior="labels").fit(X, y)
+    for place, own in ((0, [2, 3]), (2, [0, 1])):
+        counts = y[:, own].clip(0).sum(axis=0)
+        wanted = 80 * counts / counts.sum()
+        found = [(model.transduction_[:, place] == k).sum() for k in own]
+        np.testing.assert_allclose(found, wanted, atol=1.0)
+    one = y[:, 4]
+    share = one.clip(0).sum() / (one.clip(0).sum() + (one < 0).sum())
+    assert abs((model.transduction_[:, 1] == 4).sum() - 80 * share) <= 1.0
+    with pytest.raises(ValueError, match="needs a positive affinity"):
+        lass.LASS(0.1, facets=[0, 0, 1, 1, 1], prior="labels").fit(X, np.where(y < 0, y, 0.0))
+
+
 def test_clones_keep_facets_and_a_fit_without_them_is_plain():
     X, y, _ = groups()
     model = clone(lass.LASS(0.1, facets=FACETS)).fit(X, sp.csr_array(y))
@@ -103,7 +153,18 @@ def test_clones_keep_facets_and_a_fit_without_them_is_plain():
         ({"facets": FACETS}, np.zeros(80, int), "facets are for affinities; y holds one label"),
         ({"facets": [0, 1]}, None, "facets must have one number a category, 5"),
         ({"facets": [0, 0, 1, 1, 0.5]}, None, "facets must be whole numbers"),
-        ({"facets": FACETS, "prior": "labels"}, None, "facets do not go with prior='labels'"),
+        ({"facets": FACETS, "prior": "even"}, None, "prior must be None, 'labels' or shares"),
+        ({"facets": FACETS, "prior": [0.5, 0.5]}, None, "prior must have one number a category, 5"),
+        (
+            {"facets": FACETS, "prior": [0.9, 0.9, 0.5, 0.5, 0.2]},
+            None,
+            "prior must be numbers >= 0 that sum to one within facet 5",
+        ),
+        (
+            {"facets": FACETS, "prior": [0.5, 0.5, 0.5, 0.5, 1.2]},
+            None,
+            "prior must be numbers >= 0 that sum to one at most within facet 3",
+        ),
         ({"facets": FACETS, "sharpen": 0.1}, None, "sharpen is for labels"),
         ({"none": True}, None, "none must be True or False, and False without facets"),
         ({"facets": FACETS, "none": "yes"}, None, "none must be True or False"),

@@ -338,6 +338,8 @@ def test_limits_of_lam():
         ({"facets": None, "none": True}, "none is for facets"),
         ({"category_graph": np.ones((7, 7))}, "category_graph does not go with facets"),
         ({"G": lambda G: G * np.nan}, "G must be finite"),
+        ({"W": lambda W: W * np.nan}, "W must be finite"),
+        ({"W": lambda W: sp.triu(W, format="csr")}, "W must be symmetric"),
         ({"lam": -1}, "lam must be a number"),
         ({"fixed": {0: [1, 0]}}, r"fixed\[0\] must have one number a category, 7"),
         ({"fixed": {0: 7}}, r"fixed\[0\] must be a row of 7 numbers or a category from 0 to 6"),

@@ -328,3 +328,16 @@ def test_tensors_on_a_gpu_are_solved_there(monkeypatch):
     with pytest.raises(ValueError, match="device='cuda:7' needs an NVIDIA GPU"):
         lass.solve(OnCuda(), np.eye(2))
     assert lass.solve(OnCuda(), np.eye(2), device="cpu").converged
+
+
+@pytest.mark.parametrize("output", ["dense", "sparse"])
+def test_facets_are_solved_on_a_device(output):
+    rng = np.random.default_rng(0)
+    W = lass.knn_graph(rng.normal(size=(60, 2)), 5)
+    G, facets = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.3), [0, 0, 1, 1, 2]
+    here = lass.solve(W, G, 0.5, facets=facets, tol=1e-6)
+    there = lass.solve(W, G, 0.5, facets=facets, tol=1e-6, device="cpu", output=output)
+    Z = there.Z.to_dense() if output == "sparse" else there.Z
+    assert there.converged
+    np.testing.assert_allclose(Z, here.Z, atol=2e-3)
+    assert abs(there.objective - here.objective) <= there.gap + here.gap + 1e-9

@@ -233,6 +233,7 @@ def test_stopping_early_is_said_and_the_gap_holds():
         ({"graphs": lambda g: [g[1], g[0]]}, r"graphs\[0\] must have one row for each of the 6 places"),
         ({"graphs": lambda g: [g[0] + np.triu(np.ones((6, 6))), g[1]]}, r"graphs\[0\] must be symmetric"),
         ({"graphs": lambda g: [-g[0], g[1]]}, r"graphs\[0\] must hold weights >= 0"),
+        ({"graphs": lambda g: [np.where(g[0] > 0, np.nan, 0.0), g[1]]}, r"graphs\[0\] must be finite"),
         ({"graphs": lambda g: "ab"}, "graphs must be a list"),
         ({"G": lambda G: np.where(np.arange(3) == 1, np.nan, G)}, "G must be finite"),
         ({"G": lambda G: np.zeros(4)}, "G must have at least one mode beside"),

@@ -46,8 +46,10 @@ from lass.learning.priors import (
     category_shares,
     category_weights,
     centred,
+    facet_shares,
     shares_of_labels,
     slide,
+    slide_facets,
     weighted,
 )
 from lass.learning.sharpening import STRONGEST, sharpen_from
@@ -126,7 +128,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     facets : array of shape (K,), optional
         With affinities, the facet of each category, as in :func:`lass.solve`: assignments are then
         distributions within each facet, and decisions have one column a facet, in the order of their numbers.
-        ``lam="auto"`` ranks hidden affinities within their facets. Not with ``prior``.
+        ``lam="auto"`` ranks hidden affinities within their facets. Numbers in ``prior`` sum to one within
+        each facet, with what they leave to "none of these", or are NaN throughout one that is free.
     none : bool
         With ``facets``: each has a category "none of these", which decides as None.
 
@@ -336,9 +339,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             return project_simplex(scores + self.shift_)
         if g is None and (linear := self._linear()) is not None:
             g = linear[0].affinities_of_new(self._validated(X, reset=False), linear[1].view)
-        if isinstance(self.solution_, FacetSolution):
-            return assign(W, self.solution_, g, lam)
-        return assign(W, self.solution_.Z, g, lam, shift=self.shift_ if self.shift_.any() else None)
+        shift = self.shift_ if self.shift_.any() else None
+        known = self.solution_ if isinstance(self.solution_, FacetSolution) else self.solution_.Z
+        return assign(W, known, g, lam, shift=shift)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The largest category of new items; with facets, one column a facet."""
@@ -441,8 +444,6 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             raise ValueError(f"features must be 'auto' or None; found {self.features!r}")
         if not isinstance(self.none, bool | np.bool_) or (self.none and self.facets is None):
             raise ValueError(f"none must be True or False, and False without facets; found {self.none!r}")
-        if self.facets is not None and self.prior is not None:
-            raise ValueError(f"facets do not go with prior={self.prior!r}; leave one of the two out")
         if self.edges is not None:
             refused = {"metric": self.metric == "precomputed", "sharpen": self.sharpen is not None}
             refused["output"] = self.output == "sparse"
@@ -600,7 +601,11 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def _set_labels(self, G: sp.csr_array, codes: NDArray[np.int64] | None) -> None:
-        self._prior = category_shares(self.prior, G, codes)
+        self._prior, self._facet_prior = None, None
+        if self._facets is None:
+            self._prior = category_shares(self.prior, G, codes)
+        elif self.prior is not None:
+            self._facet_prior = facet_shares(self.prior, G, self._facets)
         self.affinities_, self._codes = G, codes
         self.feature_model_: FeatureModel | None = None
         labelled = np.diff(G.indptr) > 0 if codes is None else codes >= 0
@@ -663,15 +668,27 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         elif self.category_weights_ is not None:
             Z = weighted(Z, self.category_weights_)
         moved = self._with_features(Z)
-        if shift is None:
+        if shift is None and self._facets is not None:
+            shift = np.zeros(len(self.classes_))
+            if self._facet_prior is not None:
+                if isinstance(moved, FacetAssignments):
+                    raise ValueError("prior needs all numbers of the assignments; set output to 'dense'")
+                shift = slide_facets(moved, self._facet_prior, self._facets)
+        elif shift is None:
             shift = np.zeros(len(self.classes_))
             if self._prior is not None:
                 near = None if near is None else near / self._leaning
                 shift = self._leaning * slide(moved, self._prior, near)
         self.shift_ = shift
         if shift.any() or self.mixture_ is not None or self.feature_model_ is not None:
-            Z = project_simplex(moved + shift)
+            Z = project_simplex(moved + shift) if self._facets is None else self._slid(moved, shift)
         self.assignments_, self.transduction_ = Z, self._decided(Z)
+
+    def _slid(self, Z: Array, shift: Array) -> Array:
+        """Rows with a shift of their categories added, projected within each facet."""
+        assert self._facets is not None
+        parts = zip(self._facets.rows(Z), self._facets.vectors(shift), strict=True)
+        return self._facets.joined([np.asarray(project_simplex(rows + p)) for rows, p in parts])
 
     def _decided(self, Z: Any) -> NDArray[Any]:
         """The largest category of each row, or of each facet."""

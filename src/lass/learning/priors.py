@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lass.graph.laplacians import components
 from lass.model.checks import numbers
+from lass.model.facets import Facets
 from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
 from lass.solvers.solution import Solution
@@ -36,6 +38,46 @@ def category_shares(prior: Any, G: sp.csr_array, codes: NDArray[np.int64] | None
                 f"prior must hold {size} shares >= 0, one a category in the order of classes_; found {shares}"
             )
     return np.asarray(shares / shares.sum(), float)
+
+
+def facet_shares(prior: Any, G: sp.csr_array, facets: Facets) -> list[Array | None]:
+    """The shares within each facet that decisions follow, "none of these" last; None where they are free.
+
+    From the estimator's ``prior``: with "labels" the positive affinities count, and for "none of these" the
+    items that have negative ones alone; of numbers, a facet's are shares of the items, what they leave is
+    that of "none of these", and NaN throughout a facet leaves it free.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from lass.learning.priors import facet_shares
+    >>> from lass.model.facets import Facets
+    >>> facets = Facets.of([0, 0, 1], 3)
+    >>> facet_shares("labels", sp.csr_array([[1.0, 0, 1], [0, 1, -1], [0, 1, -1]]), facets)
+    [array([0.33333333, 0.66666667]), array([0.33333333, 0.66666667])]
+    """
+    if not isinstance(prior, str):
+        return facets.shares(prior, "prior")
+    found: list[Array | None] = []
+    for own, none in zip(facets.columns, facets.none, strict=True):
+        part = sp.csr_array(sp.csc_array(G)[:, own])
+        counts = np.asarray(part.maximum(0).sum(axis=0), float).ravel()
+        if none:
+            only_negative = (np.diff(part.indptr) > 0) & ((part > 0).sum(axis=1) == 0)
+            counts = np.append(counts, float(np.count_nonzero(only_negative)))
+        found.append(counts / counts.sum() if counts.any() else None)
+    if all(one is None for one in found):
+        raise ValueError("prior='labels' needs a positive affinity; found none in y")
+    return found
+
+
+def slide_facets(Z: Array, shares: Sequence[Array | None], facets: Facets) -> Array:
+    """(K,) the shifts of :func:`slide` within each facet, less that of "none of these"; zero where free."""
+    shifts = []
+    for part, wanted, none in zip(facets.rows(Z), shares, facets.none, strict=True):
+        p = np.zeros(part.shape[1]) if wanted is None else slide(part, wanted)
+        shifts.append(p - p[-1] * none)
+    return facets.joined(shifts)
 
 
 def shares_of_labels(codes: NDArray[np.int64], size: int) -> Array:
