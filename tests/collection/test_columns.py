@@ -74,6 +74,26 @@ def test_an_id_does_not_recur():
     assert (found(rows).id, found(rows).tags, found(rows).text) == ("Signatur", "Genre", ["Inhalt"])
 
 
+def test_items_without_an_id_are_named_by_their_rows(tmp_path):
+    rows = [
+        {"Absender": KINDS[n % 4], "Betreff": "Frage", "Anliegen": "wie geht es weiter"} for n in range(20)
+    ]
+    assert found(rows).id == "row number"
+    table = written(tmp_path / "mails.csv", rows)
+    out = run("init", tmp_path / "c", "--items", table, "--embed", "none").stdout
+    assert "20 items" in out
+    assert "items are named by their row number, since values of the first column recur; or --id" in out
+    run("tag", tmp_path / "c", "3", "+urgent", "--new")
+    run("export", tmp_path / "c", "--what", "table", "--out", tmp_path / "out.xlsx")
+    run("init", tmp_path / "d", "--items", tmp_path / "out.xlsx", "--embed", "none", "--id", "row number",
+        "--title", "Betreff", "--text", "Betreff", "--tag-column", "tags")  # fmt: skip
+    with Collection.open(tmp_path / "c") as one, Collection.open(tmp_path / "d") as other:
+        assert one.ids() == other.ids() == [str(n) for n in range(1, 21)]
+        assert dict(other.annotations_of("3")) == {"urgent": 1}
+        assert one.settings.table["columns"] == ["row number", "Absender", "Betreff", "Anliegen"]
+    assert "20 rows" in run("add", tmp_path / "c", "--items", table, "--existing", "keep").stdout
+
+
 def test_free_texts_and_titles():
     mails = [{"Nr": n, "Betreff": f"Frage {n}", "Anliegen": f"wie geht es mit {n} weiter"} for n in range(9)]
     assert (found(mails).title, found(mails).text) == ("Betreff", ["Betreff", "Anliegen"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lass.collection.reading import BadInput, BadRow, Items, read_items, read_tags
 from lass.collection.reading.columns import ROWS, find_columns
 from lass.collection.reading.errors import BadRowLog
-from lass.collection.reading.items import ID, TEXT
+from lass.collection.reading.items import ID, ROW_NUMBER, TEXT
 from lass.collection.reading.lines import CP1252, encoding_of, kind_of
 from lass.collection.reading.results import merged_items
 from lass.collection.reading.tables import open_table
@@ -127,7 +127,8 @@ def propose_columns(options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]
     notes = []
     if options.get("id") is None and found.id != table.find_id(*ID):
         options["id"] = found.id
-        notes.append(f"items are named by column {found.id!r}, since values of the first recur; or --id")
+        by = "their row number" if found.id == ROW_NUMBER else f"column {found.id!r}"
+        notes.append(f"items are named by {by}, since values of the first column recur; or --id")
     if found.tags and not (no_tags or options["tag_column"] or options.get("tags")):
         if found.sure:
             options["tag_column"] = found.tags

@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from lass.collection.reading.cells import NO, SEPARATORS, YES, listed
-from lass.collection.reading.items import ID, TEXT, TITLE
+from lass.collection.reading.items import ID, ROW_NUMBER, TEXT, TITLE
 from lass.collection.reading.tables import Table
 from lass.collection.reading.tag_tables import TAG, TAGS
 
@@ -25,8 +25,8 @@ ROWS, ENOUGH = 500, 8
 TERMS, CHARACTERS, PROSE = 3.5, 40, 3
 #: share of the cells with several tags, and of the tags that recur, from which on they look like tags
 SEVERAL, RECUR = 0.1, 0.5
-#: share of the values of an id that differ; fewer recur by mistake
-MOSTLY = 0.9
+#: share of the rows in which an id may recur by mistake, one row at least
+MISTAKES = 0.02
 #: of columns with one value a cell: so many recur, and so many differ at most
 RECUR_ALONE, DIFFER = 0.8, 0.2
 
@@ -119,12 +119,13 @@ def _called(columns: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _id(table: Table, cells: dict[str, list[Any]]) -> str:
-    """As :meth:`Table.find_id`, but another column where values of the first come again."""
+    """As :meth:`Table.find_id`, but another column where values of the first recur, or the row number."""
     found = table.find_id(*ID)
     values = [str(cell) for cell in cells[found]]
-    if found.lower() in ID or len(values) < ENOUGH or len(set(values)) >= MOSTLY * len(values):
+    twice = len(values) - len(set(values))
+    if found.lower() in ID or len(values) < ENOUGH or twice <= max(1, MISTAKES * len(values)):
         return found
-    return next((name for name in table.columns if _are_ids(cells[name])), found)
+    return next((name for name in table.columns if _are_ids(cells[name])), ROW_NUMBER)
 
 
 def _are_ids(cells: Sequence[Any]) -> bool:

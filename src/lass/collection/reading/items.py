@@ -13,6 +13,8 @@ from lass.collection.reading.results import AnnotationCollector, Items
 from lass.collection.reading.tables import any_table
 
 ID = ("id", "item", "item_id", "key")
+#: names items by their rows, counted from 1, where no column of the table is called so
+ROW_NUMBER = "row number"
 TITLE = ("title", "name", "label")
 #: what to do where ids recur, for who reads the file by a call or a command
 OTHER_ID = "choose another column with id="
@@ -41,6 +43,7 @@ def read_items(
         ids are their paths within the folder. Or a table in memory; a list of texts is numbered from 0.
     id : str, optional
         Column that names each item, once; by default the one called id, item or key, else the first.
+        ``"row number"`` counts the rows where no column is called so.
     title : str, optional
         Column to show an item by; by default the one called title, name or label, else the id.
     text : str or several, optional
@@ -90,21 +93,23 @@ def read_items(
         text = [name for name in map(table.find, TEXT) if name is not None and name not in (id, tags_column)]
     text = (text,) if isinstance(text, str) else tuple(text)
     numeric = tuple(numeric)
-    id_at, title_at = table.position(id), table.position(title)
+    counted = id == ROW_NUMBER and id not in table.columns
+    id_at = None if counted else table.position(id)
+    title_at = None if title == id else table.position(title)
     text_at = [table.position(name) for name in text]
     tags_at = None if tags_column is None else table.position(tags_column)
     numeric_at = {table.position(name): name for name in numeric}
     used = {id_at, tags_at, *text_at, title_at} - set(numeric_at)
     extra_at = {i: name for i, name in enumerate(table.columns) if i not in used}
     columns: dict[str, list[Any]] = {name: [] for name in extra_at.values()}
-    given = {"columns": table.columns, "id": id, "title": title, "text": list(text)}
+    given = {"columns": [ROW_NUMBER] * counted + table.columns, "id": id, "title": title, "text": list(text)}
     given |= {} if tags_column is None else {"tags": tags_column}
     items = Items(columns=columns, text_columns=text, numeric=numeric, table=given)
     lines: dict[str, int] = {}
     tags: list[tuple[int, str, Any]] = []
-    for line, cells in table.rows:
+    for number, (line, cells) in enumerate(table.rows, 1):
         try:
-            item = text_of(cells[id_at]).strip()
+            item = str(number) if id_at is None else text_of(cells[id_at]).strip()
             if not item:
                 raise BadCell(f"column {shown(id)} is empty; every item needs an id")
             if item in lines:
@@ -112,7 +117,7 @@ def read_items(
                     f"item {shown(item)} is already in line {lines[item]}; ids in column {shown(id)} must "
                     f"differ. Remove one, or {OTHER_ID}"
                 )
-            name = text_of(cells[title_at]).strip() or item
+            name = item if title_at is None else text_of(cells[title_at]).strip() or item
             parts = [text_of(cells[i]) for i in text_at]
             extra = [
                 number_of(cells[i], column) if i in numeric_at else plain_of(cells[i])
