@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from lass.collection import CollectionStore, Item, Settings
 from lass.studio import item_lists
 from lass.studio import trainer as trainer_module
+from lass.studio.events import Events
 from lass.studio.messages import ReviewQuery
 from lass.studio.review import review_queue
 from lass.studio.session import Session
@@ -422,8 +423,10 @@ def test_a_first_fit_that_is_cancelled_leaves_nothing_and_can_be_asked_for_again
         wait(lambda: is_retrained(session, trainer))
 
 
-def test_changes_are_taken_over_together_and_a_training_does_not_wait_for_that(folder, monkeypatch):
-    monkeypatch.setattr(trainer_module, "UPDATE_REST", 1e9)
+@pytest.mark.parametrize("rest", ["UPDATE_REST", "PAGE_REST"])
+def test_changes_are_taken_over_together_and_a_training_does_not_wait_for_that(folder, monkeypatch, rest):
+    monkeypatch.setattr(trainer_module, rest, 1e9)
+    monkeypatch.setattr(Events, "pages", 1)
     with CollectionStore.open(folder) as collection:
         collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
         fit(collection)

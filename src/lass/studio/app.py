@@ -33,7 +33,7 @@ from lass.studio.uploads import Uploads
 
 #: requests that are answered at once: Python runs one thread at a time, and forty that take turns would all
 #: wait for each other
-READERS = 4
+READERS = 8
 
 
 def create_app(

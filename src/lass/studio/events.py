@@ -21,6 +21,11 @@ class Events:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped = False
 
+    @property
+    def pages(self) -> int:
+        """How many pages listen."""
+        return len(self._listeners)
+
     def start(self) -> None:
         """Remember the running event loop, in which all listeners are."""
         self._loop = asyncio.get_running_loop()

@@ -44,6 +44,8 @@ QUICK = 4.0
 #: how many times as long as an update took the next one waits: many changes are taken over together, and
 #: while many people work most of the time is left to their requests
 UPDATE_REST = 3.0
+#: seconds that it waits for each open page, which asks for what is new after an update
+PAGE_REST = 0.02
 #: seconds between two messages on one stage, at least
 REPORT_EVERY = 0.05
 #: items of which the map is drawn while people work; of more only lass fit draws it
@@ -475,7 +477,7 @@ class Trainer(threading.Thread):
             gap=live.model.solution.relative_gap, lam=live.model.lam, certificate=live.model.certificate,
         )  # fmt: skip
         now = time.monotonic()
-        self._update_at = now + UPDATE_REST * (now - began)
+        self._update_at = now + max(UPDATE_REST * (now - began), PAGE_REST * self._events.pages)
         rows = None if update.rows is None else update.rows.tolist()
         self._events.send("predictions", PredictionsEvent(revision=annotations.number, rows=rows))
 

@@ -27,6 +27,11 @@ const PAGE = 100;
 /** Milliseconds until a lost server is asked for again: the first time, and at most. */
 const RETRY = 400;
 const LONGEST_RETRY = 4000;
+/** Milliseconds until counts are asked for again, after a change of this page and of others, and for how long a change
+ * of this page counts as such: the model takes it in. */
+const SOON = 200;
+const LATER = 2000;
+const MINE = 10_000;
 /** The part of the storage of this tab where changes wait for the server. */
 const WAITING = `lass-waiting:${BASE.pathname}`;
 
@@ -72,6 +77,9 @@ class Studio {
   #round = $state(0);
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloading: ReturnType<typeof setTimeout> | undefined;
+  #soon = false;
+  /** when this page changed something last */
+  #changed = -MINE;
   /** annotations that the server has not acknowledged yet */
   #pending: AnnotationChange[] = [];
   /** how often each row changed here: an answer that was asked for before a change is older than it */
@@ -254,6 +262,7 @@ class Studio {
       this.#wait(waiting); // in the order in which they were made
       return true;
     }
+    this.#changed = performance.now();
     try {
       const result = await send();
       for (const row of result.rows) this.#keep(row);
@@ -426,12 +435,20 @@ class Studio {
     this.annotationsVersion += 1;
   }
 
-  /** Counts of the collection and of tags, once after a burst of changes. */
+  /** Counts of the collection and of tags, once after a burst of changes; not at once for what others do, of whom
+   * there may be a hundred. */
   #reloadSoon(): void {
-    this.#reloading ??= setTimeout(() => {
-      this.#reloading = undefined;
-      this.reload().catch(() => undefined); // the notice shows already that the server is gone
-    }, 200);
+    const soon = performance.now() - this.#changed < MINE;
+    if (this.#reloading !== undefined && (this.#soon || !soon)) return;
+    clearTimeout(this.#reloading);
+    this.#soon = soon;
+    this.#reloading = setTimeout(
+      () => {
+        this.#reloading = undefined;
+        this.reload().catch(() => undefined); // the notice shows already that the server is gone
+      },
+      soon ? SOON : LATER,
+    );
   }
 
   /** Rows may be out of date: those on the screen are asked for again, and stay until the new ones are there. */

@@ -46,7 +46,7 @@ router = APIRouter()
 PAGE = 200
 
 #: messages that are written as they are: what was checked when it was made is not checked once more
-_ROWS, _DETAILS = TypeAdapter(list[ItemRow]), TypeAdapter(ItemDetails)
+_ROWS, _DETAILS, _TAGS = TypeAdapter(list[ItemRow]), TypeAdapter(ItemDetails), TypeAdapter(list[Tag])
 
 Numbers = Annotated[str, Query(pattern=r"^\d{1,9}(,\d{1,9})*$", max_length=10 * PAGE)]
 Text = Annotated[str, Query(max_length=500)]
@@ -62,10 +62,10 @@ def state(context: RequestContext) -> StudioState:
     return context.state()
 
 
-@router.get("/tags")
-def tags(context: RequestContext) -> list[Tag]:
+@router.get("/tags", response_model=list[Tag])
+def tags(context: RequestContext) -> Response:
     """All tags, by column."""
-    return tags_of(context.session, context.snapshot)
+    return _json(_TAGS, tags_of(context.session, context.snapshot))
 
 
 @router.get("/tags/{tag}")
