@@ -223,6 +223,39 @@ def test_stopping_early_is_said_and_the_gap_holds():
     assert repr(full).startswith("TensorSolution(300 x 6 x 4, converged")
 
 
+def connected(sizes, K=3):
+    """Neighbours in the plane along the first mode, a path along the second; every cell is drawn."""
+    rng = np.random.default_rng(0)
+    W = lass.knn_graph(rng.normal(size=(sizes[0], 2)), 5)
+    path = np.diag(np.ones(sizes[1] - 1), 1)
+    return [W, path + path.T], rng.normal(size=(*sizes, K)) * (rng.random((*sizes, 1)) < 0.3)
+
+
+@pytest.mark.parametrize("lam", [1e7, 1e9, 1e12, 1e15, 1e30, 1e100])
+@pytest.mark.parametrize("sizes", [(8, 4), (150, 5)])
+def test_a_huge_lam_converges_and_the_gap_has_what_constancy_costs(lam, sizes):
+    (W, times), G = connected(sizes)
+    limit = lass.solve_tensor([W, times], G, [0.7, math.inf], tol=1e-9)
+    found = lass.solve_tensor([W, times], G, [0.7, lam], tol=1e-6)
+    stake = found.problem.stake
+    assert found.converged
+    assert abs(found.objective - limit.objective) <= found.gap + limit.gap + 1e-6 * stake
+    both = lass.solve_tensor([W, times], G, [lam, lam], tol=1e-3)
+    assert both.converged
+    assert np.ptp(both.Z.reshape(-1, 3), axis=0).max() == 0.0
+
+
+@pytest.mark.parametrize("lam", [0.3, 3.0, 30.0, 300.0])
+def test_what_constancy_costs_bounds_the_optimum(lam):
+    graphs, G = connected((8, 4))
+    exact = lass.solve_tensor(graphs, G, [0.7, lam], tol=1e-8)
+    constant = lass.solve_tensor(graphs, G, [0.7, math.inf], tol=1e-8)
+    cost = exact.problem.modes[1].flow_cost(exact.problem.G.toarray().reshape(-1, 4, 3))
+    between = constant.objective - exact.objective
+    assert -exact.gap - constant.gap - 1e-9 <= between <= cost + constant.gap + exact.gap + 1e-9
+    assert 0.0 < cost < math.inf
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

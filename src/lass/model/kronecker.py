@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse import csgraph
 
 from lass.graph.hierarchy import Hierarchy, coarsened, paired
 from lass.graph.laplacians import as_sparse, components
@@ -41,6 +42,42 @@ class Mode:
     def joins(self) -> bool:
         """Whether it has edges that count."""
         return self.W is not None and self.W.nnz > 0 and self.lam > 0
+
+    @cached_property
+    def forest(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+        """A spanning forest of the heaviest edges: places with a parent, leaves first; parents; weights."""
+        nothing = np.zeros(0, np.intp)
+        if self.W is None or not self.W.nnz:
+            return nothing, nothing, np.zeros(0)
+        edges = self.W.tocoo()
+        # a minimum spanning forest of the ranks, heaviest first, is one of the heaviest edges
+        ranks = 1.0 + np.searchsorted(np.unique(-edges.data), -edges.data)
+        forest = csgraph.minimum_spanning_tree(sp.csr_array((ranks, edges.coords), shape=self.W.shape))
+        places, parents = [], []
+        for root in np.unique(self.components, return_index=True)[1]:
+            order, before = csgraph.breadth_first_order(forest, root, directed=False)
+            places.append(order[:0:-1])
+            parents.append(before[order[:0:-1]])
+        ends = np.concatenate(places).astype(np.intp), np.concatenate(parents).astype(np.intp)
+        return *ends, np.asarray(self.W[ends], float)
+
+    def flow_cost(self, G: Array) -> float:
+        """What constancy along this mode costs at most, for affinities G (before, places, after).
+
+        Edges of weight lam w carry the difference of each place from the mean of its component over to
+        the others, as flows f along a forest: ``lam w |z_n - z_m|^2 >= <f, z_n - z_m> - |f|^2 / (4 lam w)``,
+        so the optimum is at least that of the constant problem less the sum of ``|f|^2 / (4 lam w)``.
+        """
+        places, parents, weights = self.forest
+        missing, cost = np.array(G, float), 0.0
+        for part in range(int(self.components.max()) + 1):
+            own = np.flatnonzero(self.components == part)
+            missing[:, own] -= missing[:, own].mean(axis=1, keepdims=True)
+        for place, parent, weight in zip(places, parents, weights, strict=True):
+            missing[:, parent] += missing[:, place]
+            with np.errstate(over="ignore", under="ignore"):
+                cost += float((missing[:, place] ** 2).sum()) / (4.0 * self.lam) / float(weight)
+        return cost * (1.0 + 1e-9)
 
     @cached_property
     def components(self) -> NDArray[np.int32]:

@@ -24,6 +24,11 @@ from lass.solvers.solution import ConvergenceWarning
 from lass.solvers.warm_state import WarmState
 
 
+#: share of the tolerance that constancy along a mode may cost, and lam w tol over the stake from which on it
+#: is looked at
+NEGLIGIBLE, LEAST = 0.1, 1e-3
+
+
 @dataclass(repr=False)
 class TensorSolution:
     """Assignments of all cells with their certificate: ``objective - optimum <= gap``.
@@ -78,9 +83,8 @@ def solve_tensor(
 
     ``Z_(m)`` has one row for each place of mode m. This is LASS on the Cartesian product of the graphs; an
     ordinary problem is the case of one graph. A mode without a graph splits the problem into independent
-    ones, and one with a lam of infinity makes assignments constant along it. From about 1e10 times what
-    affinities sum up to, take infinity: double precision holds no difference along the mode then, and the
-    gap says so.
+    ones, and one with a lam of infinity makes assignments constant along it. So does one so large that
+    constancy costs next to nothing against ``tol``; the gap includes what it costs.
 
     Parameters
     ----------
@@ -163,14 +167,18 @@ def _solve(
 def _constant_modes(
     problem: TensorProblem, start: Array | None, monitor: Monitor, tol: float
 ) -> tuple[Array, float, float]:
-    """Rows, objective and gap; along modes with an infinite lam each component is one place."""
+    """Rows, objective and gap; along modes with an infinite or huge lam each component is one place."""
     infinite = next((i for i, mode in enumerate(problem.modes) if math.isinf(mode.lam)), None)
+    cost = 0.0
+    if infinite is None and monitor.max_iter != 0:  # with 0 people ask for the certificate of what they gave
+        infinite, cost = _huge(problem, tol)
+        tol *= 1.0 if infinite is None else 1.0 - NEGLIGIBLE
     if infinite is None:
         return _finite(problem, start, monitor, tol)
     labels = problem.modes[infinite].components
     before, after = math.prod(problem.shape[:infinite]), math.prod(problem.shape[infinite + 1 : -1])
     cells = np.arange(problem.G.shape[0]).reshape(before, len(labels), after)
-    Z, objective, gap = np.empty(problem.G.shape), 0.0, 0.0
+    Z, objective, gap = np.empty(problem.G.shape), 0.0, cost
     for part in range(labels.max() + 1):
         chosen = cells[:, labels == part]
         together = np.broadcast_to(np.arange(before * after).reshape(before, 1, after), chosen.shape)
@@ -189,6 +197,20 @@ def _constant_modes(
         Z[chosen.ravel()] = found[together.ravel()]
         objective, gap = objective + value, gap + slack
     return Z, objective, gap
+
+
+def _huge(problem: TensorProblem, tol: float) -> tuple[int | None, float]:
+    """A mode with a lam so large that assignments may be constant along it, and what that costs at most."""
+    stake = problem.stake
+    for axis, mode in enumerate(problem.modes):
+        # no flow is larger than all affinities together
+        if not mode.joins or not stake > 0.0 or mode.lam * float(mode.forest[2].min()) * tol < LEAST * stake:
+            continue
+        after = math.prod(problem.shape[axis + 1 :])
+        cost = mode.flow_cost(problem.G.toarray().reshape(-1, mode.size, after))
+        if cost <= NEGLIGIBLE * tol * stake:
+            return axis, cost
+    return None, 0.0
 
 
 def _finite(
