@@ -23,7 +23,6 @@ from lass.solvers.settling import close_enough
 from lass.solvers.solution import ConvergenceWarning
 from lass.solvers.warm_state import WarmState
 
-
 #: share of the tolerance that constancy along a mode may cost, and lam w tol over the stake from which on it
 #: is looked at
 NEGLIGIBLE, LEAST = 0.1, 1e-3
