@@ -148,7 +148,7 @@ def test_a_name_is_of_enough_items_and_sets_them_apart():
 
 def test_pieces_of_longer_phrases_are_no_names():
     [found, _] = named(
-        [20, 100], command_line=(18, 5), line_tool=(12, 1), line_interface=(6, 1), shell=(5, 1)
+        [20, 100], command_line=(18, 5), line=(20, 20), line_tool=(12, 1), line_interface=(6, 1), shell=(5, 1)
     )
     assert found == ("command line", "shell")
 

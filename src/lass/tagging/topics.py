@@ -36,6 +36,8 @@ IN_GROUP = 0.15
 TIMES = 2.0
 #: texts that are added to those that have a term, so that one of a single text counts little
 PRIOR = 5.0
+#: share of the texts with a term that have it in one pair, and how much more that must set them apart
+MOSTLY, MORE = 0.7, 1.5
 #: items of a group so small that two of them suffice
 FEW = 5
 #: letters that two forms of a word share at their beginning
@@ -257,16 +259,25 @@ def _apart(
     least = next(count for count, most in ((1, 2), (2, FEW), (3, items)) if size <= most)
     common = (counts >= max(least, IN_GROUP * size)) & (value > 0)
     order = [int(at) for at in np.lexsort((columns, -value)) if common[at]][:COMPARED]
-    texts = {names[columns[at]]: counts[at] for at in order if _is_word(names[columns[at]])}
-    return _different([term for term in texts if not _is_piece(term, texts)])
+    found = {names[columns[at]]: (counts[at], lift[at]) for at in order if _is_word(names[columns[at]])}
+    return _different([term for term in found if not _is_piece(term, found)])
 
 
-def _is_piece(term: str, texts: Mapping[str, float]) -> bool:
-    """Whether a pair overlaps with a more frequent one."""
+def _is_piece(term: str, found: Mapping[str, tuple[float, float]]) -> bool:
+    """Whether a pair overlaps with a more frequent one, or a single term is mostly in a pair that says more.
+
+    Of each term: how many texts have it, and how many times as frequent it is as elsewhere.
+    """
     first, _, last = term.partition(" ")
-    return bool(last) and any(
-        count > texts[term] and (other.endswith(f" {first}") or other.startswith(f"{last} "))
-        for other, count in texts.items()
+    own, lift = found[term]
+    if not last:
+        return any(
+            term in pair.split() and count >= MOSTLY * own and more >= MORE * lift
+            for pair, (count, more) in found.items()
+        )
+    return any(
+        count > own and (other.endswith(f" {first}") or other.startswith(f"{last} "))
+        for other, (count, _) in found.items()
     )
 
 
