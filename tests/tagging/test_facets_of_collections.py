@@ -281,3 +281,15 @@ def test_the_order_of_annotations_does_not_matter(tmp_path):
             columns = [one.annotation_matrix().names.index(tag) for tag in sorted(names)]
             found.append(model.solution.Z.to_dense()[:, columns])
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_fit_on_a_device_is_that_of_the_processors(collection, monkeypatch, sparse):
+    pytest.importorskip("torch")
+    if sparse:
+        monkeypatch.setattr("lass.learning.predictors.tag_assignments.DENSE", 10)
+    here = collection.fit(draw_map=False).model
+    there = collection.fit(draw_map=False, device="cpu").model
+    assert isinstance(there.solution, FacetedSolution)
+    np.testing.assert_allclose(here.solution.Z.to_dense(), there.solution.Z.to_dense(), atol=0.03)
+    assert abs(here.scores.values - there.scores.values).max() < 0.01

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lass.collection import CollectionStore
-from lass.learning.predictors.tag_facets import shares_of
 
 if TYPE_CHECKING:
     from lass.tagging import DoubtfulTag, Suggestion
@@ -40,6 +39,7 @@ def assignment_rows(collection: CollectionStore, least: float) -> Iterator[dict[
     Z = collection.assignments
     if Z is None:
         raise ValueError(f"{collection.path} has no assignments yet; make them: lass fit {collection.path}")
+    from lass.learning.predictors.tag_facets import shares_of
     from lass.tagging.storage import saved_model
 
     ids, names, model = collection.ids(), collection.names(), saved_model(collection)
