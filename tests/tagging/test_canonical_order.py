@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lass.collection import AnnotationMatrix, Item, array_files
+from lass.learning.predictors import Scores
 from lass.solvers.sparse import SparseAssignments
 from lass.tagging import Collection, LiveModel, canonical, complete, load_model, with_scores
 from lass.tagging import live as live_module
@@ -168,3 +169,14 @@ def test_what_is_saved_is_the_model_of_the_moment_whatever_becomes_of_it(unsorte
     again = LiveModel(unsorted)
     assert again.has_changed
     assert again.can_update
+
+
+def test_scores_in_the_order_of_the_collection_have_indices_of_32_bits():
+    values = sp.csr_array(np.array([[0.5, 0.2], [0.0, 0.1]], np.float32))
+    values.indices, values.indptr = values.indices.astype(np.int64), values.indptr.astype(np.int64)
+    values.has_sorted_indices = True
+    rest = np.zeros((2, 1), np.int32), np.zeros((2, 1, 7), np.float32)
+    order = CanonicalOrder(np.arange(2), np.arange(2), 2)
+    found = order.restored_scores(Scores(values, *rest)).values
+    assert (found.indices.dtype, found.indptr.dtype) == (np.int32, np.int32)
+    assert np.shares_memory(found.data, values.data)

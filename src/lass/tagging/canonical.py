@@ -77,7 +77,9 @@ def _renumbered(
     """
     in_order = rows is None and matrix.has_sorted_indices
     if in_order and columns == matrix.shape[1] and _is_identity(places[:columns], columns):
-        return matrix
+        result = csr_of(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+        result.has_sorted_indices = True
+        return result
     if in_order and (np.diff(places[places >= 0]) > 0).all():
         numbers = places[matrix.indices]
         if numbers.min(initial=0) >= 0:

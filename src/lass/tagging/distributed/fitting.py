@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.features import TextFeatures
 from lass.graph.joining import join_graphs
+from lass.graph.laplacians import csr_of
 from lass.learning.features_and_edges import GRAPHS, choose_graph
 from lass.learning.predictors import Scores, Weights, tag_assignments
 from lass.learning.predictors.few_tags import FewTags
@@ -368,9 +369,8 @@ class _Fit:
     def _scores(self, weights: Weights, tags: int) -> Scores:
         """The scores of all parts."""
         found = self.space.joined("scores")
-        values = sp.csr_array(
-            (found["data"], found["indices"], found["indptr"]), shape=(self.space.size, tags)
-        )
+        shape = self.space.size, tags
+        values = csr_of(found["data"], found["indices"], found["indptr"], shape)
         return Scores(values, found["top_tags"], found["contributions"].astype(np.float32))
 
     def _predictors(self, walks: Walks, models: Models | None) -> SavedPredictors:
