@@ -95,6 +95,30 @@ def test_a_new_tag_and_an_undo_take_effect(collection):
     assert live.model.solution.Z[row, count] < 0.01
 
 
+@pytest.mark.parametrize("before", [0, 1])
+def test_annotations_are_taken_over_beside_a_tag_that_nobody_uses_yet(collection, before):
+    live = LiveModel(collection)
+    live.update(collection.annotation_matrix())
+    live.rescore()
+    names, ids = live.annotations.names, collection.ids()
+    rows = np.flatnonzero(np.diff(live.model.solution.problem.G.indptr) == 0)
+
+    def annotate(row):
+        collection.annotate(ids[row], {names[int(live.model.scores.top_tags[row, 0])]: 1})
+        live.update(collection.annotation_matrix())
+
+    for row in rows[:before]:
+        annotate(row)
+    collection.add_tag("mood::sunny")
+    for row in rows[1:3]:
+        annotate(row)
+    assert live.model.scores.shape[1] == len(names) + 1
+    assert live.model.scores.values.shape == live.model.scores.shape
+    assert live.model.scores.values[rows[2]].nnz > 1
+    new = len(names)
+    np.testing.assert_array_equal(live.model.scores.at(rows[1:3], np.array([new, new])), 0)
+
+
 def test_rescoring_can_be_ended_and_changes_nothing_then(collection):
     class Enough(Exception):  # noqa: N818
         pass

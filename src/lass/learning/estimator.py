@@ -457,7 +457,10 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         least = 2 if reset else 1
         kinds = (np.float64, np.float32)
         X = table_input(X)
-        return validate_data(self, X, accept_sparse="csr", dtype=kinds, reset=reset, ensure_min_samples=least)
+        # sums over columns round otherwise where rows do not lie together
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=kinds, order="C", reset=reset, ensure_min_samples=least
+        )
 
     def _build_graph(self, X: Any, contrast: float) -> None:
         """Build the graph, or take it; ``contrast`` is the default one."""

@@ -199,8 +199,9 @@ class LiveModel:
                 rows = _distinct(annotated, self._edges[annotated].indices, rows)
                 some = rows if whole else rows[:NEAR]
                 assert model.weights is not None
-                again = score(before.predictors, G, model.weights, rows=some)
-                scores = former.with_rows(order.rows[some], order.restored_scores(again))
+                again = order.restored_scores(score(before.predictors, G, model.weights, rows=some))
+                former = former.widened(again.shape[1])  # tags that nobody has used may be new
+                scores = former.with_rows(order.rows[some], again)
         shown = self.model.scores
         self._set(order, model, annotations, scores)
         if self.model.scores is None and shown is not None:
@@ -406,8 +407,7 @@ class LiveModel:
         model, annotations = self.state
         tags = model.solution.Z.shape[1]
         self._scores_of_before = True
-        scores = former.widened(tags) if former.shape[1] < tags else former
-        self.state = replace(model, scores=scores), annotations
+        self.state = replace(model, scores=former.widened(tags)), annotations
 
     def _solve(
         self, order: CanonicalOrder, G: sp.csr_array, annotated: NDArray[np.intp] | None,

@@ -197,7 +197,9 @@ class Scores:
         return Scores(self._values, self._top, self._parts.astype(np.float16, copy=False), self._replaced)
 
     def widened(self, tags: int) -> Scores:
-        """The same with more tags, which nobody has scores of."""
+        """The same with so many tags, if they are more; nobody has scores of the new ones."""
+        if tags <= self.shape[1]:
+            return self
         wide = csr_of(self._values.data, self._values.indices, self._values.indptr, (self.shape[0], tags))
         replaced = self._replaced
         if replaced is not None:
