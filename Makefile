@@ -63,8 +63,10 @@ pictures: $(VENV)/test web
 web: $(VENV)/demo
 	$(BIN)/python scripts/build_web.py
 
+# the wheel and the sources it is built from, in dist/
 wheel: web
-	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	$(INSTALL) "hatchling>=1.27"
+	$(BIN)/hatchling build
 
 # every benchmark that needs no GPU or cluster: hours, and can be stopped
 bench: export LASS_DATA = $(DATA)

@@ -1,4 +1,4 @@
-"""The wheel holds the pages, and serves them where there is no Node."""
+"""The sources that are released and the wheel built from them hold the pages, and serve them without Node."""
 
 import os
 import re
@@ -12,10 +12,14 @@ import httpx
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_wheel_serves_the_pages_without_node(tmp_path, own_packages):
+def test_a_wheel_of_the_released_sources_serves_the_pages_without_node(tmp_path, own_packages):
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path], check=True, cwd=ROOT
+    )
+    (sources,) = tmp_path.glob("*.tar.gz")
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
-         "--wheel-dir", tmp_path, ROOT],
+         "--wheel-dir", tmp_path, sources],
         check=True,
     )  # fmt: skip
     (wheel,) = tmp_path.glob("*.whl")
