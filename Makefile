@@ -71,10 +71,13 @@ wheel: web
 # every benchmark that needs no GPU or cluster: hours, and can be stopped
 bench: export LASS_DATA = $(DATA)
 bench: $(VENV)/bench
+	$(BIN)/python -m benchmarks.pipeline --resume
+	$(BIN)/python -m benchmarks.growth_pipeline --million --resume
 	$(BIN)/python -m benchmarks.solvers --resume
 	$(BIN)/python -m benchmarks.growth --million
 	$(BIN)/python -m benchmarks.update
 	$(BIN)/python -m benchmarks.tensor
+	$(BIN)/python -m benchmarks.facets
 	$(BIN)/python -m benchmarks.graphs
 	$(BIN)/python -m benchmarks.neighbours --resume
 	$(BIN)/python -m benchmarks.mapping
@@ -83,6 +86,7 @@ bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks.active
 	$(BIN)/python -m benchmarks.suggestions --resume
 	$(BIN)/python -m benchmarks.first_tags --resume
+	$(BIN)/python -m benchmarks.kinds --resume
 	$(BIN)/python -m benchmarks.sparse_assignments
 	$(BIN)/python -m benchmarks.clustering
 	$(BIN)/python -m benchmarks.segmentation
