@@ -293,7 +293,7 @@ def test_what_is_stale_comes_with_a_reason(songs):
     songs.save_graph(W)
     assert songs.stale() == {"assignments": "the graph has been made anew"}
     songs.change_settings(features={"kind": "text"})
-    assert songs.stale()["features"] == "kind was 'nothing', now 'text'"
+    assert songs.stale()["features"] == "kind was not set, now 'text'"
     songs.save_features(sp.csr_array(np.eye(3)))
     assert songs.stale()["graph"] == "the features have been made anew"
     songs.annotate("creep", {"grunge": 1}, new=True)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import lass
 
@@ -174,3 +175,28 @@ def test_bad_settings_are_one_clear_error(settings, y, message):
     X, affinities, _ = groups()
     with pytest.raises(ValueError, match=message):
         lass.LASS(**settings).fit(X, affinities if y is None else y)
+
+
+def test_a_score_counts_decisions_that_are_right(fitted):
+    model, X, group = fitted
+    truth = np.zeros((80, 5))
+    truth[np.arange(80), group[:, 0]] = truth[np.arange(80), 2 + group[:, 1]] = 1.0
+    assert model.score(X, truth) == 1.0
+    wrong = truth[:, [1, 0, 2, 3, 4]]
+    assert model.score(X, wrong) == 0.5
+    assert model.score(X, sp.csr_array(wrong)) == 0.5
+    assert model.score(X, wrong, np.arange(80) == 7) == 0.5
+    with pytest.raises(ValueError, match="one column a category, 5; found 4"):
+        model.score(X, truth[:, :4])
+    with pytest.raises(ValueError, match="positive affinities; found none"):
+        model.score(X, -truth)
+    alone = lass.LASS(n_neighbors=6, lam=0.1).fit(X, truth[:, :2])
+    assert alone.score(X, truth[:, :2]) == 1.0
+
+
+def test_a_search_over_settings_compares_scores():
+    X, _, group = groups()
+    y = np.zeros((80, 4))
+    y[np.arange(80), group[:, 0]] = y[np.arange(80), 2 + group[:, 1]] = 1.0
+    found = GridSearchCV(lass.LASS(n_neighbors=6, facets=[0, 0, 1, 1]), {"lam": [0.1, 1.0]}, cv=2).fit(X, y)
+    assert (found.cv_results_["mean_test_score"] > 0.9).all()

@@ -216,6 +216,8 @@ CASES = {
     ),
     # methods of a problem
     "Z of another size": (lambda: problem().gap(np.ones((2, 2))), "Z", r"\(3, 2\); found \(2, 2\)"),
+    "Z that is no assignment": (lambda: problem().gap(np.ones((3, 2))), "Z", "sum of 2"),
+    "Z that is negative": (lambda: problem().gap([[2.0, -1.0]] * 3), "Z", "least of -1"),
     "Z of text": (lambda: problem().gap([["a", "b"]] * 3), "Z", "a"),
     "objective, lam infinite": (lambda: problem(lam=math.inf).objective(EVEN), "objective", "lam = inf"),
     "gradient, lam infinite": (lambda: problem(lam=math.inf).gradient(EVEN), "gradient", "lam = inf"),

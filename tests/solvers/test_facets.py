@@ -375,8 +375,36 @@ def test_what_needs_one_problem_says_so(tmp_path):
     for use in (lass.influence, lass.sources, lass.flips):
         with pytest.raises(ValueError, match=r"pass solution.parts\[f\]"):
             use(sol, 0)
+    with pytest.raises(ValueError, match=r"pass model.parts\[f\]"):
+        lass.active.rank(sol)
+    with pytest.raises(ValueError, match="found FacetSolution"):
+        lass.spread(np.ones(len(G)), sol)
+    with pytest.raises(ValueError, match="give its facets, too"):
+        lass.solve(W, G, 1.0, start=sol)
+    sol.save(tmp_path / "facets.npz")
+    with pytest.raises(ValueError, match=r"use lass.FacetSolution.load"):
+        lass.Solution.load(tmp_path / "facets.npz")
     with pytest.raises(ValueError, match="a Problem holds everything"):
         lass.solve(lass.Problem(W, G), facets=FACETS)
     engine = lass.distributed.Partitions(1, checkpoint=tmp_path)
     with pytest.raises(ValueError, match="checkpoint of one problem"):
         lass.solve(W, G, facets=FACETS, engine=engine)
+
+
+def test_explanations_name_none_of_these_where_a_facet_has_it():
+    W, G = grid(2), np.zeros((4, 3))
+    G[0], G[3] = [1, 0, 0], [0, 1, -1]
+    sol = lass.solve(W, G, 0.2, facets=[0, 0, 1])
+    shown = str(lass.explain(sol, 3))
+    assert "none of these: 1.000" in shown
+    assert "category 4" not in shown
+    assert lass.explain(sol, 3, categories=[4]).facets[1].categories.tolist() == [4]
+    with pytest.raises(ValueError, match=r"from 0 to 2, or 'none of these' of a facet that has it \(4\)"):
+        lass.explain(sol, 3, categories=[3])  # facet 0 has no such category
+
+
+def test_the_method_of_many_facets_is_short():
+    W, G = labelled()
+    sol = lass.solve(W, np.hstack([G, G[:, :4], np.abs(G)]), 1.0, facets=np.arange(18) // 3)
+    assert len(sol.method) < 120
+    assert str(len(sol.parts)) in sol.method

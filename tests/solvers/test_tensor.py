@@ -268,7 +268,10 @@ def test_what_constancy_costs_bounds_the_optimum(lam):
         ({"graphs": lambda g: [-g[0], g[1]]}, r"graphs\[0\] must hold weights >= 0"),
         ({"graphs": lambda g: [np.where(g[0] > 0, np.nan, 0.0), g[1]]}, r"graphs\[0\] must be finite"),
         ({"graphs": lambda g: "ab"}, "graphs must be a list"),
-        ({"G": lambda G: np.where(np.arange(3) == 1, np.nan, G)}, "G must be finite"),
+        (
+            {"G": lambda G: np.where(np.arange(3) == 1, np.nan, G)},
+            r"G must be finite numbers; found nan at \(0, 0, 1\)",
+        ),
         ({"G": lambda G: np.zeros(4)}, "G must have at least one mode beside"),
         ({"G": lambda G: np.zeros((6, 0, 3))}, "G must have at least one mode beside"),
         ({"G": lambda G: "words"}, "G must be a tensor of numbers"),
@@ -280,7 +283,8 @@ def test_what_constancy_costs_bounds_the_optimum(lam):
         ({"lams": [1.0, -1.0]}, r"lams\[1\] must be a number from 0 to infinity"),
         ({"lams": [1.0, "x"]}, r"lams\[1\] must be a number"),
         ({"lams": 1e305}, "scale them down"),
-        ({"start": np.zeros((2, 2))}, "Z must have shape"),
+        ({"start": np.zeros((2, 2))}, "start must have shape"),
+        ({"G": lambda G: sp.csr_array(G.reshape(24, 3))}, "Give shape where G is a sparse matrix"),
         ({"start": np.full((6, 4, 3), np.nan)}, "start must be finite"),
         ({"shape": (6, 4, 2)}, "shape must be that of G"),
         ({"tol": -1}, "tol must be a number"),
@@ -308,3 +312,25 @@ def test_nothing_to_decide():
         assert (alone.Z[G > 0] == 1.0).all()
         assert lass.solve_tensor(graphs, G[..., :1], 1.0).Z.min() == 1.0
         assert lass.solve_tensor(graphs, G, 0.0).objective == alone.objective
+
+
+def test_some_affinities_are_changed_by_their_indices():
+    graphs, G = example((6, 4), K=3)
+    sol = lass.solve_tensor(graphs, G, 1.0, tol=1e-8)
+    other = G.copy()
+    other[2, 1, 0], other[5, 3, 2] = 2.5, -1.0
+    changed = sol.update(G={(2, 1, 0): 2.5, (5, 3, 2): -1.0})
+    anew = lass.solve_tensor(graphs, other, 1.0, tol=1e-8)
+    assert abs(changed.objective - anew.objective) <= changed.gap + anew.gap
+    for cell in ((2, 1), (6, 0, 0), (0, 0, -1), "abc", 3):
+        with pytest.raises(ValueError, match=r"indices within \(6, 4, 3\)"):
+            sol.update(G={cell: 1.0})
+
+
+def test_only_feasible_assignments_have_a_gap():
+    graphs, G = example((6, 4), K=3)
+    problem = lass.TensorProblem(graphs, G)
+    assert problem.gap(np.full(G.shape, 1 / 3)) > 0
+    for bad in (np.ones(G.shape), np.full(G.shape, -1.0), np.full(G.shape, np.nan)):
+        with pytest.raises(ValueError, match="rows >= 0 that sum to one"):
+            problem.gap(bad)

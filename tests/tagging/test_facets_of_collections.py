@@ -149,6 +149,12 @@ def test_shares_are_exported_within_facets_and_evaluated(collection, tmp_path):
     own = [row for row in rows if row["item"] == "p000"]
     assert sum(row["share"] for row in own if row["tag"] in USES) == pytest.approx(1.0, abs=0.02)
     assert sum(row["share"] for row in own if row["tag"] in KINDS) == pytest.approx(1.0, abs=0.02)
+    names = collection.annotation_matrix().names
+    sums = facet_sums(collection.assignments[:], names)
+    assert sums.max() <= 1.0 + 1e-9
+    np.testing.assert_allclose(
+        collection.assignments[:], load_model(collection)[0].solution.Z.to_dense(), atol=1e-12
+    )
     result = collection.evaluate(seeds=1, situations=["items"])
     assert result.situations["items"].methods["LASS"]["f1"].mean > 0.4
 
@@ -245,7 +251,8 @@ def test_facets_of_tags_can_be_listed(tmp_path):
         ({"facet_tags": ["a"]}, "facet_tags must be a table"),
         ({"facet_tags": {"": ["a"]}}, "names of facets"),
         ({"facet_tags": {"use": "a"}}, "list of tags for 'use'"),
-        ({"facet_tags": {"a": ["x"], "b": ["x"]}}, "each tag once"),
+        ({"facet_tags": {"a": ["x"], "b": ["x"]}}, "each tag once; found 'x' in 'a' and 'b'"),
+        ({"facet_tags": {"a": ["x", "x"]}}, "each tag once; found 'x' in 'a' twice"),
     ],
 )
 def test_odd_settings_are_refused(settings, message):
@@ -293,3 +300,16 @@ def test_a_fit_on_a_device_is_that_of_the_processors(collection, monkeypatch, sp
     assert isinstance(there.solution, FacetedSolution)
     np.testing.assert_allclose(here.solution.Z.to_dense(), there.solution.Z.to_dense(), atol=0.03)
     assert abs(here.scores.values - there.scores.values).max() < 0.01
+
+
+def test_what_is_not_compared_and_tags_that_are_not_there_are_said(tmp_path):
+    with made(tmp_path / "small", count=200, every=1) as small:
+        result = small.fit(draw_map=False)
+        few = "all tags share one distribution: a comparison takes 100 tagged items in a sample of 15%"
+        assert result.comparisons[-1].startswith(few)
+        names = small.annotation_matrix().names
+    listed = {"all": [*names, "pyton"], "none": ["nosuchtag"]}
+    with made(tmp_path / "listed", facets="on", facet_tags=listed) as one:
+        sentence = one.fit(draw_map=False).comparisons[-1]
+        assert sentence.startswith("all tags share one distribution: all tags are in one facet; name others")
+        assert sentence.endswith("[facet_tags] names tags that are not there: 'nosuchtag', 'pyton'")

@@ -213,6 +213,10 @@ def _stamp(data: Mapping[str, Any]) -> Stamp:
     return stamp
 
 
+def _shown(settings: Mapping[str, Any], key: str) -> str:
+    return repr(settings[key]) if key in settings else "not set"
+
+
 def facet_settings(settings: Settings) -> dict[str, Any]:
     """The settings of facets that are not as they were before there were any."""
     found: dict[str, Any] = {} if settings.facets == "auto" else {"facets": settings.facets}
@@ -255,9 +259,9 @@ def stale(
             why.append(f"made after change {stamp.changes}, now {needed}")
         then, now = stamp.settings, relevant(name, settings)
         why += [
-            f"{key} was {then.get(key, 'nothing')!r}, now {now.get(key, 'nothing')!r}"
+            f"{key} was {_shown(then, key)}, now {_shown(now, key)}"
             for key in sorted(then.keys() | now.keys())
-            if then.get(key, "nothing") != now.get(key, "nothing")
+            if _shown(then, key) != _shown(now, key)
         ]
         if source in result:
             why.append(f"the {source} must be made anew")

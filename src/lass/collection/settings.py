@@ -178,10 +178,10 @@ def _check_facet_tags(given: Any) -> None:
         if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
             raise ValueError(f"facet_tags must have a list of tags for {facet!r}; found {tags!r}")
         for tag in tags:
-            if facet_of.setdefault(tag, facet) != facet:
-                raise ValueError(
-                    f"facet_tags must have each tag once; found {tag!r} in {facet_of[tag]!r} and {facet!r}"
-                )
+            if tag in facet_of:
+                where = f"{facet_of[tag]!r} and {facet!r}" if facet_of[tag] != facet else f"{facet!r} twice"
+                raise ValueError(f"facet_tags must have each tag once; found {tag!r} in {where}")
+            facet_of[tag] = facet
 
 
 def _is_number(value: Any) -> bool:

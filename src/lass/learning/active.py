@@ -29,7 +29,7 @@ from lass.model.linear_systems import ConjugateGradients
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, GraphOperator
 from lass.model.uniqueness import TOLERANCE
-from lass.solvers.solution import Solution
+from lass.solvers.solution import check_single
 
 #: excess of the diagonal, as a share of the degree, in components without any label
 EXCESS = 1e-3
@@ -113,9 +113,10 @@ def rank(
     >>> rank(solution, top=1).items
     array([3])
     """
-    solution = model if isinstance(model, Solution) else getattr(model, "solution_", None)
+    solution = model if hasattr(model, "relative_gap") else getattr(model, "solution_", None)
     if solution is None:
         raise ValueError(f"model must be a Solution or a fitted LASS; found {type(model).__name__}. Fit it")
+    check_single(solution, "model" if solution is model else "model.solution_")
     problem, Z = solution.problem, getattr(model, "assignments_", solution.Z)
     _check(problem, by, top, probes)
     unlabelled = problem.free & (np.diff(problem.G.indptr) == 0)

@@ -348,6 +348,37 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self)
         return self._decided(self.predict_proba(X))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of decisions on new items that are right.
+
+        With one label an item in y, the accuracy. With affinities, a decision is right where y is positive at
+        the decided category; items without a positive entry do not count, nor do facets without one.
+        """
+        if not is_matrix(y):
+            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        classes, G = read_affinities(y, X.shape[0] if hasattr(X, "shape") else len(X))
+        if len(classes) != len(self.classes_):
+            raise ValueError(f"y must have one column a category, {len(self.classes_)}; found {len(classes)}")
+        truth = sp.csr_array(G > 0)
+        Z = self.predict_proba(X)
+        if self._facets is None:
+            decided, columns = top_category(Z)[:, None], [np.arange(len(classes))]
+        else:
+            decided = Z.largest() if isinstance(Z, FacetAssignments) else self._facets.largest(Z)
+            columns = self._facets.columns
+        weights = np.ones(len(decided)) if sample_weight is None else np.asarray(sample_weight, float)
+        right = total = 0.0
+        for f, own in enumerate(columns):
+            counted = weights * (np.diff(sp.csr_array(truth[:, own]).indptr) > 0)
+            known = decided[:, f] < len(classes)  # "none of these" is not
+            hit = np.zeros(len(decided))
+            hit[known] = truth[np.flatnonzero(known), decided[known, f]]
+            right, total = right + float(counted @ hit), total + float(counted.sum())
+        if total == 0.0:
+            raise ValueError("y must have positive affinities; found none, so that nothing can be counted")
+        return right / total
+
     def predict_tags(self, X: Any = None, top: int | None = 5, threshold: float = 0.0) -> TagLists:
         """The likeliest categories of each item with their scores, the largest first.
 

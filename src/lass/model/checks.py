@@ -16,6 +16,8 @@ from lass.model.quadratic_program import Array
 
 #: what this package is called where it is installed from
 DISTRIBUTION = "lass-tags"
+#: how far given rows may be from the simplex
+FEASIBLE = 1e-6
 
 
 def install_hint(extra: str) -> str:
@@ -146,3 +148,14 @@ def fixed_rows(fixed: Any, N: int, K: int) -> tuple[np.ndarray, Array]:
         Z[i] = row / row.sum()
     order = np.argsort(index)
     return index[order], Z[order]
+
+
+def check_rows(Z: Array, name: str) -> None:
+    """Raise an error unless rows are >= 0 and sum to one, up to rounding."""
+    bad = (Z.min(axis=1) < -FEASIBLE) | ~(np.abs(Z.sum(axis=1) - 1.0) <= FEASIBLE)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"{name} must have rows >= 0 that sum to one; found a sum of {Z[row].sum():g} and a least of "
+            f"{Z[row].min():g} in row {row}. See lass.project_simplex"
+        )

@@ -15,7 +15,7 @@ from lass.graph.laplacians import RANGE, Kind, as_sparse, as_weights, split_lapl
 from lass.kernels.threads import kernels, over_rows
 from lass.model.category_totals import category_total_multipliers, transport_prices
 from lass.model.certificate import SMALL, Certified, follow, rounding_bound
-from lass.model.checks import check_semidefinite, fixed_rows, number, numbers, replaced
+from lass.model.checks import check_rows, check_semidefinite, fixed_rows, number, numbers, replaced
 from lass.model.contraction import Contraction
 from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram, row_ranges
 from lass.model.terms import Constraints, QuadraticTerm
@@ -357,7 +357,9 @@ class Problem:
 
     def stationarity(self, Z: ArrayLike, shift: Array | None = None) -> float:
         """What :meth:`gap` certifies with; without convexity it vanishes where Z is stationary, no more."""
-        return self.certify(self._checked(Z, "gap"), shift).gap
+        Z = self._checked(Z, "gap")
+        check_rows(Z, "Z")
+        return self.certify(Z, shift).gap
 
     def __repr__(self) -> str:
         return (

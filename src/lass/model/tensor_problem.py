@@ -9,8 +9,9 @@ never formed: it is applied mode by mode.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import index as whole
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import scipy.sparse as sp
 from lass.graph.laplacians import RANGE, as_sparse, as_weights, well_formed
 from lass.kernels.compensated import UNIT
 from lass.model.certificate import SMALL, Certified
-from lass.model.checks import number
+from lass.model.checks import check_rows, number, replaced
 from lass.model.kronecker import KroneckerOperator, Mode
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, QuadraticProgram, row_ranges
@@ -49,9 +50,11 @@ class TensorProblem:
                 f"graphs must be a list with one graph or None a mode; found {type(graphs).__name__}"
             )
         if len(graphs) != len(self.shape) - 1:
+            matrix = sp.issparse(G) and G.ndim == 2
+            hint = ". Give shape where G is a sparse matrix with one row a cell" if matrix else ""
             raise ValueError(
                 f"graphs must hold one graph or None for each mode of G but the last, {len(self.shape) - 1}; "
-                f"found {len(graphs)}"
+                f"found {len(graphs)}{hint}"
             )
         weights = np.atleast_1d(np.asarray(lams, dtype=object)).tolist()
         if np.ndim(lams) == 0:
@@ -102,11 +105,24 @@ class TensorProblem:
         qp.ranges = self.ranges / 2.0
         return qp
 
+    def _entry(self, cell: Any) -> tuple[int, int]:
+        """Row and column in G of the indices of one of its entries."""
+        try:
+            indices = tuple(whole(index) for index in cell)
+        except TypeError:
+            indices = ()
+        inside = len(indices) == len(self.shape)
+        if not (inside and all(0 <= i < n for i, n in zip(indices, self.shape, strict=True))):
+            raise ValueError(f"G must name entries by their indices within {self.shape}; found {cell!r}")
+        return int(np.ravel_multi_index(indices[:-1], self.shape[:-1])), indices[-1]
+
     def changed(self, G: Any = None, lams: Any = None) -> TensorProblem:
-        """A copy with other affinities or lams; the graphs are not looked at anew."""
+        """A copy with other affinities (all, or some by their indices) or lams; graphs stay checked."""
         other = object.__new__(TensorProblem)
         other.shape, other.G, other.modes = self.shape, self.G, self.modes
-        if G is not None:
+        if isinstance(G, Mapping):
+            other.G = replaced(self.G, {self._entry(cell): value for cell, value in G.items()})
+        elif G is not None:
             shape, other.G = _affinities(G, self.shape if sp.issparse(G) and G.ndim == 2 else None)
             if shape != self.shape:
                 raise ValueError(f"G must keep its shape {self.shape}; found {shape}")
@@ -117,20 +133,22 @@ class TensorProblem:
             other.operator = self.operator
         return other
 
-    def rows(self, Z: Any) -> Array:
-        """Z with one row a cell, checked."""
-        well_formed(Z, "Z")
+    def rows(self, Z: Any, name: str = "Z") -> Array:
+        """Z with one row a cell, checked; ``name`` is that of the argument."""
+        well_formed(Z, name)
         try:
             Z = np.ascontiguousarray(Z, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"Z must be an array of numbers ({error})") from None
+            raise ValueError(f"{name} must be an array of numbers ({error})") from None
         if Z.shape != self.shape:
-            raise ValueError(f"Z must have shape {self.shape}; found {Z.shape}")
+            raise ValueError(f"{name} must have shape {self.shape}; found {Z.shape}")
         return Z.reshape(self.G.shape)
 
     def gap(self, Z: Any) -> float:
         """How far a feasible Z can be from the optimum at most, rounding included."""
-        return self.certify(self.rows(Z)).gap
+        rows = self.rows(Z)
+        check_rows(rows, "Z")
+        return self.certify(rows).gap
 
     def objective(self, Z: Any) -> float:
         """sum_m lam_m tr(Z_(m)' L_m Z_(m)) - <G, Z>."""
@@ -182,6 +200,9 @@ def _affinities(G: Any, shape: Sequence[int] | None) -> tuple[tuple[int, ...], s
             raise ValueError(f"G must be a tensor of numbers ({error})") from None
         full = G.shape
         rows = G.reshape((-1, full[-1])) if G.ndim >= 2 and G.size else G
+        if G.ndim > 2 and not np.isfinite(G).all():
+            cell = tuple(int(i) for i in np.unravel_index(int((~np.isfinite(G)).argmax()), full))
+            raise ValueError(f"G must be finite numbers; found {G[cell]} at {cell}")
     if shape is not None and tuple(shape) != tuple(full):
         raise ValueError(f"shape must be that of G, {tuple(full)}; found {tuple(shape)}")
     if len(full) < 2 or min(full) < 1:

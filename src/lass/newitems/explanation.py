@@ -10,6 +10,7 @@ less that threshold add up to z_nk.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import index as whole
 from typing import Any, NamedTuple, overload
@@ -24,10 +25,12 @@ from lass.model.simplex import project_simplex
 from lass.model.uniqueness import TOLERANCE
 from lass.newitems.out_of_sample import NewItem
 from lass.solvers.facets import FacetSolution
-from lass.solvers.solution import Solution
+from lass.solvers.solution import Solution, check_single
 
 #: neighbours and categories named by the text of an explanation
 NAMED = 5
+#: the category of a facet beside those that are given
+NONE = "none of these"
 
 
 class AffinityTerm(NamedTuple):
@@ -71,13 +74,17 @@ class Explanation:
         )
 
     def __str__(self) -> str:
+        return self.text({})
+
+    def text(self, names: Mapping[int, str]) -> str:
+        """A few lines; categories have their number, or a name of theirs."""
         lines = [f"item {self.item}: {self.note}".removesuffix(": ")]
         for c, k in list(enumerate(self.categories))[:NAMED]:
             terms = [f"{values[c]:+.3f} {name}" for name, values in self.parts.items()]
             if abs(self.threshold) >= 5e-4:
                 terms.append(f"{-self.threshold:+.3f} threshold")
             value = self.assignment[k]
-            lines.append(f"  category {k}: {value:.3f} = {' '.join(terms)}")
+            lines.append(f"  {names.get(int(k), f'category {k}')}: {value:.3f} = {' '.join(terms)}")
             if value <= TOLERANCE:
                 lines[-1] += f" = {self.unclipped[c]:.3f}, cut off at zero"
             order = np.argsort(-self.crowd[:, c], kind="stable")[:NAMED]
@@ -98,6 +105,7 @@ class FacetExplanation:
     item: int
     assignment: Array  #: (K + F,) the item's row of Z, then what "none of these" has in each facet
     facets: dict[int, Explanation]  #: by the numbers of the facets
+    total: int  #: how many facets there are
 
     @property
     def residual(self) -> float:
@@ -105,7 +113,9 @@ class FacetExplanation:
         return max(one.residual for one in self.facets.values())
 
     def __str__(self) -> str:
-        return "\n".join(f"facet {name}, {one}" for name, one in self.facets.items())
+        K = len(self.assignment) - self.total
+        none = {K + f: NONE for f in range(self.total)}
+        return "\n".join(f"facet {name}, {one.text(none)}" for name, one in self.facets.items())
 
 
 @overload
@@ -138,7 +148,7 @@ def explain(
     item : int
     categories : sequence of int, optional
         Which to explain; by default those the item is assigned to (above 1e-9). Name others
-        to see how far they are from being used.
+        to see how far they are from being used. With facets, K + f is "none of these" of facet f.
     affinities : array of shape (K,), optional
         What if: the assignment the item would have with these in place of its row of G, all other
         rows held as they are. Similar categories (``category_graph``) are left out then.
@@ -164,6 +174,7 @@ def explain(
     """
     if isinstance(solution, FacetSolution):
         return _explain_facets(solution, item, categories, affinities, facets)
+    check_single(solution)
     if facets is not None:
         raise ValueError("facets are those of a FacetSolution; this solution has none, leave them out")
     problem, Z = solution.problem, solution.Z
@@ -212,6 +223,13 @@ def _explain_facets(
     if categories is not None:
         every = np.atleast_1d(np.asarray(categories)).tolist()
         every = [checked_index(k, facets.K + F, "category") for k in every]
+        empty = [k for k in every if k >= facets.K and not facets.none[k - facets.K]]
+        if empty:
+            known = ", ".join(str(facets.K + f) for f in np.flatnonzero(facets.none))
+            raise ValueError(
+                f"category must be from 0 to {facets.K - 1}, or {NONE!r} of a facet that has it ({known}); "
+                f"found {empty[0]}"
+            )
         asked = [[int(np.flatnonzero(own == k)[0]) for k in every if k in own] for own in facets.numbers]
     chosen = range(F) if asked is None else [f for f in range(F) if asked[f]]
     if named is not None:
@@ -234,7 +252,7 @@ def _explain_facets(
         found[int(facets.names[f])] = replace(
             one, assignment=assignment, categories=own[one.categories], affinities=terms
         )
-    return FacetExplanation(n, assignment, found)
+    return FacetExplanation(n, assignment, found, F)
 
 
 def _chosen(z: Array, categories: ArrayLike | None) -> NDArray[np.intp]:
@@ -322,6 +340,7 @@ def flips(solution: Solution, item: int, *, affinities: ArrayLike | None = None)
     >>> found.top, found.runner_up, found.changes.round(6)
     (0, 1, array([-1.,  1.]))
     """
+    check_single(solution)
     problem = solution.problem
     n = checked_index(item, problem.N, "item")
     if not problem.free[n]:

@@ -25,7 +25,7 @@ from lass.model.quadratic_program import Array, GraphOperator, QuadraticProgram
 from lass.model.simplex import project_simplex
 from lass.newitems.explanation import checked_index
 from lass.solvers.coarse_space import CoarseSpace
-from lass.solvers.solution import Solution
+from lass.solvers.solution import Solution, check_single
 
 #: conjugate gradients stop at this share of the residual, fail above the second one after so many steps
 GOAL, FAILED, STEPS = 1e-12, 1e-6, 5000
@@ -165,6 +165,7 @@ def sources(solution: Solution, item: int, *, top: int | None = 10) -> list[Sour
 
 
 def _check(solution: Solution, top: int | None, name: str) -> None:
+    check_single(solution)
     lam = solution.problem.lam
     if lam == 0 or math.isinf(lam):
         raise ValueError(f"{name}() needs 0 < lam < inf; at lam = {lam:g} no item depends on a single other")

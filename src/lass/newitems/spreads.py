@@ -24,7 +24,7 @@ from lass.model.quadratic_program import Array
 from lass.model.simplex import project_simplex
 from lass.model.uniqueness import TOLERANCE, Polytope
 from lass.newitems.out_of_sample import NewItem
-from lass.solvers.solution import Solution
+from lass.solvers.solution import Solution, check_single
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ def spread(w: Any, solution: Solution, g: Any = None, lam: float = 1.0) -> Sprea
     array([[0.125, 0.875],
            [0.125, 0.875]])
     """
+    check_single(solution)
     item, lam = NewItem(w, solution), number(lam, "lam", infinite=True)
     assignment = item.at(g, lam)
     same = Spread(assignment, np.column_stack([assignment, assignment]), np.zeros(0, np.intp))

@@ -30,6 +30,18 @@ from lass.solvers.sparse.storage import SparseAssignments
 GRAPH = ("W_data", "W_indices", "W_indptr", "diagonal", "ridge", "convex")
 
 
+def short_method(method: str) -> str:
+    """What was done, without why.
+
+    Examples
+    --------
+    >>> from lass.solvers.facets import short_method
+    >>> short_method("face (5 of 9 rows are labelled); dense output fits into memory")
+    'face'
+    """
+    return method.split(" (")[0].split(";")[0]
+
+
 @dataclass(frozen=True, eq=False)
 class FacetAssignments:
     """Assignments of all facets that are stored sparsely, each with a background value of its own.
@@ -55,8 +67,8 @@ class FacetAssignments:
         return len(self.parts[0])
 
     def __getitem__(self, items: Any) -> Array:
-        """Dense rows of some items, by their numbers."""
-        return self.facets.joined(part.rows(items) for part in self.parts)
+        """Dense rows of some items, by their numbers or a slice."""
+        return self.facets.joined(part[items] for part in self.parts)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise ValueError(
@@ -178,7 +190,10 @@ class FacetSolution:
     @property
     def method(self) -> str:
         """What was done, and in how many facets."""
-        counts = Counter(part.method for part in self.parts).most_common()
+        several = len({part.method for part in self.parts}) > 2  # then numbers would fill the line
+        counts = Counter(
+            short_method(part.method) if several else part.method for part in self.parts
+        ).most_common()
         return "one graph for all facets; " + "; ".join(f"{count} by {method}" for method, count in counts)
 
     @property

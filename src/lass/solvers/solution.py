@@ -39,6 +39,16 @@ class ConvergenceWarning(UserWarning):
     """The answer is feasible and its gap is right, but the gap is larger than asked for."""
 
 
+def check_single(solution: Any, name: str = "solution") -> None:
+    """Raise an error unless this is the :class:`Solution` of one problem."""
+    if isinstance(solution, Solution):
+        return
+    hint = ""
+    if hasattr(solution, "parts"):
+        hint = f"; pass {name}.parts[f], where the categories of facet f are numbered by themselves"
+    raise ValueError(f"{name} must be a Solution; found {type(solution).__name__}{hint}")
+
+
 @dataclass(repr=False)
 class Solution:
     """Assignments with their certificate: ``objective - optimum <= gap``.
@@ -332,6 +342,8 @@ class Solution:
 
         With a ``quadratic`` term, arrays need not hold the graph.
         """
+        if "facets" in data:
+            raise ValueError("it has facets: use lass.FacetSolution.load")
         Z = unpacked(unpack_matrix(data, "Z"), data.get("background"))
         problem = unpack(data, Z.shape, quadratic)
         if is_sparse(Z):

@@ -132,6 +132,8 @@ def solve(
         W, G, device = _from_tensors(W, G, device)
     if facets is None and none:
         raise ValueError(WITHOUT_FACETS)
+    if facets is None and isinstance(start, FacetSolution):
+        raise ValueError("start is a FacetSolution; give its facets, too, or start from start.Z")
     if isinstance(W, Problem):
         given = (G, fixed, prior, facets)
         if any(value is not None for value in given) or options or lam != 1.0:

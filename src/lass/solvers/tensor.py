@@ -28,7 +28,7 @@ from lass.solvers.warm_state import WarmState
 NEGLIGIBLE, LEAST = 0.1, 1e-3
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class TensorSolution:
     """Assignments of all cells with their certificate: ``objective - optimum <= gap``.
 
@@ -61,7 +61,10 @@ class TensorSolution:
         return f"TensorSolution({size}, {state}, relative gap {self.relative_gap:.2g})"
 
     def update(self, G: Any = None, lams: Any = None, **how: Any) -> TensorSolution:
-        """Solve again from here with other affinities or lams; ``how`` as in :func:`solve_tensor`."""
+        """Solve again from here with other affinities or lams; ``how`` as in :func:`solve_tensor`.
+
+        ``G`` holds all affinities, or some of them by their indices: ``{(0, 1, 2): 1.0}``.
+        """
         return _solve(self.problem.changed(G, lams), start=self.Z, **{"tol": self.tol, **how})
 
 
@@ -143,7 +146,7 @@ def _solve(
     monitor = Monitor.checked(tol, max_iter, callback, began)
     given = None
     if start is not None:
-        rows = problem.rows(start)
+        rows = problem.rows(start, "start")
         if not np.isfinite(rows).all():
             raise ValueError(f"start must be finite numbers of shape {problem.shape}; found NaN or infinity")
         given = np.asarray(project_simplex(rows), dtype=np.float64)

@@ -108,6 +108,17 @@ class Collection(CollectionStore):
         """
         return [annotation for annotation, _ in self.each_annotation()]
 
+    @property
+    def assignments(self) -> Any:
+        """(items, tags) the share of each tag, dense or sparse; None before the first fit.
+
+        Rows sum to one; where the fit chose a distribution in each facet, to one at most within each facet,
+        the rest being "none of these".
+        """
+        from lass.tagging.storage import saved_shares
+
+        return saved_shares(self)
+
     def tag(self, item: str, *tags: str, who: str | None = None, new: bool = False) -> list[int]:
         """State which tags an item has, and with a minus in front which it does not have.
 

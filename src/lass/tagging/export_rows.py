@@ -36,15 +36,12 @@ def person_rows(collection: CollectionStore) -> Iterator[dict[str, Any]]:
 
 def assignment_rows(collection: CollectionStore, least: float) -> Iterator[dict[str, Any]]:
     """Shares of tags that are at least ``least``."""
-    Z = collection.assignments
+    from lass.tagging.storage import saved_shares
+
+    Z = saved_shares(collection)
     if Z is None:
         raise ValueError(f"{collection.path} has no assignments yet; make them: lass fit {collection.path}")
-    from lass.learning.predictors.tag_facets import shares_of
-    from lass.tagging.storage import saved_model
-
-    ids, names, model = collection.ids(), collection.names(), saved_model(collection)
-    if model is not None and model.facet_sums is not None:
-        Z = shares_of(Z, model.facet_sums)
+    ids, names = collection.ids(), collection.names()
     for row, shares in enumerate(Z):
         for column in (shares >= max(least, 1e-9)).nonzero()[0].tolist():
             yield {"item": ids[row], "tag": names[column], "share": float(shares[column])}

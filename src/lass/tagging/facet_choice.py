@@ -86,7 +86,10 @@ def choose_facets(
                 f'facets = "on" does not go with {elsewhere or "smoothing"}; set facets to auto or off, or '
                 f"{'leave the engine out' if elsewhere else 'smoothing to 0'}"
             )
-        return FacetChoice(facets, f"{SENTENCES[APART]}: set in collection.toml")
+        if len(facets) < 2:
+            why = "all tags are in one facet; name others in tags (facet::tag) or under [facet_tags]"
+            return FacetChoice(facets, f"{SENTENCES[TOGETHER]}: {why}{_unused(names, settings)}")
+        return FacetChoice(facets, f"{SENTENCES[APART]}: set in collection.toml{_unused(names, settings)}")
     if len(facets) < 2 or elsewhere or settings.smoothing or not 0 < lam < np.inf:
         return FacetChoice(None, "")
     rows = sample_items(W, G, min(ITEMS, int(SHARE * W.shape[0])))
@@ -95,12 +98,16 @@ def choose_facets(
     G, own = sp.csr_array(G[:, used]), [names[tag] for tag in used]
     codes = np.unique(rows if groups is None else groups[rows], return_inverse=True)[1].ravel()
     features = None if inputs.features is None else np.asarray(inputs.features[rows])
-    if len(np.unique(codes[np.unique((G > 0).nonzero()[0])])) < ENOUGH:
-        return FacetChoice(None, "")
-    edges = sp.csr_array(W[rows][:, rows])
+    tagged = len(np.unique(codes[np.unique((G > 0).nonzero()[0])]))
     within = facets_of(own, settings)
-    if len(within) < 2:
-        return FacetChoice(None, "")
+    if tagged < ENOUGH or len(within) < 2:
+        few = (
+            f"a comparison takes {ENOUGH} tagged items in a sample of {SHARE:.0%}, and here are {tagged}"
+            if tagged < ENOUGH
+            else "tags used often enough to compare are in one facet"
+        )
+        return FacetChoice(None, f"{SENTENCES[TOGETHER]}: {few}{_unused(names, settings)}")
+    edges = sp.csr_array(W[rows][:, rows])
     key = content_key(
         VERSION, within.codes.tolist(), lam, edges, G, codes, *(() if features is None else (features,))
     )
@@ -110,7 +117,16 @@ def choose_facets(
         found = compared(_precisions(edges, G, lam * float(scale), within, features, codes, pause))
         if not collection.is_read_only:
             save_comparison(collection, SUBJECT, key, found)
-    return FacetChoice(facets if found.chosen == APART else None, found.reason)
+    return FacetChoice(facets if found.chosen == APART else None, f"{found.reason}{_unused(names, settings)}")
+
+
+def _unused(names: Sequence[str], settings: Settings) -> str:
+    """What to say of tags in facet_tags that no annotation names: most likely they are misspelt."""
+    unused = sorted({tag for tags in settings.facet_tags.values() for tag in tags} - set(names))
+    if not unused:
+        return ""
+    more = f" and {len(unused) - 3} more" if len(unused) > 3 else ""
+    return f"; [facet_tags] names tags that are not there: {', '.join(map(repr, unused[:3]))}{more}"
 
 
 def _precisions(

@@ -316,6 +316,17 @@ def saved_model(collection: CollectionStore) -> SavedModel | None:
     return None if saved is None else SavedModel.from_arrays(saved.extras)
 
 
+def saved_shares(collection: CollectionStore) -> Any:
+    """The saved assignments; within facets, rows sum to one at most in each. None if there are none."""
+    saved = collection.saved_array("assignments")
+    if saved is None:
+        return None
+    state = SavedModel.from_arrays(saved.extras)
+    if state is None or state.facet_sums is None:
+        return saved.matrix
+    return shares_of(to_sparse(saved.matrix), state.facet_sums)
+
+
 class StoredModel(NamedTuple):
     """A model as it lies on the disk, for the items it knows and all tags, with the present annotations."""
 

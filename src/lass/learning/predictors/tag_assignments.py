@@ -12,6 +12,7 @@ from lass.learning.predictors.tag_facets import FacetedProblem, FacetedSolution,
 from lass.model.problem import Problem
 from lass.solvers import Callback
 from lass.solvers.base import Backend
+from lass.solvers.facets import short_method
 from lass.solvers.solution import ConvergenceWarning, Solution
 from lass.solvers.solving import solve
 from lass.solvers.sparse import SparseAssignments
@@ -91,7 +92,7 @@ def _assign_facets(
                 found.append(certified(part, start, tol, "kept"))
                 continue
         found.append(assign_tags(part, tol, None, start, callback, device))
-    ways = sorted({one.method for one in found})
+    ways = sorted({short_method(one.method) for one in found})
     return FacetedSolution(
         problem, together(problem, [one.Z for one in found]), tol=max(one.tol for one in found),
         method=f"{len(found)} facets; {'; '.join(ways)}", n_iter=sum(one.n_iter for one in found),

@@ -103,8 +103,10 @@ class SparseAssignments:
         return (self.rows(n) for n in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        """``Z[items]`` and ``Z[items, categories]`` as of a dense array; items by their numbers."""
+        """``Z[items]`` and ``Z[items, categories]`` as of an array; items by their numbers or a slice."""
         items, categories = key if isinstance(key, tuple) else (key, slice(None))
+        if isinstance(items, slice):
+            items = np.arange(*items.indices(len(self)))
         numbers = np.asarray(items)
         if not isinstance(categories, slice) and np.asarray(categories).dtype.kind in "iu":
             return self._entries(numbers, np.asarray(categories))
