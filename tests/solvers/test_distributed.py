@@ -235,6 +235,13 @@ def test_a_checkpoint_of_another_problem_is_refused(blobs, tmp_path):
         solve(*blobs, 0.5, **how)
 
 
+def test_an_address_without_a_cluster(monkeypatch, blobs):
+    """Ray searches this machine for clusters: the one of a test that runs beside this one is none of ours."""
+    monkeypatch.setattr("ray._private.services.find_gcs_addresses", set)
+    with pytest.raises(ValueError, match="address='auto' leads to no Ray cluster"):
+        solve(*blobs, 0.5, transport="ray", address="auto")
+
+
 def test_workers_that_die_again_and_again_end_the_run(blobs):
     with pytest.raises(RuntimeError, match="lost 6 times since iteration"):
         solve(*blobs, 0.5, partitions=3, tol=1e-7, transport=Dying(*range(50, 2000)))
@@ -257,7 +264,6 @@ def test_workers_that_die_again_and_again_end_the_run(blobs):
         ({"address": "127.0.0.1:1", "transport": "ray"}, "address='127.0.0.1:1' cannot be reached"),
         ({"address": "no.such.host.invalid:6379", "transport": "ray"}, "cannot be reached"),
         ({"address": "127.0.0.1:99999", "transport": "ray"}, "cannot be reached"),
-        ({"address": "auto", "transport": "ray"}, "address='auto' leads to no Ray cluster"),
         ({"checkpoint": __file__}, "checkpoint must be a folder"),
         ({"checkpoint_every": 0}, "checkpoint_every must be a whole number >= 1"),
         ({"W": [[0, 1, 0], [2, 0, 0], [0, 0, 0]]}, "W must be symmetric"),

@@ -84,7 +84,7 @@ def test_a_stored_zero_is_not_the_background():
         (lambda Z: Z.rows(3), "items must be numbers from 0 to 2"),
         (lambda Z: Z.rows([-1]), "items must be numbers"),
         (lambda Z: Z.rows([0.5]), "row numbers"),
-        (lambda Z: Z[0:2], "row numbers"),
+        (lambda Z: Z[[0.5]], "row numbers"),
         (lambda Z: SparseAssignments(Z.to_csr(), np.ones(2)), "background"),
     ],
 )
