@@ -237,7 +237,7 @@ def test_a_checkpoint_of_another_problem_is_refused(blobs, tmp_path):
 
 def test_an_address_without_a_cluster(monkeypatch, blobs):
     """Ray searches this machine for clusters: the one of a test that runs beside this one is none of ours."""
-    monkeypatch.setattr("ray._private.services.find_gcs_addresses", set)
+    monkeypatch.setattr("ray._private.services._find_address_from_flag", lambda flag: set())
     with pytest.raises(ValueError, match="address='auto' leads to no Ray cluster"):
         solve(*blobs, 0.5, transport="ray", address="auto")
 
