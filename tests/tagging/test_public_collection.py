@@ -214,6 +214,12 @@ def test_settings_with_which_nothing_can_be_fitted_do_not_stay(programs):
     assert programs.settings.metric == "cosine"
 
 
+@pytest.mark.parametrize(("name", "meant"), [("facet", "facets"), ("n_neighbours", "n_neighbors")])
+def test_unknown_settings_of_a_fit_are_named(programs, name, meant):
+    with pytest.raises(ValueError, match=f"takes the settings lam, .*found '{name}'; did you mean '{meant}'"):
+        programs.fit(**{name: 3})
+
+
 def test_bad_rows_are_left_out_with_a_warning(tmp_path):
     with (
         pytest.warns(UserWarning, match="1 bad rows left out; the first: tags, line 2: item 'nobody'"),
@@ -325,7 +331,7 @@ def test_mistakes_name_the_argument_and_make_nothing(tmp_path, action, message):
             lambda c: c.export("tags.csv", what="words"),
             "what must be annotations, people, table, .* or assignments; found 'words'",
         ),
-        (lambda c: c.fit(neighbours=3), "settings: .*neighbours"),
+        (lambda c: c.fit(neighbours=3), "takes the settings .*neighbours"),
     ],
 )
 def test_mistakes_change_nothing(programs, action, message):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lass.collection import Annotation, CollectionStore, Item
 from lass.collection.people_table import user_name
-from lass.collection.records import check_text
+from lass.collection.records import check_text, did_you_mean
 from lass.collection.writing import FLAT, WORKBOOK, check_ending, nested, write_rows
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: suggestions that are printed
 SHOWN = 20
+#: settings that :meth:`Collection.fit` takes
+FIT_SETTINGS = ("lam", "smoothing", "facets", "n_neighbors", "metric")
 #: options of reading tables that :func:`create` passes on
 READING = {"layout", "value", "separator", "encoding"}
 
@@ -191,6 +193,10 @@ class Collection(CollectionStore):
 
         self._database.check_writable()
         _expect(report=(report, Callable), embed=(embed, str))
+        for name in settings:
+            if name not in FIT_SETTINGS:
+                known, meant = ", ".join(FIT_SETTINGS), did_you_mean(name, FIT_SETTINGS)
+                raise ValueError(f"fit takes the settings {known}; found {name!r}{meant}")
         if embed is not None:
             from lass.collection.importing import with_model
 
