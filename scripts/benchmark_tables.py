@@ -1478,6 +1478,10 @@ def soak() -> str:
             "the same at ordinary scales",
             lambda found: f"{found['problems']:,} problems with weights over at most one decade",
         ),
+        "forms": (
+            "updates, stopped solves, fixed rows, facets, tensors and category totals, likewise",
+            lambda found: f"{found['problems']:,} problems with weights over {found['decades']:.0f} decades",
+        ),
     }
     rows = [(kinds[name], found) for name, found in results.items() if "skipped" not in found]
     columns: dict[str, Callable[[Row], str]] = {

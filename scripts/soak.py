@@ -41,8 +41,8 @@ from short_texts import TOPICS  # noqa: E402
 
 #: share of the time that a part gets; a tenth is left for what each needs to begin and to end
 PARTS = {
-    "kills": 0.16, "writers": 0.08, "disk": 0.08, "histories": 0.2, "clients": 0.08, "problems": 0.24,
-    "ordinary": 0.06,
+    "kills": 0.16, "writers": 0.08, "disk": 0.08, "histories": 0.2, "clients": 0.08, "problems": 0.2,
+    "ordinary": 0.06, "forms": 0.04,
 }  # fmt: skip
 ITEMS, TAGS, WRITERS, CLIENTS, PROBLEMS = 300, 12, 4, 100, 10_000
 #: bytes that are left on the small disk
@@ -240,20 +240,29 @@ def ordinary(seconds: float) -> dict[str, Any]:
     return _judged((0, 1), 5 * PROBLEMS, seconds)
 
 
-def _judged(decades: tuple[float, ...], first: int, seconds: float) -> dict[str, Any]:
-    """As many problems as can be judged in this time on all cores."""
-    from check_certificates import check
+def forms(seconds: float) -> dict[str, Any]:
+    """Random problems of every form: updates, early ends, fixed rows, facets, tensors, category totals."""
+    return _judged((0, 6, 12, 20, 30), 0, seconds, of_every_form=True)
 
+
+def _judged(
+    decades: tuple[float, ...], first: int, seconds: float, *, of_every_form: bool = False
+) -> dict[str, Any]:
+    """As many problems as can be judged in this time on all cores."""
+    from check_certificates import check, check_forms
+
+    one = check_forms if of_every_form else check
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     each = -(-PROBLEMS // cores)
     sizes = [min(each, PROBLEMS - low) for low in range(0, PROBLEMS, each)]
     with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
         asked = [
-            pool.submit(check, size, decades, first + each * place, seconds)
-            for place, size in enumerate(sizes)
+            pool.submit(one, size, decades, first + each * place, seconds) for place, size in enumerate(sizes)
         ]
-        found = [one.result() for one in asked]
-    sums = {name: sum(one[name] for one in found) for name in ("problems", "converged", "false")}
+        found = [part.result() for part in asked]
+    sums = {name: sum(part[name] for part in found) for name in ("problems", "false")}
+    if not of_every_form:
+        sums["converged"] = sum(part["converged"] for part in found)
     return {**sums, "decades": max(decades), "lost": sums["false"]}
 
 
@@ -265,7 +274,7 @@ def main() -> None:
     asked = options.parse_args()
     run: dict[str, Callable[[float], dict[str, Any]]] = {
         "kills": kills, "writers": writers, "disk": disk, "histories": histories, "clients": clients,
-        "problems": problems, "ordinary": ordinary,
+        "problems": problems, "ordinary": ordinary, "forms": forms,
     }  # fmt: skip
     some = asked.parts != list(PARTS)
     whole = sum(PARTS[part] for part in asked.parts) if some else 1.0

@@ -15,9 +15,11 @@ import oracle
 Rows = list[list[Fraction]]
 
 
-def fractions(matrix: np.ndarray) -> Rows:
+def fractions(matrix: np.ndarray | Rows) -> Rows:
     """The very numbers."""
-    return [[Fraction(float(value)) for value in row] for row in matrix]
+    return [
+        [value if isinstance(value, Fraction) else Fraction(float(value)) for value in row] for row in matrix
+    ]
 
 
 def gradient(W: Rows, G: Rows, lam: Fraction, Z: Rows) -> Rows:
@@ -69,13 +71,15 @@ def project(row: list[Fraction]) -> list[Fraction]:
     return [max(value - threshold, Fraction(0)) for value in row]
 
 
-def optimum_between(W: np.ndarray, G: np.ndarray, lam: float, start: np.ndarray) -> tuple[Fraction, Fraction]:
+def optimum_between(
+    W: np.ndarray | Rows, G: np.ndarray | Rows, lam: float, start: np.ndarray
+) -> tuple[Fraction, Fraction]:
     """Bounds of the optimum: active sets with exact linear systems, from a start that is nearly optimal.
 
     Whatever active set is arrived at, both bounds hold; the better it is, the closer they are.
     """
     exact, affinities, weight = fractions(W), fractions(G), Fraction(float(lam))
-    N, K = G.shape
+    N, K = len(G), len(G[0])
     Z = [project(row) for row in fractions(start)]
     free = [[z > Fraction(1, 10**9) for z in row] for row in Z]
     best = (objective(exact, affinities, weight, Z), gap(exact, affinities, weight, Z))

@@ -267,6 +267,24 @@ def test_wide_column_numbers_are_not_folded():
         assign(W, EYE)
 
 
+@pytest.mark.parametrize("part", ["indices", "indptr"])
+@pytest.mark.parametrize("value", [10**6, -3])
+@pytest.mark.parametrize("where", ["W_new", "G_new", "w", "g"])
+def test_sparse_matrices_with_indices_out_of_range_are_refused(part, value, where):
+    """Pointers beyond the arrays were a segmentation fault."""
+    odd = sp.csr_array(np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0]]))
+    if where in "wg":
+        odd = odd[[0]]
+    getattr(odd, part)[1] = value
+    weights = np.ones((2, 3))
+    calls = {
+        "W_new": lambda: lass.assign(odd, np.eye(3)), "G_new": lambda: lass.assign(weights, np.eye(3), odd),
+        "w": lambda: lass.path(odd, np.eye(3), [1, 0, 0]), "g": lambda: lass.path([1, 1, 1], np.eye(3), odd),
+    }  # fmt: skip
+    with pytest.raises(ValueError, match=r"arrays do not fit each other|with known items 0 to 2"):
+        calls[where]()
+
+
 def test_a_category_graph_is_not_left_out_silently():
     solution = lass.solve([[0, 1], [1, 0]], [[1, 0], [0, 1]], category_graph=[[0, 1], [1, 0]])
     with pytest.raises(ValueError, match="category_graph"):

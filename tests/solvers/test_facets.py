@@ -49,7 +49,8 @@ def test_every_facet_against_the_oracle(example):
         np.testing.assert_array_equal(sol.Z[:, columns], part.Z[:, : len(columns)])
         np.testing.assert_allclose(sol.Z[:, columns].sum(axis=1) + sol.none[:, f], 1.0, atol=1e-12)
     assert sol.objective == pytest.approx(sum(part.objective for part in sol.parts))
-    assert sol.gap == pytest.approx(sum(part.gap for part in sol.parts))
+    gaps = sum(part.gap for part in sol.parts)  # and what the sum of the objectives was rounded
+    assert gaps * (1 - 1e-15) <= sol.gap <= gaps * (1 + 1e-15) + 2**-53 * abs(sol.objective)
 
 
 def labelled(side=14, K=7, seed=0):

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import exact
 import lass
 from example_problems import topics
 from lass.kernels.threads import kernels
@@ -197,6 +198,17 @@ def test_extreme_lam():
         assert sparse.gap == dense.gap <= 1e-15 * abs(dense.objective)  # rounding of the objective
     even = lass.solve(W, G, math.inf, ridge=1.0, output="sparse")
     np.testing.assert_array_equal(even.Z.to_dense(), np.full((8, 5), 0.2))
+
+
+@pytest.mark.parametrize("seed", [7, 16, 44])
+def test_weights_over_many_orders_of_magnitude_do_not_take_a_million_sweeps(seed):
+    """Sweeps alone do not get there; minutes went by on eleven rows."""
+    W, G, _ = exact.random_problem(seed, (12,))
+    found = lass.solve(W, G, 3e4, output="sparse", max_iter=6000)
+    assert found.converged
+    assert found.n_iter < 6000
+    assert isinstance(found.Z, SparseAssignments)
+    np.testing.assert_allclose(found.Z.to_dense(), lass.solve(W, G, 3e4).Z, atol=1e-4)
 
 
 def test_unlabelled_and_isolated_items():

@@ -67,6 +67,8 @@ def well_formed(matrix: Any, name: str) -> None:
     try:
         if matrix.format in ("csr", "csc", "bsr"):
             matrix.check_format(full_check=True)
+            if matrix.indptr[-1] < 0:  # SciPy looks no further then
+                raise ValueError("index pointers must not be negative")
         elif matrix.format == "coo":
             for axis, (places, size) in enumerate(zip(matrix.coords, matrix.shape, strict=True)):
                 if len(places) and not (places.min() >= 0 and places.max() < size):

@@ -8,6 +8,7 @@ nothing where that is far below what is asked for, else by following the error o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from lass.model.terms import Terms
 
 #: numbers up to which errors are followed whatever is asked for
 SMALL = 10_000
+#: the least number above zero, and how far above it products are exact with what rounding took from them
+SMALLEST, FAR = 2.0**-1074, 1e-250
 #: the share of a tolerance that a bound of rounding may take up
 SHARE = 0.01
 
@@ -80,9 +83,22 @@ def follow(
             gaps.append(4.0 * UNIT * abs(weight) * max(float(total), float(problem.N)))
     if not all(map(math.isfinite, [*objective, *gaps])):
         return Certified(math.fsum(objective[:1]), math.inf)
+    gaps.append(_lost_below(problem, Z))
     value = math.fsum(objective[:2])
     gaps += [abs(math.fsum([*objective[:2], -value])), objective[2]]
     return Certified(value, max(_not_below(gaps), 0.0))
+
+
+def _lost_below(problem: Terms, Z: Array) -> float:
+    """What products that are too small for double precision may have lost; nothing at ordinary scales."""
+    least, scale = 1.0, 2.0 * problem.lam
+    for numbers in (problem.W.data, problem.G.data, Z):
+        sizes = np.abs(numbers[numbers != 0.0])
+        least *= min(1.0, float(sizes.min(initial=1.0)))
+    if least * min(1.0, scale) > FAR:
+        return 0.0
+    operations = 16.0 * (problem.W.nnz + problem.G.nnz + problem.N) * problem.K
+    return operations * (1.0 + scale) * SMALLEST
 
 
 def _sum(numbers: Array, bounds: Array | None = None) -> tuple[float, float, float]:
@@ -91,6 +107,23 @@ def _sum(numbers: Array, bounds: Array | None = None) -> tuple[float, float, flo
     if bounds is not None:
         bound += float(bounds.sum()) * (1.0 + 2.0 * UNIT * len(bounds))
     return total, rest, bound
+
+
+def together(parts: Iterable[tuple[float, float]]) -> Certified:
+    """Objective and gap of problems that have nothing in common; the gap includes what the sums were rounded.
+
+    Examples
+    --------
+    >>> from lass.model.certificate import together
+    >>> together([(-1.0, 0.5), (-2.0, 0.25)])
+    Certified(objective=-3.0, gap=0.75)
+    """
+    objectives, gaps = zip(*parts, strict=True)
+    if not all(map(math.isfinite, [*objectives, *gaps])):
+        return Certified(float(sum(objectives)), float(sum(gaps)))
+    total = math.fsum(objectives)
+    rounded = [total, *(-value for value in objectives)]
+    return Certified(total, max(_not_below([*gaps, *rounded]), _not_below([*gaps])))
 
 
 def _not_below(numbers: list[float]) -> float:

@@ -25,6 +25,25 @@ from lass.model.terms import Terms
 HEAVY = 1e10
 
 
+def flow_costs(flows: Array, lam: float, weights: Array) -> Array:
+    """|f|^2 / (4 lam w) of each row, not less; squares of small flows do not vanish.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lass.model.contraction import flow_costs
+    >>> flow_costs(np.array([[3e-200, 4e-200]]), 1.0, np.array([1e-200])).round(202)
+    array([6.25e-200])
+    """
+    largest = np.abs(flows).max(axis=1, initial=0.0)
+    scale = np.where(largest > 0.0, largest, 1.0)
+    with np.errstate(over="ignore", under="ignore"):
+        found: Array = (
+            ((flows / scale[:, None]) ** 2).sum(axis=1) * (largest / (4.0 * lam) / weights) * largest
+        )
+    return found * (1.0 + 1e-9)
+
+
 @dataclass(frozen=True)
 class Flows:
     """A number for each category and edge of a spanning forest of heavy edges, from a row to its parent."""
@@ -94,13 +113,11 @@ class Contraction:
         if not np.array_equal(Z, Z[self.first[self.group]]):
             return Flows.none(problem.K)
         missing = self._mean_gradient(problem, Z)
-        values, cost = np.zeros(Z.shape), 0.0
+        values = np.zeros(Z.shape)
         for n in self.order:
             values[n] = missing[n]
             missing[self.parent[n]] += missing[n]
-        with np.errstate(over="ignore", under="ignore"):
-            squares = (values[self.order] ** 2).sum(axis=1)
-            cost = float((squares / (4.0 * problem.lam) / self.weight[self.order]).sum()) * (1.0 + 1e-9)
+        cost = float(flow_costs(values[self.order], problem.lam, self.weight[self.order]).sum())
         joined = self.parent[self.order]
         starts = np.concatenate([[0], np.cumsum(np.bincount(joined, minlength=problem.N))]).astype(np.int64)
         children = self.order[np.argsort(joined, kind="stable")].astype(np.int32)

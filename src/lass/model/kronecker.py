@@ -15,6 +15,7 @@ from scipy.sparse import csgraph
 from lass.graph.hierarchy import Hierarchy, coarsened, paired
 from lass.graph.laplacians import as_sparse, components
 from lass.kernels.threads import kernels, over_rows
+from lass.model.contraction import flow_costs
 from lass.model.quadratic_program import Array
 
 #: modes whose strongest edges are weaker than this share of the strongest of all stay as they are
@@ -75,9 +76,8 @@ class Mode:
             missing[:, own] -= missing[:, own].mean(axis=1, keepdims=True)
         for place, parent, weight in zip(places, parents, weights, strict=True):
             missing[:, parent] += missing[:, place]
-            with np.errstate(over="ignore", under="ignore"):
-                cost += float((missing[:, place] ** 2).sum()) / (4.0 * self.lam) / float(weight)
-        return cost * (1.0 + 1e-9)
+            cost += float(flow_costs(missing[:, place].reshape(1, -1), self.lam, np.array([weight]))[0])
+        return cost
 
     @cached_property
     def components(self) -> NDArray[np.int32]:

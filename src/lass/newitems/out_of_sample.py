@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from lass.graph.laplacians import as_sparse
+from lass.graph.laplacians import as_sparse, well_formed
 from lass.kernels.threads import kernels, over_rows
 from lass.model.checks import number, numbers
 from lass.model.facets import WITHOUT_FACETS, Facets
@@ -91,6 +91,8 @@ def assign(
     if is_sparse(Z):
         return _assign_sparse(W_new, Z, G_new, lam, shift)
     as_it_is = sp.issparse(W_new) and W_new.format == "csr" and W_new.dtype == np.float64 and W_new.ndim == 2
+    if as_it_is and not _has_its_rows(W_new):
+        well_formed(W_new, "W_new")  # says what is wrong
     weights = W_new if as_it_is else as_sparse(W_new, "W_new")
     M, K = weights.shape[0], Z.shape[1]
     out = _affinities(G_new, (M, K))
@@ -194,6 +196,7 @@ class NewItem:
     """
 
     def __init__(self, w: Any, Z: Any) -> None:
+        well_formed(w, "w")
         row = as_sparse(w.reshape(1, -1) if sp.issparse(w) else np.atleast_2d(numbers(w, "w")), "w")
         if row.shape[0] != 1:
             raise ValueError(f"w must be the weights of one item; found shape {row.shape}. See assign()")
@@ -274,6 +277,7 @@ def path(w: Any, Z: Any, g: Any, *, facets: ArrayLike | None = None, none: bool 
 
 def _affinities_of_one(g: Any, K: int) -> Array:
     """Affinities of one item, checked, as an array of shape (K,)."""
+    well_formed(g, "g")
     row = g.toarray().ravel() if sp.issparse(g) else numbers(g, "g").ravel()
     if row.shape != (K,) or not np.isfinite(row).all():
         raise ValueError(f"g must be {K} finite numbers, one a category; found {g!r}")
@@ -295,6 +299,14 @@ def _known(Z: Any) -> Any:
     if given.ndim != 2 or not given.shape[1]:
         raise ValueError(f"Z must be a Solution or an array of shape (N, K); found shape {given.shape}")
     return given
+
+
+def _has_its_rows(weights: sp.csr_array) -> bool:
+    """Whether rows lie within the arrays; the kernel checks columns and weights where it reads them. O(M)."""
+    starts = weights.indptr
+    stored = min(len(weights.indices), len(weights.data))
+    fits = len(starts) == weights.shape[0] + 1 and starts[0] == 0 and starts[-1] <= stored
+    return bool(fits and (starts[1:] >= starts[:-1]).all())
 
 
 def _arrays(weights: sp.csr_array, known: int) -> tuple[NDArray[Any], ...]:
@@ -321,6 +333,7 @@ def _affinities(G_new: Any, shape: tuple[int, int]) -> Array:
     """A dense copy of G_new, which the kernel turns into assignments."""
     if G_new is None:
         return np.zeros(shape)
+    well_formed(G_new, "G_new")
     if sp.issparse(G_new) and G_new.dtype.kind != "c":
         return np.ascontiguousarray(G_new.toarray(order="C"), dtype=np.float64)
     return np.array(numbers(G_new, "G_new"), order="C")

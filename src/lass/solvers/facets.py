@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.graph.laplacians import as_sparse
+from lass.model.certificate import Certified, together
 from lass.model.checks import numbers, replaced
 from lass.model.facets import Facets
 from lass.model.files import read, write
@@ -160,12 +161,16 @@ class FacetSolution:
     @property
     def objective(self) -> float:
         """The sum over all facets."""
-        return float(sum(part.objective for part in self.parts))
+        return self._certified.objective
 
     @property
     def gap(self) -> float:
         """How far the objective can be from the optimum at most; NaN with negative weights."""
-        return float(sum(part.gap for part in self.parts))
+        return self._certified.gap
+
+    @property
+    def _certified(self) -> Certified:
+        return together((part.objective, part.gap) for part in self.parts)
 
     @property
     def stake(self) -> float:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lass.kernels.compensated import UNIT
+from lass.model.certificate import together
 from lass.model.kronecker import Mode
 from lass.model.quadratic_program import Array, largest
 from lass.model.simplex import project_simplex
@@ -180,11 +182,11 @@ def _constant_modes(
     labels = problem.modes[infinite].components
     before, after = math.prod(problem.shape[:infinite]), math.prod(problem.shape[infinite + 1 : -1])
     cells = np.arange(problem.G.shape[0]).reshape(before, len(labels), after)
-    Z, objective, gap = np.empty(problem.G.shape), 0.0, cost
+    Z, terms = np.empty(problem.G.shape), [(0.0, cost + _rounded_sums(problem, problem.modes[infinite].size))]
     for part in range(labels.max() + 1):
         chosen = cells[:, labels == part]
-        together = np.broadcast_to(np.arange(before * after).reshape(before, 1, after), chosen.shape)
-        entries = (np.ones(chosen.size), (together.ravel(), chosen.ravel()))
+        cells_of = np.broadcast_to(np.arange(before * after).reshape(before, 1, after), chosen.shape)
+        entries = (np.ones(chosen.size), (cells_of.ravel(), chosen.ravel()))
         total = sp.csr_array(sp.csr_array(entries, shape=(before * after, problem.G.shape[0])) @ problem.G)
         modes = list(problem.modes)
         modes.pop(infinite)
@@ -196,9 +198,18 @@ def _constant_modes(
         inner = TensorProblem([mode.W for mode in modes], total, lams, shape)
         first = None if start is None else np.ascontiguousarray(start[chosen[:, 0].ravel()])
         found, value, slack = _constant_modes(inner, first, monitor, tol)
-        Z[chosen.ravel()] = found[together.ravel()]
-        objective, gap = objective + value, gap + slack
-    return Z, objective, gap
+        Z[chosen.ravel()] = found[cells_of.ravel()]
+        terms.append((value, slack))
+    return Z, *together(terms)
+
+
+def _rounded_sums(problem: TensorProblem, places: int) -> float:
+    """What rounding of sums of affinities may do to objective and gap; nothing for whole numbers."""
+    if places == 1 or (problem.G.data == np.rint(problem.G.data)).all():
+        return 0.0
+    most = np.zeros(problem.G.shape[0])
+    np.maximum.at(most, np.repeat(np.arange(len(most)), np.diff(problem.G.indptr)), np.abs(problem.G.data))
+    return 16.0 * UNIT * places * float(most.sum())
 
 
 def _huge(problem: TensorProblem, tol: float) -> tuple[int | None, float]:

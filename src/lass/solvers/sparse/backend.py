@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from lass.graph.laplacians import as_sparse, components
 from lass.model.problem import Problem
+from lass.solvers.assignments import to_sparse
 from lass.solvers.base import Result
 from lass.solvers.capabilities import Capabilities
+from lass.solvers.dense import Dense
+from lass.solvers.memory import fits
 from lass.solvers.monitor import Monitor
 from lass.solvers.settling import FINE, SMALL
 from lass.solvers.sparse.mapping import largest
@@ -23,6 +26,8 @@ from lass.solvers.start import Start
 
 #: share of the gap asked for that sweeps go on to: their errors are smooth, and a gap hardly sees them
 SHARE, SHARE_OF_SMALL = 1e-2, 1e-6
+#: sweeps after which problems of at most so many numbers are solved with all of them
+SLOW, FEW = 1000, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,14 @@ class Sparse:
         Z = _vertex(problem) if start is None else _with_known(start.sparse(), problem)
         begin(problem, monitor, tol)
         with monitor.interruptible():
-            Z = sweeps(problem, Z, monitor)
-        return Result(Z, [f"sweeps in sparse form ({Z.stored / len(Z):.1f} entries a row)"])
+            most = SLOW if problem.N * problem.K <= FEW and fits(problem.N, problem.K) else math.inf
+            Z, ended = sweeps(problem, Z, monitor, most)
+        notes = [f"sweeps in sparse form ({Z.stored / len(Z):.1f} entries a row)"]
+        if not ended:  # weights that span many orders of magnitude: directions help, which sweeps do not know
+            found = Dense().run(problem, Start(Z), monitor, tol)
+            Z = to_sparse(found.Z)
+            notes += [f"which were slow, then {note}" for note in found.notes[-1:]]
+        return Result(Z, notes)
 
 
 def begin(problem: Problem, monitor: Monitor, tol: float) -> None:

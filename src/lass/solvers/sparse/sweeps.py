@@ -39,8 +39,10 @@ class SweptRows(Protocol):
         ...
 
 
-def improve(rows: SweptRows, scale: float, monitor: Monitor) -> None:
+def improve(rows: SweptRows, scale: float, monitor: Monitor, most: float = np.inf) -> bool:
     """Sweep until the monitor stops it, with Nesterov's momentum and a price of merging that falls.
+
+    True where it did; False after ``most`` iterations.
 
     Between sweeps all rows are extended along their last change until that points uphill; when the objective
     has risen from one certificate to the next, some sweeps go without, longer each time: but for merging,
@@ -51,7 +53,9 @@ def improve(rows: SweptRows, scale: float, monitor: Monitor) -> None:
     while True:
         before, (value, gap) = value, rows.certify()
         if monitor.report(gap / scale):
-            return
+            return True
+        if monitor.iterations >= most:
+            return False
         waited = 0 if gap < FALL * least else waited + 1
         least = min(least, gap)
         if waited >= PATIENCE:
@@ -67,8 +71,12 @@ def improve(rows: SweptRows, scale: float, monitor: Monitor) -> None:
                 break
 
 
-def sweeps(problem: Problem, Z: SparseAssignments, monitor: Monitor) -> SparseAssignments:
-    """Improve Z until the monitor stops it; needs 0 < lam < inf and a convex problem.
+def sweeps(
+    problem: Problem, Z: SparseAssignments, monitor: Monitor, most: float = np.inf
+) -> tuple[SparseAssignments, bool]:
+    """Improve Z until the monitor stops it, and whether it did; needs 0 < lam < inf and a convex problem.
+
+    After ``most`` iterations it ends in any case.
 
     Each sweep puts every row at its best given the others, ``Proj((sum_m w_nm z_m + h_n) / a_n)``,
     seeing at once what earlier rows of the sweep became; see :func:`improve` for what happens between sweeps.
@@ -80,9 +88,9 @@ def sweeps(problem: Problem, Z: SparseAssignments, monitor: Monitor) -> SparseAs
     A sweep costs O(sum over edges of what the neighbour stores). Memory: about five times what is stored.
     """
     rows = _RowsHere(problem, Z) if problem.category_laplacian is None else _SmoothedRows(problem, Z)
-    improve(rows, 2.0 * problem.lam, monitor)
+    ended = improve(rows, 2.0 * problem.lam, monitor, most)
     now = rows.now
-    return now if isinstance(now, SparseAssignments) else now.packed(Z.shape[1])
+    return now if isinstance(now, SparseAssignments) else now.packed(Z.shape[1]), ended
 
 
 class _RowsHere:
