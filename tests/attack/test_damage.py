@@ -195,3 +195,38 @@ def test_who_has_to_choose_hears_what_the_copy_holds(busy):
     (busy / DATABASE).write_bytes(whole)
     restored = run("restore", busy).stdout
     assert "it lacks 2 annotations of the database of before" in restored
+
+
+DAMAGES = {
+    "a byte": lambda text: text.replace(b"[graph]", b"[gr\x9eph]"), "cut": lambda text: text[:60],
+    "empty": lambda _: b"", "rubbish": lambda _: bytes(range(256)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_settings_are_written_anew_from_what_arrays_were_made_with(texts, damage):
+    """They kept everything from being opened, and repair said that there was nothing to do."""
+    with lass.open(texts) as collection:
+        collection.fit(draw_map=False)
+        before = collection.settings
+    path = texts / "collection.toml"
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    damaged = path.read_bytes()
+    assert f"lass repair {texts}" in run("log", texts, code=2).stderr or damage == "empty"
+    if damage != "empty":
+        assert f"Next: lass repair {texts}" in run("check", texts, code=1).stdout
+    assert "written anew" in run("repair", texts).stdout
+    (kept,) = (texts / "backups").glob("replaced-*/collection.toml")
+    assert kept.read_bytes() == damaged
+    run("check", texts)
+    with lass.open(texts) as collection:
+        assert collection.settings.features == before.features
+        assert collection.settings.n_neighbors == before.n_neighbors
+        assert collection.stale() == {}
+
+
+@pytest.mark.parametrize("content", [b"", None])
+def test_a_damaged_database_says_what_can_be_done(texts, content):
+    path = texts / "tags.sqlite"
+    path.write_bytes(path.read_bytes()[: 3 * PAGE] if content is None else content)
+    assert f"lass check {texts}" in run("log", texts, code=2).stderr

@@ -21,6 +21,12 @@ def test_the_sum_over_facets_is_not_better_than_it_is(seed):
     assert exact_kinds.false_claims("facets", seed, (0, 1)) == []
 
 
+@pytest.mark.parametrize(("kind", "seed"), [("methods", 534), ("fixed", 834), ("updates", 1211)])
+def test_shares_of_entries_that_rounding_takes_are_no_nan(kind, seed):
+    """In sparse form, where affinities over weights of 1e-15 exceed 1e16."""
+    assert exact_kinds.false_claims(kind, seed, (0, 6, 12, 20, 30)) == []
+
+
 @pytest.mark.parametrize("seed", [128, 176, 179, 221, 252, 329, 405])
 def test_products_of_lam_and_weights_are_rounded_in_tensors(seed):
     decades = ((0, 1), (0, 6, 12, 20, 30))[seed // 2 % 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -58,6 +59,8 @@ def check(output: Output, folder: Path) -> None:
             readable = found[DATABASE] != EMPTY
             rescues = f"lass repair {folder} rescues what can be read; " if readable else ""
             output.line(f"Next: {rescues}{_restoring(folder)}")
+        elif SETTINGS in damaged:
+            output.line(f"Next: lass repair {folder}")
         elif damaged:
             output.line(f"Next: lass fit {folder}")
     if damaged:
@@ -106,10 +109,11 @@ def _database_problems(path: Path) -> list[str]:
 
 @command("lass repair packages/")
 def repair(output: Output, folder: Path) -> None:
-    """Rescue what can be read of a damaged database in FOLDER into a new one.
+    """Rescue what can be read of a damaged database or of damaged settings in FOLDER into new files.
 
-    Annotations follow from the log of all changes; items keep their places. The old files are kept in the
-    folder backups. A database that is whole is left alone.
+    Annotations follow from the log of all changes; items keep their places. Settings that cannot be read are
+    those that features, graph and assignments were made with. The old files are kept in the
+    folder backups. What is whole is left alone.
     """
     from lass.collection.backups import replace_database
     from lass.collection.repair import rescue
@@ -117,11 +121,13 @@ def repair(output: Output, folder: Path) -> None:
     from lass.model.atomic import draft_of
 
     _expect_folder(folder)
+    mended = _mend_settings(folder)
     database = folder / DATABASE
     if not database.is_file():
         raise ValueError(f"{folder} has no {DATABASE}; {_restoring(folder)}")
     if not _database_problems(database):
-        output.result(f"{database}: whole; nothing to repair", repaired=False)
+        text = f"{database}: whole; nothing to repair"
+        output.result(mended or text, repaired=bool(mended))
         return
     draft = draft_of(database)
     try:
@@ -133,6 +139,7 @@ def repair(output: Output, folder: Path) -> None:
     finally:
         draft.unlink(missing_ok=True)
     lines = [
+        *([mended] if mended else []),
         f"{database}: {count(found.items, 'item')}, {count(found.annotations, 'annotation')} and "
         f"{count(found.changes, 'change')} rescued; the damaged files are in {kept}",
         *(f"lost: {line}" for line in found.lost[:20]),
@@ -142,6 +149,30 @@ def repair(output: Output, folder: Path) -> None:
         "\n".join(lines), repaired=True, items=found.items, annotations=found.annotations,
         changes=found.changes, lost=found.lost, kept=str(kept),
     )  # fmt: skip
+
+
+def _mend_settings(folder: Path) -> str:
+    """Write settings that cannot be read anew; what was done, nothing where they are whole."""
+    from lass.collection import arrays
+    from lass.collection.backups import set_aside
+    from lass.collection.settings import Settings, rescued
+    from lass.collection.store import SETTINGS
+
+    path, stamps = folder / SETTINGS, {}
+    try:
+        Settings.read(path)
+        return ""
+    except (ValueError, OSError):
+        pass
+    for name in arrays.MADE_FROM:
+        with suppress(ValueError, OSError):
+            if (stamp := arrays.stamp_of(folder / "arrays" / f"{name}.npz")) is not None:
+                stamps[name] = stamp.settings
+    text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
+    settings = rescued(text, stamps)
+    kept = set_aside(folder, path)
+    settings.write(path)
+    return f"{path}: written anew, look at it; the file of before is in {kept}"
 
 
 @command("lass restore packages/ --list", "lass restore packages/")

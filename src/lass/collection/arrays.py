@@ -139,9 +139,10 @@ def _named_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # a foreign archive can fail in any of a dozen ways
-        message = str(error)
+        # what NumPy says of the first bytes of anything else would be bad advice
+        message = "" if "pickle" in str(error) else str(error)
         if str(path) not in message:
-            message = f"{path} is not a saved array ({message or type(error).__name__})"
+            message = f"{path} is not a saved array ({message or 'its content is none'})"
         raise ValueError(f"{message}; run lass fit again") from None
 
 

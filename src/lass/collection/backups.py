@@ -143,9 +143,7 @@ def restore(database: Path, backup: Path, *, now: datetime | None = None) -> Pat
 
 def replace_database(database: Path, new: Path, *, now: datetime | None = None) -> Path:
     """Put a file in the place of a database; the folder in which the files of before are kept."""
-    now = datetime.now(UTC) if now is None else now
-    kept = database.parent / FOLDER / f"replaced-{now.strftime(_TIME)}-{os.urandom(2).hex()}"
-    kept.mkdir(parents=True)
+    kept = _for_replaced(database.parent, now)
     with atomic_path(database.with_name(f"{database.name}.new")) as draft:
         shutil.copyfile(new, draft)
     with closing(sqlite3.connect(database, timeout=5.0)) as held:
@@ -159,4 +157,20 @@ def replace_database(database: Path, new: Path, *, now: datetime | None = None) 
     database.with_name(f"{database.name}.new").replace(database)
     for made in ("assignments", "annotations"):  # by the numbers of changes, which may now be others
         (database.parent / "arrays" / f"{made}.npz").unlink(missing_ok=True)
+    return kept
+
+
+def set_aside(folder: Path, path: Path) -> Path:
+    """Move a file of a collection, if it is there, to where replaced files are kept; returns that folder."""
+    kept = _for_replaced(folder)
+    if path.exists():
+        path.rename(kept / path.name)
+    return kept
+
+
+def _for_replaced(folder: Path, now: datetime | None = None) -> Path:
+    """A new folder for the files that are replaced."""
+    now = datetime.now(UTC) if now is None else now
+    kept = folder / FOLDER / f"replaced-{now.strftime(_TIME)}-{os.urandom(2).hex()}"
+    kept.mkdir(parents=True)
     return kept

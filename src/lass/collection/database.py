@@ -214,7 +214,9 @@ class Database:
                 # nothing that a foreign schema holds is run before the schema is known to be ours
                 self._connection.execute("PRAGMA trusted_schema = OFF")
                 if not new and self._pragma("application_id") != APPLICATION:
-                    raise ValueError(f"{path} is not the database of a collection (another program made it)")
+                    empty = not self._pragma("schema_version")
+                    why = f"it is empty; {_mending(path)}" if empty else "another program made it"
+                    raise ValueError(f"{path} is not the database of a collection ({why})")
                 if not new:  # a newer format is refused before anything is written
                     migrations(self._pragma("user_version"), path, FORMAT, MIGRATIONS)
                 if not read_only:
@@ -341,6 +343,8 @@ class Database:
                     f"{self.path} is held by another program for more than {TIMEOUT:g} seconds"
                 ) from None
             if code in _FOREIGN or isinstance(error, sqlite3.IntegrityError):
+                if code == sqlite3.SQLITE_CORRUPT:
+                    raise ValueError(f"{self.path} is damaged ({error}); {_mending(self.path)}") from None
                 raise ValueError(f"{self.path} is not the database of a collection ({error})") from None
             if code == sqlite3.SQLITE_FULL:
                 why = "could not be written (the disk is full); what was there before is unchanged"
@@ -410,6 +414,11 @@ class Database:
             raise ValueError(
                 f"{self.path} is not the database of a collection (unexpected or missing: {', '.join(odd)})"
             )
+
+
+def _mending(path: Path) -> str:
+    """What to do about a damaged database."""
+    return f"what is whole and what can be done says: lass check {path.parent}"
 
 
 def may_write(path: Path) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,13 +135,59 @@ class Settings:
         try:
             tables = tomllib.loads(path.read_bytes().decode())
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path} cannot be read as TOML ({error})") from None
+            raise ValueError(
+                f"{path} cannot be read as TOML ({error}); mend it, or run: lass repair {path.parent}"
+            ) from None
         for migrate in migrations(tables.pop("format", None), path, FORMAT, MIGRATIONS):
             tables = migrate(tables)
         try:
             return Settings(**_flat(tables))
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path}: {error}") from None
+
+
+def rescued(text: str, stamps: Mapping[str, Mapping[str, Any]]) -> Settings:
+    r"""What can be read of a damaged settings file; for the rest, settings that arrays were made with.
+
+    ``stamps`` holds the latter by the name of the array.
+
+    Examples
+    --------
+    >>> from lass.collection.settings import rescued
+    >>> found = rescued('name = "songs"\n[features]\nkind = "te', {"features": {"kind": "text"}})
+    >>> found.name, found.features
+    ('songs', {'kind': 'text'})
+    """
+    known: dict[str, Any] = {"features": dict(stamps.get("features", {}))}
+    known |= {**stamps.get("graph", {}), **stamps.get("assignments", {})}
+    settings, section = Settings(), ""
+    for key, value in known.items():
+        settings = _with(settings, key, value)
+    for block in re.split(r"\n(?=\[|[\w\"'-]+ *=)", text.replace("\r\n", "\n")):
+        if block.lstrip().startswith("["):
+            header = re.fullmatch(r"\[(\w+)\]", block.strip())
+            section = header[1] if header else "unreadable"
+            continue
+        try:
+            entries = {} if "\ufffd" in block else tomllib.loads(block)
+        except (ValueError, RecursionError):
+            continue
+        for key, value in entries.items():
+            if section in _TABLES and key in _TABLES[section]:
+                settings = _with(settings, key, value)
+            elif section in ("features", "table", "facet_tags"):
+                settings = _with(settings, section, {**getattr(settings, section), key: value})
+            elif not section and key in ("name", "created"):
+                settings = _with(settings, key, value)
+    return settings
+
+
+def _with(settings: Settings, key: str, value: Any) -> Settings:
+    """The settings with another value, unless that is none."""
+    try:
+        return replace(settings, **{key: value})
+    except (TypeError, ValueError):
+        return settings
 
 
 _TABLES = {"graph": ("n_neighbors", "metric"), "model": ("lam", "smoothing", "facets")}

@@ -99,11 +99,19 @@ def _project(found, sums, count, base, size, cut, place):  # type: ignore[no-unt
         count, rest = kept, size - kept
     total = rest * level
     for i in range(count):
-        sums[i] = max(sums[i] - top - lower, 0.0)
-        total += sums[i]
+        share = max(sums[i] - top - lower, 0.0)
+        total += share
+    if total > 0.0:
+        for i in range(count):
+            sums[i] = max(sums[i] - top - lower, 0.0) / total
+        return count, level / total
+    # entries so large that rounding takes the one that is to be shared: those that are largest have it
+    total = float(rest) if base == top and rest > 0 else 0.0
     for i in range(count):
-        sums[i] /= total
-    return count, level / total
+        total += 1.0 if sums[i] == top else 0.0
+    for i in range(count):
+        sums[i] = 1.0 / total if sums[i] == top else 0.0
+    return count, 1.0 / total if base == top and rest > 0 else 0.0
 
 
 @compiled_with_caller
