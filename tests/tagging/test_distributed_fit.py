@@ -190,6 +190,7 @@ class KillingCluster(Cluster):
         return self.ray.remote(num_cpus=1, max_retries=0)(end).remote(None, function, arguments)
 
 
+@pytest.mark.timeout(600)  # each of nine killed workers is a process that starts anew
 @pytest.mark.parametrize("make", [vectors, texts])
 def test_a_worker_killed_at_every_stage_is_replaced(alone, make, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "Cluster", KillingCluster)
