@@ -11,6 +11,9 @@ import pytest
 
 from command_line import run
 from lass import Collection
+from lass.studio import serving
+from lass.studio.address import Address
+from lass.studio.serving import Serving
 from studio_server import studio
 
 
@@ -49,6 +52,18 @@ def test_without_the_token_there_is_no_data(running):
         assert client.get("/api/state", params={"token": running.token}).status_code == 401
         client.cookies.set("lass-studio", running.token)
         assert client.get("/api/state", headers={"Cookie": f"token={running.token}"}).status_code == 401
+
+
+def test_two_that_start_at_once_do_not_take_the_same_port(tmp_path):
+    """A port that is only bound can be bound again; who came second failed when it listened."""
+    notes = []
+    folder = tmp_path / "packages"
+    with serving._bound(Serving(), Address(str(folder)), folder, notes.append) as first:
+        port = first.getsockname()[1]
+        with serving._bound(Serving(port), Address(str(folder)), folder, notes.append) as second:
+            assert second.getsockname()[1] != port
+    assert f"Port {port}" in notes[-1]
+    assert "is used instead" in notes[-1]
 
 
 def test_the_page_itself_asks_for_the_token_and_holds_nothing(running):

@@ -273,6 +273,8 @@ def _bound(
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((serving.host, port))
+            # two that only bind may share a port, and the second would fail at its start
+            listening.listen()
         except OSError as error:
             listening.close()
             if not _is_taken(error):
