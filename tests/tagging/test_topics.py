@@ -153,6 +153,12 @@ def test_pieces_of_longer_phrases_are_no_names():
     assert found == ("command line", "shell")
 
 
+def test_of_terms_that_all_texts_of_a_group_share_one_word_comes_first():
+    """Texts made from one another share whole sentences; pairs came first, by the alphabet."""
+    [(first, *_), _] = named([9, 60], agents_doing=(9, 0), billing_current=(9, 0), ceilometer=(9, 0))
+    assert first == "ceilometer"
+
+
 def test_names_differ_also_where_terms_are_the_same():
     assert group_names([("mail", "imap"), ("mail", "pop"), ("mail",), ()]) == [
         "mail", "mail pop", "group 3", "group 4",

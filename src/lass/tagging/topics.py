@@ -258,7 +258,9 @@ def _apart(
     value = inside**1.5 * apart**2 if rest else counts
     least = next(count for count, most in ((1, 2), (2, FEW), (3, items)) if size <= most)
     common = (counts >= max(least, IN_GROUP * size)) & (value > 0)
-    order = [int(at) for at in np.lexsort((columns, -value)) if common[at]][:COMPARED]
+    # texts made from one another share whole sentences: of terms that all of them have, one word names best
+    pairs = np.array([" " in names[column] for column in columns], bool)
+    order = [int(at) for at in np.lexsort((columns, pairs, -value.round(9))) if common[at]][:COMPARED]
     found = {names[columns[at]]: (counts[at], lift[at]) for at in order if _is_word(names[columns[at]])}
     return _different([term for term in found if not _is_piece(term, found)])
 
