@@ -12,7 +12,7 @@ from PIL import Image
 
 from lass.studio import thumbnails
 from lass.studio.session import NotFound
-from lass.studio.thumbnails import Thumbnails
+from lass.studio.thumbnails import Thumbnails, media_type
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def opened(content):
 
 
 def kept(tmp_path):
-    return sorted((tmp_path / "collection" / "thumbnails").rglob("*.jpg"))
+    return sorted((tmp_path / "collection" / "thumbnails").rglob("*.copy"))
 
 
 def test_copies_are_bounded_and_made_once(tmp_path, small, monkeypatch):
@@ -69,6 +69,23 @@ def test_nothing_but_the_pixels_is_handed_on(tmp_path, small):
     path = picture(tmp_path / "a.jpg", exif=exif)
     assert b"taken at home" in path.read_bytes()
     assert b"taken at home" not in small.get(path, "small")
+
+
+def test_drawings_keep_their_lines(tmp_path, small):
+    """JPEG surrounds every line with grey specks, which a picture that is shown larger shows as well."""
+    pixels = np.full((72, 72), 255, np.uint8)
+    pixels[20:52, 30:34] = 0
+    Image.fromarray(pixels).save(tmp_path / "icon.png", icc_profile=b"a profile", dpi=(72, 72))
+    content = small.get(tmp_path / "icon.png", "small")
+    assert media_type(content) == "image/png"
+    assert b"a profile" not in content
+    assert np.array_equal(np.asarray(opened(content).convert("L")), pixels)
+
+
+def test_photographs_are_jpeg_whatever_they_came_as(tmp_path, small):
+    noise = np.random.default_rng(0).integers(0, 256, (200, 300, 3), np.uint8)
+    Image.fromarray(noise).save(tmp_path / "photo.png")
+    assert media_type(small.get(tmp_path / "photo.png", "small")) == "image/jpeg"
 
 
 def bomb(side):

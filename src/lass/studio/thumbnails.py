@@ -25,10 +25,16 @@ AT_A_TIME, PATIENCE = 2, 30.0
 #: broken pictures that are remembered, so that each is opened once
 MOST_BROKEN = 10_000
 FOLDER = "thumbnails"
+#: formats of pictures that may be drawings: copies of these are kept without loss where that takes at most so
+#: many times the bytes
+TIMES = 2.0
+LOSSLESS = ("PNG", "GIF", "BMP", "WEBP", "TIFF")
 
 
 class Thumbnails:
-    """Copies of pictures as JPEG on white ground; a changed file gets a new one.
+    """Copies of pictures on white ground; a changed file gets a new one.
+
+    JPEG, or PNG where that is about as small: lines and flat colours, which JPEG would blur.
 
     The time for one is bounded by the bytes and pixels that are read (see ``MOST_BYTES`` and
     :data:`lass.collection.reading.folders.MOST_PIXELS`): decoders are linear in both.
@@ -48,7 +54,7 @@ class Thumbnails:
         except OSError:
             raise NotFound(f"The picture {picture.name!r} is not there.") from None
         key = hashlib.sha256(f"{picture}\0{stat.st_mtime_ns}\0{stat.st_size}\0{size}".encode()).hexdigest()
-        kept = self._folder / key[:2] / f"{key}.jpg"
+        kept = self._folder / key[:2] / f"{key}.copy"
         with suppress(OSError):
             return kept.read_bytes()
         with self._lock:
@@ -83,7 +89,7 @@ class Thumbnails:
             with atomic_path(path) as draft:
                 draft.write_bytes(content)
             if self._kept is None:
-                self._kept = sum(found.stat().st_size for found in self._folder.glob("*/*.jpg"))
+                self._kept = sum(found.stat().st_size for found in self._folder.glob("*/*.copy"))
             else:
                 self._kept += len(content)
             if self._kept > MOST_KEPT:
@@ -103,19 +109,28 @@ def shrunk(picture: Path, side: int) -> bytes:
                 ground.paste((255, 255, 255, 255), (0, 0, *small.size))
                 ground.alpha_composite(small)
                 small = ground.convert("RGB")
-            written = io.BytesIO()
             # nothing but the pixels: no position, no camera, no profile
-            small.save(written, "JPEG", quality=82, exif=b"", icc_profile=None)
+            kind, small.info = image.format, {}
+            jpeg, png = io.BytesIO(), io.BytesIO()
+            small.save(jpeg, "JPEG", quality=82)
+            if kind in LOSSLESS:
+                small.save(png, "PNG")
     except BadInput:
         raise
     except Exception as error:  # a decoder of damaged bytes may raise anything
         raise no_image(picture, error) from None
-    return written.getvalue()
+    exact = 0 < png.tell() <= TIMES * jpeg.tell()
+    return (png if exact else jpeg).getvalue()
+
+
+def media_type(content: bytes) -> str:
+    """What a copy is."""
+    return "image/png" if content.startswith(b"\x89PNG") else "image/jpeg"
 
 
 def _remove_oldest(folder: Path, most: int) -> int:
     """Remove copies, the oldest first, until they take ``most`` bytes; how many they take then."""
-    found = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in folder.glob("*/*.jpg"))
+    found = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in folder.glob("*/*.copy"))
     total = sum(size for _, size, _ in found)
     for _, size, path in found:
         if total <= most:

@@ -38,7 +38,7 @@ from lass.studio.pictures import picture_of
 from lass.studio.session import NotFound
 from lass.studio.snapshot import NONE, Snapshot
 from lass.studio.tag_rows import tag_page, tags_of
-from lass.studio.thumbnails import Size
+from lass.studio.thumbnails import Size, media_type
 
 router = APIRouter()
 
@@ -129,9 +129,10 @@ def picture(context: RequestContext, row: Index) -> FileResponse:
 
 @router.get("/items/{row}/thumbnail", response_class=Response)
 def thumbnail(context: RequestContext, row: Index, size: Size = "small") -> Response:
-    """A small copy of the picture of an item, as JPEG."""
+    """A small copy of the picture of an item."""
     content = context.thumbnails.get(picture_of(context.session, row), size)
-    return Response(content, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=3600"})
+    kept = {"Cache-Control": "private, max-age=3600"}
+    return Response(content, media_type=media_type(content), headers=kept)
 
 
 @router.get("/history")
