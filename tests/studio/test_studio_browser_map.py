@@ -180,7 +180,7 @@ def test_a_lasso_annotates_many_items_at_once(page, plot, places, served, by):
     bar.get_by_role("button", name="Show in list").click()
     expect(page.get_by_test_id("picked-filter")).to_contain_text(f"{len(inside)} items")
     expect(page.get_by_test_id("count")).to_have_text(f"{len(inside)} items")
-    page.get_by_role("button", name="Remove the choice from the map").click()
+    page.get_by_role("button", name="Show all items again").click()
     expect(page.get_by_test_id("count")).to_have_text("500 items")
 
 
@@ -206,6 +206,13 @@ def test_zoom_by_keys_wheel_and_buttons(page, plot):
     expect(plot).not_to_have_attribute("data-zoom", "1.000")
     page.get_by_role("button", name="Show all").click()
     expect(plot).to_have_attribute("data-zoom", "1.000")
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5)
+    for _ in range(8):
+        page.mouse.wheel(0, -300)
+    expect(page.get_by_test_id("map-nothing")).to_contain_text("Show all")
+    page.get_by_role("button", name="Show all").click()
+    expect(page.get_by_test_id("map-nothing")).to_have_count(0)
     before = colours(plot)
     page.get_by_label("Outline tagged items").check()
     page.wait_for_load_state("networkidle")
@@ -217,6 +224,10 @@ def test_items_between_three_tags(page, plot, served):
     page.get_by_role("tab", name="Three tags").click()
     for corner in range(3):
         expect(page.get_by_test_id(f"corner-{corner}")).to_be_visible()
+    tools, above = page.get_by_role("toolbar").filter(visible=True), page.get_by_test_id("corner-0")
+    assert above.bounding_box()["x"] > max(
+        one.bounding_box()["x"] for one in tools.get_by_role("button").filter(visible=True).all()
+    )
     legend = page.get_by_test_id("three-legend")
     name = served.get("/api/tags")[11]["name"]
     with page.expect_response(re.compile("/api/map/simplex")) as answer:

@@ -6,7 +6,7 @@ from PIL import Image
 from playwright.sync_api import expect
 from test_studio_browser_accessibility import in_both, too_wide
 
-from browser import FIXTURES, Served, open_item, options_of, violations
+from browser import FIXTURES, Served, open_item, options_of, until, violations
 from lass import Collection
 from lass.collection import Annotation, Settings
 from lass.collection.importing import read_tables
@@ -14,6 +14,19 @@ from lass.tagging import fit
 from studio_server import studio, wait_until_ready
 
 chrome, _, open_page, page = FIXTURES
+
+#: whether no picture on the map lies on another, or on a name
+ON_ANOTHER = """() => {
+    const boxes = (id) =>
+        [...document.querySelectorAll(`[data-testid=${id}]`)].map(one => one.getBoundingClientRect());
+    const pictures = boxes("map-picture");
+    const others = [...boxes("group-label"), ...boxes("map-name")];
+    const over = (a, b) =>
+        a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+    return pictures.length > 0 && !pictures.some((one, place) =>
+        others.some(other => over(one, other)) || pictures.some((other, at) => at > place && over(one, other))
+    );
+}"""
 
 HUES = {"red": (200, 40, 40), "green": (40, 160, 60), "blue": (50, 70, 200)}
 
@@ -157,5 +170,9 @@ def test_pictures_lie_on_the_map_and_groups_have_the_names_of_tags(page, served)
     assert {group["name"] for group in served.get("/api/groups")} & set(HUES)
     page.get_by_role("link", name="Map").click()
     seen(page.get_by_test_id("map-picture").locator("img").first)
+    # no name and no picture lies on another, and a group without a name is not named "group 7"
+    for label in page.get_by_test_id("group-label").all_inner_texts():
+        assert not label.startswith("group ")
+    until(page, ON_ANOTHER)
     page.get_by_role("button", name="Zoom in").click()
     seen(page.get_by_test_id("map-picture").locator("img").first)

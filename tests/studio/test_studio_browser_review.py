@@ -113,6 +113,11 @@ def test_many_are_accepted_after_a_preview_and_undone_at_once(open_page, served)
     dialog = page.get_by_test_id("accept-all")
     dialog.get_by_label("Score of at least").select_option(level)
     expect(dialog.get_by_test_id("expected")).to_contain_text("expected to be wrong")
+    found = served.client.post("/api/review/above", json={"score": int(level) / 100}).json()
+    assert found["scores"] == sorted(found["scores"])
+    rows = dialog.get_by_role("list", name="The least sure").get_by_role("listitem")
+    expect(rows).to_have_count(len(found["scores"]))
+    expect(rows.first).to_contain_text(re.compile(r"(9\d|100) %|>99 %"))
     shot(page, "review-accept-all")
     before = served.get("/api/state")["annotations"]["is"]
     with stored(page, "/api/annotations"):
@@ -183,3 +188,20 @@ def test_order_and_choice_survive_a_reload_and_progress_leads_to_everything(open
     expect(order).to_have_value("surest")
     everything = served.client.post("/api/review", json={}).json()
     expect(page.get_by_test_id("review-count")).to_contain_text(f"{everything['total']:,} left")
+
+
+def test_items_that_were_picked_survive_a_reload_of_the_tab(open_page, served):
+    page = open_page(served.studio)
+    page.get_by_test_id("item-list").focus()
+    for _ in range(3):
+        page.keyboard.press("Shift+ArrowDown")
+    page.get_by_test_id("selection-bar").get_by_role("button", name="Review").click()
+    chip = page.locator(".chip").filter(has=page.get_by_role("button", name="Ask about all items"))
+    expect(chip).to_contain_text("4 items chosen")
+    page.reload()
+    expect(chip).to_contain_text("4 items chosen")
+    page.get_by_role("button", name="Ask about all items").click()
+    expect(chip).to_have_count(0)
+    page.reload()
+    expect(page.get_by_test_id("question")).to_be_visible()
+    expect(chip).to_have_count(0)

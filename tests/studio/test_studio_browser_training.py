@@ -19,8 +19,13 @@ chrome, served, open_page, page = FIXTURES
 FOLLOW = """() => {
     const bar = document.querySelector("[data-testid=model-state]");
     window.seen = [];
+    window.cut = [];
     const training = () => bar.querySelector("[data-testid=training]")?.textContent.trim() ?? "";
-    const keep = () => window.seen.push([bar.dataset.phase, training()]);
+    const keep = () => {
+        window.seen.push([bar.dataset.phase, training()]);
+        for (const one of bar.querySelectorAll("span"))
+            if (one.scrollWidth > one.clientWidth + 1 && one.clientWidth) window.cut.push(one.textContent);
+    };
     const all = { attributes: true, childList: true, subtree: true, characterData: true };
     new MutationObserver(keep).observe(bar, all);
 }"""
@@ -163,6 +168,7 @@ def test_retraining_shows_stage_share_and_time_left_and_nothing_is_called_unlike
     shares = [int(text.split(" %")[0]) for text in shown]
     assert shares == sorted(shares)
     assert len(set(shares)) > 2
+    assert page.evaluate("window.cut") == [], "the stage is read whole"
     assert any("left" in text for text in shown)
     assert page.evaluate("window.nothing") == []
     expect(button).to_be_enabled()
@@ -223,6 +229,22 @@ def test_annotations_of_a_command_show_up(page, served):
     expect(page.get_by_test_id("annotations").locator(f"[data-tag='{name}']")).to_be_visible()
     subprocess.run([*command, "--withdraw", name], check=True, capture_output=True)
     expect(page.get_by_test_id("annotations")).to_contain_text("No tags yet")
+
+
+def test_progress_draws_no_line_before_anything_changed(open_page, packages, tmp_path):
+    folder = shutil.copytree(packages, tmp_path / "packages")
+    with studio(folder) as running, running.client() as client:
+        wait_until_ready(client)
+        page = open_page(running, "#/progress", rows=False)
+        expect(page.get_by_test_id("progress-still")).to_contain_text("came with the items")
+        expect(page.get_by_test_id("progress-figures")).not_to_contain_text("is not")
+        expect(page.locator("figure")).to_have_count(0)
+        tag = client.get("/api/tags").json()[0]["tag"]
+        row = client.get("/api/list", params={"filter": "untagged"}).json()["rows"][0]
+        client.post("/api/annotations", json={"annotations": [{"row": row, "tag": tag, "value": 1}]})
+        expect(page.locator("figure")).to_have_count(2)
+        expect(page.get_by_test_id("progress-still")).to_have_count(0)
+        page.close()
 
 
 def test_progress_counts_and_names_the_last_change(page, served):

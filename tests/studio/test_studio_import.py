@@ -201,6 +201,12 @@ def test_pictures_of_a_folder_and_of_a_zip(empty, tmp_path):
         assert (collection.picture_folder / "d.png").is_file()
 
 
+def test_pictures_for_a_collection_of_texts_are_refused_before_anything_is_promised(empty):
+    empty.imported(empty.looked(empty.sent(("items.csv", TABLE))))
+    with pytest.raises(ValueError, match="compared by text, and these are pictures"):
+        empty.looked(empty.sent(("more.zip", packed({"d.png": png(50)}))))
+
+
 def array(values, **named):
     out = io.BytesIO()
     np.savez(out, vectors=values, **named) if named else np.save(out, values)

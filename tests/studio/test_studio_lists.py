@@ -7,6 +7,7 @@ import pytest
 
 from lass.collection import Item
 from lass.collection import search as searching
+from lass.studio import item_rows
 from lass.studio import session as sessions
 from lass.studio.item_lists import Condition, likely, list_items, list_rows
 from lass.studio.session import NotFound, Session
@@ -292,3 +293,16 @@ def test_near_words_are_found_and_given(opened):
     assert (found.rows.tolist(), found.near) == (having, ("checkers",))
     session.delete_tag(3, "ann")
     assert list_rows(session, None, "chekcers", "all").tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "shown"),
+    [
+        ("A mail reader", "A mail\n reader  with folders", "with folders"),
+        ("mail", "mailbox tools", "mailbox tools"),
+        ("mail", "mail", "mail"),
+        ("", "a text", "a text"),
+    ],
+)
+def test_the_beginning_of_a_text_does_not_repeat_the_title(title, text, shown):
+    assert item_rows._snippet(Item("one", title, text)) == shown

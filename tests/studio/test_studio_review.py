@@ -161,11 +161,16 @@ def test_doubtful_tags_are_asked_about_as_stated_ones(opened):
 def test_all_above_a_score_and_how_many_will_be_wrong(opened):
     pairs = [pair for pair in expected(opened) if pair[2] >= 0.5]
     found = review_above(opened, opened.snapshot, ReviewAbove(score=0.5))
+    shown = found.annotations[: len(found.scores)]
+    assert found.scores == [opened.snapshot.score(one.row, one.tag) for one in shown]
+    assert min(found.scores) >= 0.5
+    assert len(found.scores) == min(40, len(found.annotations))
     assert len(pairs) > 3
     assert {(one.row, one.tag) for one in found.annotations} == {pair[:2] for pair in pairs}
     assert all(one.value == 1 for one in found.annotations)
     scores = [opened.snapshot.score(one.row, one.tag) for one in found.annotations]
     assert scores == sorted(scores), "the least sure first"
+    assert found.scores == scores[:40], "of those that are shown"
     assert found.expected_wrong == pytest.approx(np.mean([1 - score for score in scores]))
     assert found.items == len({pair[0] for pair in pairs})
     done = opened.annotate([(one.row, one.tag, one.value) for one in found.annotations], "")

@@ -63,7 +63,7 @@ def add_files(
     imported = read_more(collection, items=items, tags=tags, **options)
     is_folder = imported.found is not None and imported.found.kind != "table"
     if is_folder:
-        _check_folder(collection, imported, items, copy)
+        check_folder(collection, imported, items, copy)
         existing = "keep" if existing == "stop" else existing  # a folder that grew
     result = Added(skipped=imported.skipped, notes=imported.notes)
     changed = _split(collection, imported, set(known), existing, result)
@@ -125,7 +125,7 @@ def _without_rows(imported: Imported, left: set[str]) -> list[Annotation]:
     return [one for one in imported.annotations if one.who or one[:2] not in of_rows]
 
 
-def _check_folder(collection: CollectionStore, imported: Imported, items: Any, copy: bool) -> None:
+def check_folder(collection: CollectionStore, imported: Imported, items: Any, copy: bool) -> None:
     """Pictures are found in one folder: others must be there, or be copied into that of the collection."""
     if imported.found is None or imported.found.kind != "images":
         return

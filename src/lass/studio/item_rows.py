@@ -61,7 +61,7 @@ def _row(
     doubtful: Collection[tuple[int, int]],
 ) -> ItemRow:  # fmt: skip
     return ItemRow(
-        row=row, id=item.id, title=item.title or item.id, snippet=_snippet(item.text),
+        row=row, id=item.id, title=item.title or item.id, snippet=_snippet(item),
         annotations=tag_annotations(annotations), suggestions=suggested[:SHOWN],
         doubted=[tag for tag in annotations if (row, tag) in doubtful],
         reason="" if annotations else session.reasons.get(row, ""), picture=has_picture(session),
@@ -225,8 +225,13 @@ def logged_actions(session: Session, actions: list[Action]) -> list[LoggedAction
     return found
 
 
-def _snippet(text: str) -> str:
-    return " ".join(text[: 2 * SNIPPET].split())[:SNIPPET]
+def _snippet(item: Item) -> str:
+    """The beginning of the text, without the title where that is a column of the text as well."""
+    begun = " ".join(item.text[: 2 * SNIPPET + len(item.title)].split())
+    title = " ".join(item.title.split())
+    if title and begun.startswith(f"{title} "):
+        begun = begun[len(title) :].lstrip()
+    return begun[:SNIPPET]
 
 
 def has_picture(session: Session) -> bool:

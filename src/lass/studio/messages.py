@@ -511,6 +511,7 @@ class ReviewAboveResult(Message):
     """Suggestions to accept together, the lowest score first, and how many of them will be wrong."""
 
     annotations: list[AnnotationChange]
+    scores: list[float]  #: of the first of them, which are shown
     items: int
     tags: int
     expected_wrong: float  #: share of them: the mean of one minus the score

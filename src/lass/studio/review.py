@@ -30,6 +30,8 @@ LEAST_SCORE, OF_ONE = 0.1, 3
 BLOCK = 65_536
 #: scores from which on all suggestions can be accepted together, in per cent
 LEVELS = (99, 95, 90, 80)
+#: the least sure of these, whose scores are shown
+SHOWN = 40
 
 
 class Pairs(NamedTuple):
@@ -88,6 +90,7 @@ def review_above(session: Session, snapshot: Snapshot | None, query: ReviewAbove
             AnnotationChange(row=row, tag=tag, value=1)
             for row, tag in zip(pairs.rows.tolist(), pairs.tags.tolist(), strict=True)
         ],
+        scores=pairs.scores[:SHOWN].tolist(),
         items=len(np.unique(pairs.rows)), tags=len(np.unique(pairs.tags)),
         expected_wrong=float(np.mean(1.0 - pairs.scores.astype(float))) if kept else 0.0,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
-from lass.collection.adding import add_files, read_more
+from lass.collection.adding import add_files, check_folder, read_more
 from lass.collection.importing import Imported, read_new, read_tables
 from lass.collection.reading import BadInput, BadRow
 from lass.collection.reading.archives import (
@@ -326,6 +326,7 @@ def _preview(session: Session, upload: Upload, asked: LookRequest) -> FilePrevie
         imported = read_tables(items=items, tags=tags, skip_bad=True, **reading)
     else:
         imported = read_more(session.collection, items=items, tags=tags, skip_bad=True, **reading)
+        check_folder(session.collection, imported, items, copy=True)
     kind = "tags" if imported.found is None else imported.found.kind
     return FilePreview(
         upload=asked.upload, kind=kind, files=[_described(upload, path) for path in _all_files(upload)],

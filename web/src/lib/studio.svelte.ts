@@ -34,6 +34,7 @@ const LATER = 2000;
 const MINE = 10_000;
 /** The part of the storage of this tab where changes wait for the server. */
 const WAITING = `lass-waiting:${BASE.pathname}`;
+const PICKED = `lass-picked:${BASE.pathname}`;
 
 class Studio {
   state = $state<StudioState | null>(null);
@@ -47,8 +48,7 @@ class Studio {
   openings = $state(0);
   /** the tag whose page is open in the view of tags */
   tag = $state<number | null>(null);
-  /** rows picked on the map, which the list then shows alone; null: no such choice */
-  picked = $state<number[] | null>(null);
+  #picked = $state.raw<number[] | null>(null);
   who = $state(localStorage.getItem("lass-who") ?? "");
   theme = $state<"" | "light" | "dark">((localStorage.getItem("lass-theme") as "" | "light" | "dark" | null) ?? "");
   toasts = $state<Toast[]>([]);
@@ -91,6 +91,27 @@ class Studio {
   #retrying: ReturnType<typeof setTimeout> | undefined;
   #delay = RETRY;
 
+  /** rows picked on the map, which the list and the review then show alone, after a reload too; null: no such choice */
+  get picked(): number[] | null {
+    return this.#picked;
+  }
+  set picked(rows: number[] | null) {
+    this.#picked = rows;
+    try {
+      if (rows) sessionStorage.setItem(PICKED, JSON.stringify({ folder: this.state?.folder, rows }));
+      else sessionStorage.removeItem(PICKED);
+    } catch {
+      // too many for the storage: a reload shows all
+    }
+  }
+
+  /** The rows that were picked before a reload of this tab. */
+  #pickAgain(): void {
+    const kept = JSON.parse(sessionStorage.getItem(PICKED) ?? "{}") as { folder?: string; rows?: number[] };
+    const { folder, items = 0 } = this.state ?? {};
+    if (kept.rows && kept.folder === folder && kept.rows.every((row) => row < items)) this.#picked = kept.rows;
+  }
+
   /** whether there is anything to learn from */
   annotated = $derived(Boolean(this.state && this.state.annotations.is + this.state.annotations.isNot));
   tagName = (tag: number): string => this.tags[tag]?.name ?? `tag ${tag}`;
@@ -107,6 +128,7 @@ class Studio {
       else this.failure = (error as Error).message;
       return;
     }
+    this.#pickAgain();
     this.#listen();
     this.#recall();
     const stored = await this.#store();

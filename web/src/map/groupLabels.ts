@@ -17,17 +17,18 @@ export const groupsTitle = (groups: readonly ItemGroup[]): string =>
 
 const middle = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
 
-/** The name of each group at the median of its points, which lies among them also where some are far away. */
+const isNumbered = ({ name, number }: ItemGroup): boolean => name === `group ${number}`;
+
+/** The name of each group at the median of its points, which lies among them also where some are far away. Where any
+ * group has a name of its own, those that have a number alone are left out: beside names it says nothing. */
 export function groupLabels(groups: readonly ItemGroup[], positions: Float32Array): GroupLabel[] {
-  return groups.map((group, place) => {
+  const named = !groups.every(isNumbered);
+  return groups.flatMap((group, place) => {
+    if (named && isNumbered(group)) return [];
     const rows = group.rows.filter((row) => 2 * row + 1 < positions.length);
-    return {
-      name: group.name,
-      group,
-      place,
-      x: middle(rows.map((row) => positions[2 * row]!)),
-      y: middle(rows.map((row) => positions[2 * row + 1]!)),
-    };
+    const x = middle(rows.map((row) => positions[2 * row]!));
+    const y = middle(rows.map((row) => positions[2 * row + 1]!));
+    return [{ name: group.name, group, place, x, y }];
   });
 }
 
@@ -45,7 +46,7 @@ export function withRoom<Label extends { name: string; x: number; y: number }>(
   labels: readonly Label[],
   project: (x: number, y: number) => [number, number],
   size: Size,
-): (Label & { left: number; top: number })[] {
+): (Label & { left: number; top: number; half: number })[] {
   const kept: (Label & { left: number; top: number; half: number })[] = [];
   for (const label of labels) {
     const [at, top] = project(label.x, label.y);
@@ -58,6 +59,35 @@ export function withRoom<Label extends { name: string; x: number; y: number }>(
       (other) => Math.abs(other.left - left) > other.half + half || Math.abs(other.top - top) > LINE,
     );
     if (free) kept.push({ ...label, left, top, half });
+  }
+  return kept;
+}
+
+/** Pixels of a picture on the map, with its border and some room. */
+const PICTURE = 46;
+
+/** Pictures with room on the screen: those that would lie on one before, on a name or on the tools are left out. Under
+ * a name that hides all of a place, one of them moves above or below it: by `lift` pixels. */
+export function picturesWithRoom<Picture extends { left: number; top: number }>(
+  pictures: readonly Picture[],
+  names: readonly { left: number; top: number; half: number }[],
+  size: Size,
+): (Picture & { lift: number })[] {
+  const kept: (Picture & { lift: number })[] = [];
+  const tools = size.width < TOOLS ? 2 * ROW : ROW;
+  const nameAt = (left: number, top: number) =>
+    names.find((name) => Math.abs(name.left - left) < name.half + PICTURE / 2 && Math.abs(name.top - top) < (LINE + PICTURE) / 2);
+  const isFree = (left: number, top: number) =>
+    !(left - PICTURE / 2 < TOOLS && top - PICTURE / 2 < tools) &&
+    !nameAt(left, top) &&
+    kept.every((other) => Math.abs(other.left - left) >= PICTURE || Math.abs(other.top + other.lift - top) >= PICTURE);
+  for (const one of pictures) if (isFree(one.left, one.top)) kept.push({ ...one, lift: 0 });
+  for (const one of pictures) {
+    const name = nameAt(one.left, one.top);
+    if (!name || kept.some(({ left, top }) => Math.hypot(left - name.left, top - name.top) < 2 * PICTURE)) continue;
+    const beside = (LINE + PICTURE) / 2;
+    const top = [name.top - beside, name.top + beside].find((place) => isFree(one.left, place));
+    if (top !== undefined) kept.push({ ...one, lift: top - one.top });
   }
   return kept;
 }

@@ -3,9 +3,10 @@
 import { type Camera, scale, type Size } from "./camera";
 import type { Box } from "./pointGrid";
 
-/** Pixels of a cell with a name, and of one with a picture. */
+/** Pixels of a cell with a name, and of one with a picture that may be shown: finer than a picture, so that there are
+ * some to choose from where names leave little room. */
 const NAME = 190;
-const PICTURE = 64;
+const PICTURE = 24;
 const FINEST = 10;
 
 const level = (camera: Camera, size: Size, pixels: number): number =>

@@ -43,7 +43,6 @@ class Review {
   order = $state<Order>("surest");
   tag = $state<number | null>(null);
   filter = $state<Filter>("all");
-  text = $state("");
   questions = $state.raw<ReviewQuestion[]>([]);
   /** of all, how many there were when they were asked for last */
   total = $state(0);
@@ -71,7 +70,6 @@ class Review {
     order: this.order,
     tag: this.tag,
     filter: this.filter,
-    text: this.text,
     rows: studio.picked,
   });
 
