@@ -95,6 +95,14 @@ def test_one_graph_is_an_ordinary_problem():
     np.testing.assert_allclose(tensor.Z, matrix.Z, atol=1e-6)
 
 
+@pytest.mark.parametrize("lam", [0.0, 0.03, 1.0, 40.0])
+def test_one_graph_gives_the_very_numbers_of_an_ordinary_problem(lam):
+    (W, _), G = example()
+    tensor, matrix = lass.solve_tensor([W], G[:, 0], lam), lass.solve(W, G[:, 0], lam)
+    np.testing.assert_array_equal(tensor.Z, matrix.Z)
+    assert (tensor.objective, tensor.gap) == (matrix.objective, matrix.gap)
+
+
 @pytest.mark.parametrize("sizes", [(60, 7), (7, 60), (9, 8, 6), (400, 5)])
 def test_the_answer_is_that_on_the_explicit_product(sizes):
     graphs, G = example(sizes)

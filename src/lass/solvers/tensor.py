@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from lass.kernels.compensated import UNIT
 from lass.model.certificate import together
 from lass.model.kronecker import Mode
+from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, largest
 from lass.model.simplex import project_simplex
 from lass.model.tensor_problem import TensorProblem
@@ -22,7 +23,7 @@ from lass.solvers.canonical_optimum import centre, movable_components
 from lass.solvers.face import Face
 from lass.solvers.monitor import Callback, Monitor, Step
 from lass.solvers.settling import close_enough
-from lass.solvers.solution import ConvergenceWarning
+from lass.solvers.solution import ConvergenceWarning, Solution
 from lass.solvers.warm_state import WarmState
 
 #: share of the tolerance that constancy along a mode may cost, and lam w tol over the stake from which on it
@@ -152,11 +153,19 @@ def _solve(
         if not np.isfinite(rows).all():
             raise ValueError(f"start must be finite numbers of shape {problem.shape}; found NaN or infinity")
         given = np.asarray(project_simplex(rows), dtype=np.float64)
-    with monitor.interruptible():
-        Z, objective, gap = _constant_modes(problem, given, monitor, tol)
+    matrix = _as_matrix(problem)
+    if matrix is not None:
+        how: Any = {"max_iter": max_iter, "start": given, "callback": callback, "output": "dense"}
+        found = Solution.find(matrix, tol=tol, began=began, quiet=True, **how)
+        Z, objective, gap = found.Z, found.objective, found.gap
+        iterations, history = found.n_iter, found.history
+    else:
+        with monitor.interruptible():
+            Z, objective, gap = _constant_modes(problem, given, monitor, tol)
+        iterations, history = monitor.iterations, monitor.history
     solution = TensorSolution(
-        problem, Z.reshape(problem.shape), objective, gap, tol, monitor.iterations,
-        time.perf_counter() - began, monitor.history,
+        problem, Z.reshape(problem.shape), objective, gap, tol, iterations, time.perf_counter() - began,
+        history,
     )  # fmt: skip
     if not solution.converged:
         warnings.warn(
@@ -166,6 +175,13 @@ def _solve(
             stacklevel=3,
         )
     return solution
+
+
+def _as_matrix(problem: TensorProblem) -> Problem | None:
+    """The ordinary problem that a tensor with one graph is."""
+    if len(problem.modes) > 1 or problem.modes[0].W is None or not problem.finite:
+        return None
+    return Problem(problem.modes[0].W, problem.G, problem.modes[0].lam)
 
 
 def _constant_modes(
