@@ -12,6 +12,7 @@ contain the fewer ones of the same seed. The error is that on the items without 
 With ``--sets`` one table compares, cell by cell, ours with the best of the others in hindsight that is given
 the same, by the differences of the same draws: ahead or behind by more than a standard error, or level.
 A learner that takes longer than ``--limit`` processor seconds for a fit is stopped and left out for that set.
+On many cores run one process a set, each with its own ``--out``, and ``python -m benchmarks.common.merge``.
 """
 
 from __future__ import annotations
@@ -176,6 +177,9 @@ def main() -> None:
         compared = compare_sets(load_sets(path))
         if not arguments.redraw:
             results.add(path, {"compared": as_numbers(compared)}, depth=4, packages=PACKAGES)
+        if not compared:  # ours or the others alone
+            print("nothing to compare: ours and another method are needed")
+            return
         print(sets_table(compared))
         draw_sets(compared, path.with_suffix(".png"))
         return
