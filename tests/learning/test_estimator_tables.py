@@ -38,6 +38,14 @@ def test_names_of_columns_are_kept():
             model.predict(TABLES[name].select(["c", "b", "a"]))
 
 
+@pytest.mark.parametrize("kind", [pl.DataFrame, pa.table])
+def test_affinities_in_a_table_name_the_categories(kind):
+    G = np.eye(2)[Y] * (np.arange(len(Y)) < 10)[:, None]
+    model = lass.LASS(n_neighbors=4).fit(X, kind({"one": G[:, 0], "two": G[:, 1]}))
+    assert model.classes_.tolist() == ["one", "two"]
+    np.testing.assert_array_equal(model.assignments_, lass.LASS(n_neighbors=4).fit(X, G).assignments_)
+
+
 BAD = {
     "lazy": (TABLES["polars"].lazy(), r"LazyFrame.*\.collect\(\)"),
     "null": (pl.DataFrame({"a": [None, *X[1:, 0]]}), r"column 'a' has 1 null"),

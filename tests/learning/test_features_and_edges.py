@@ -220,3 +220,58 @@ def test_edges_that_say_nothing_of_the_tags_are_left_out():
     assert found.graph == "features"
     assert found.reason.startswith("items are compared by text alone")
     assert choose_graph(edges, neighbours, G, "text").graph != "features"
+
+
+def papers(seed, each, alike=0.8, strength=0.06, words=400, size=600, classes=4):
+    """Papers with few words, of which few tell their class, and links within classes, or across them."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(classes, size=size)
+    topic = rng.random((classes, words)) < 0.05
+    chance = (0.02 + strength * topic[truth]) * rng.gamma(2.0, 0.5, size=size)[:, None]
+    X = sp.csr_array((rng.random((size, words)) < chance).astype(float))
+    ends = rng.integers(size, size=(20 * size, 2))
+    same = truth[ends[:, 0]] == truth[ends[:, 1]]
+    kept = np.concatenate([np.flatnonzero(same)[: int(2 * size * alike)], np.flatnonzero(~same)])[: 2 * size]
+    A = sp.coo_array((np.ones(len(kept)), tuple(ends[kept].T)), (size, size))
+    A = sp.csr_array(((A + A.T) > 0).astype(float))
+    A.setdiag(0.0)
+    A.eliminate_zeros()
+    labels = np.full(size, -1)
+    for one in range(classes):
+        labels[rng.choice(np.flatnonzero(truth == one), each, replace=False)] = one
+    return X, A, labels, truth
+
+
+def words_alone(X, labels):
+    known = labels >= 0
+    return LogisticRegression(C=10.0).fit(X[known], labels[known]).predict(X)
+
+
+@pytest.mark.parametrize("each", [5, 15])
+def test_papers_are_told_apart_by_words_smoothed_over_links(each):
+    """With few hidden labels too: they choose by likelihoods, and links that help are a usual way."""
+    gains = []
+    for seed in range(3):
+        X, A, labels, truth = papers(seed, each)
+        lengths = np.sqrt(X.multiply(X).sum(axis=1))
+        rows = X / np.maximum(lengths, 1e-9)[:, None]
+        walk = A + sp.eye_array(len(truth))
+        walk = walk / np.sqrt(walk.sum(axis=1))[:, None] / np.sqrt(walk.sum(axis=1))
+        other = words_alone(sp.csr_array(walk @ (walk @ rows)), labels)
+        model = lass.LASS(metric="cosine", edges=A).fit(X, labels)
+        hidden = labels < 0
+        gains.append(accuracy(model, labels, truth) - float((other == truth)[hidden].mean()))
+    assert np.mean(gains) > 0.0
+
+
+@pytest.mark.parametrize("each", [1, 5])
+def test_links_across_classes_are_left_out_with_few_labels(each):
+    """With one label a class words decide: where linked papers share no words, links do not count."""
+    gains = []
+    for seed in range(3):
+        X, A, labels, truth = papers(seed, each, alike=0.05, strength=0.15)
+        other = words_alone(X, labels)
+        model = lass.LASS(metric="cosine", edges=A).fit(X, labels)
+        gains.append(accuracy(model, labels, truth) - float((other == truth)[labels < 0].mean()))
+        assert model.edge_choice_.graph == "features" or each > 1
+    assert np.mean(gains) > -0.02

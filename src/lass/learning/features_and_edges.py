@@ -15,6 +15,7 @@ from lass.graph.joining import join_graphs, smoothed
 from lass.learning.feature_model import LANDMARKS, spread_places
 from lass.learning.lam_selection import Hidden
 from lass.learning.predictors.linear import RANK, transitions, unit_rows
+from lass.learning.predictors.trees import are_dense
 from lass.model.quadratic_program import Array
 from lass.solvers.solving import solve
 
@@ -29,10 +30,30 @@ BOTH, FEATURES, EDGES = "features and edges", "features", "edges"
 LABELS = "labels"
 #: standard errors by which another way must be better than the usual one
 CLEAR = 1.5
-#: least agreement of linear models over edges for edges to count where labels do not say otherwise
-ALIKE = 0.4
+#: what a hidden label that comes back counts, beside its log-likelihood
+HIT = 2.0
+#: least agreement of linear models over edges for edges to count where no label can be hidden; for terms of
+#: texts, least mean cosine over edges, as a multiple of that of items drawn at random (where links mislead,
+#: as between pages of one site, it is near one)
+ALIKE, RELATED = 0.4, 1.5
 #: 2 lam times the median degree: how much the neighbours of an item weigh against its affinities
-STRENGTHS = (0.5, 2.0, 0.1)
+STRENGTHS = (0.5, 2.0)
+#: the two usual ways where labels can be hidden: edges that help, and edges that mislead
+USUAL: tuple[Way, Way] = (
+    ("features and edges", "edges", STRENGTHS[1]),
+    ("features", "features", STRENGTHS[0]),
+)
+#: powers of the probabilities of a way, of which the likeliest counts: how sure a way is can be mended, and
+#: is no merit; and the least probability
+POWERS, LEAST_PROBABILITY = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0), 1e-4
+#: graph and strength of the ways that are judged, beside each view
+WAYS = (
+    ("edges", 0.5),
+    ("edges", 2.0),
+    ("features and edges", 0.5),
+    ("features and edges", 2.0),
+    ("features", 0.5),
+)
 #: folds of tagged items, and labelled or tagged items that take part at most
 FOLDS, MOST = 4, 2000
 #: numbers of a solve up to which all folds are solved; with more, two
@@ -102,7 +123,8 @@ class FeaturesAndEdges:
     features (their weights are chosen: :data:`VIEWS`); those of a labelled item are its label. The graph
     is the sum of the ``neighbours`` by features and of the ``edges``, each of mean weight one, or one of the
     two (:data:`GRAPHS`). Which, and how much neighbours weigh, is whatever brings most hidden labels back:
-    edges that mislead are left out. Two regressions a fold, and a rough solve for each way to combine them.
+    edges that mislead are left out. Two regressions a fold, and a rough solve for
+    each way to combine them.
 
     Examples
     --------
@@ -118,6 +140,8 @@ class FeaturesAndEdges:
 
     def __init__(self, X: Any, neighbours: sp.csr_array, edges: sp.csr_array, scale: bool = True) -> None:
         self.neighbours, self.edges = neighbours, edges
+        #: whether features are terms of texts or the like, most of them zero
+        self.terms = not are_dense(X)
         self.reduce = ReducedRows(X, scale)
         own = self.reduce(X)
         #: rows that each of the two linear models sees
@@ -151,69 +175,76 @@ class FeaturesAndEdges:
     ) -> EdgeChoice:  # fmt: skip
         """Hide labels, fold by fold, and see which way brings most of them back.
 
-        ``plain`` says of each graph which hidden labels come back by labels alone. The best of these graphs
-        and the best way with linear models are found first, then the better of the two is taken, labels alone
-        where they are as good. Few labels say little, so in each there is a usual way that another must beat
-        by :data:`CLEAR` standard errors of the paired difference: features and edges together, and features
-        alone where edges do not join items that are alike by what a linear model makes of their features
-        (:func:`agreement`). From :data:`ENOUGH` hidden labels on, the best is taken. Decisions are
-        the largest of ``scores_of(Z)``.
+        Every view is judged on every graph by how many hidden labels come back and by their likelihood, which
+        tells ways apart with fewer of them. Of the two :data:`USUAL` ways the better is taken, or another
+        that is better by :data:`CLEAR` standard errors of the paired difference, and by most.
+        ``plain`` says of each graph which hidden labels come back by labels alone: the best of them is taken
+        where it brings more back, by :data:`CLEAR` standard errors if features are terms of texts, for which
+        linear models are good, and else as many.
+
+        Where no label can be hidden, edges count if they join items that are alike: by what a linear model
+        makes of their features (:func:`agreement`), or by their terms (:func:`relation`). Terms are compared
+        by linear models then too. Decisions are the largest of ``scores_of(Z)``.
         """
         order, fold = hidden_items
-        labelled = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))[:MOST]
-        found = self._fitted(labelled, codes, size)[0](self.rows[0])
-        usual = BOTH if agreement(found, self.edges) >= ALIKE else FEATURES
         if not len(order) or len(np.unique(codes[order])) < 2:
+            usual = BOTH if self._alike(codes, size) else FEATURES
             how = "count the same" if usual == BOTH else "disagree, and edges are left out"
             reason = f"too few labels to hide some: features and edges {how}"
+            if self.terms:
+                return EdgeChoice(usual, EDGES if usual == BOTH else FEATURES, STRENGTHS[0], reason)
             return EdgeChoice(LABELS, usual, 0.0, reason)
         # of very many labels, those for which a model of the features beside the graph is judged too
         judged = np.isin(np.arange(len(order)), spread_places(codes[order], LANDMARKS))
-        parts = []
-        for one in range(hidden_items.folds if len(codes) * size <= MANY else 2):
-            hidden, kept = order[judged & (fold == one)], order[fold != one]
+        folds = range(hidden_items.folds if len(codes) * size <= MANY else 2)
+        places = [np.flatnonzero(judged & (fold == one)) for one in folds]
+        hits: dict[Way, list[NDArray[np.bool_]]] = {}
+        likely: dict[Way, list[Array]] = {}
+        graphs = {name: self.graph(name) for name in GRAPHS}
+        linked = self.edges.nnz > 0
+        ways = [(v, *way) for v in VIEWS for way in WAYS if linked or v == way[0] == FEATURES]
+        for one in folds:
+            hidden, kept = order[places[one]], order[fold != one]
             kept = np.random.default_rng(0).permutation(kept)[:FITTED]
             models = self._fitted(kept, codes, size)
-            parts.append((hidden, kept, {v: self.probabilities(v, models, self.rows) for v in VIEWS}))
-        graphs = {name: self.graph(name) for name in GRAPHS}
-        places = np.concatenate([np.flatnonzero(judged & (fold == one)) for one in range(len(parts))])
-        hits = {(LABELS, name, 0.0): right[places] for name, right in plain.items()}
-
-        def judge(*way: Any) -> None:
-            view, name, strength = way
-            hit = []
-            for hidden, kept, found in parts:
-                G = _with_labels(found[view], kept, codes, confidence)
+            affinities = {
+                view: _with_labels(self.probabilities(view, models, self.rows), kept, codes, confidence)
+                for view in VIEWS
+            }
+            for way in ways:
+                view, name, strength = way
+                W = graphs[name]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # a rough solve is asked for
-                    W = graphs[name]
-                    Z = solve(W, G, lam_of(W, strength), tol=ROUGH, output="dense").Z
-                hit.append(scores_of(Z)[hidden].argmax(axis=1) == codes[hidden])
-            hits[way] = np.concatenate(hit)
-
-        def best(first: Way) -> Way:
-            ways = [way for way in hits if (way[0] == LABELS) == (first[0] == LABELS)]
-            if len(places) >= ENOUGH:
-                return max(ways, key=lambda way: (hits[way].sum(), way == first))
-            gains = {way: _gain(hits[way], hits[first]) for way in ways}
-            found = max(ways, key=lambda way: gains[way])
-            return found if gains[found] > CLEAR else first
-
-        for view in VIEWS:
-            for name in (BOTH, FEATURES):
-                judge(view, name, STRENGTHS[0])
-        view = best((usual, usual, STRENGTHS[0]))[0]
-        for name in GRAPHS:
-            for strength in STRENGTHS:
-                if (view, name, strength) not in hits:
-                    judge(view, name, strength)
-        chosen = best((usual, usual, STRENGTHS[0]))
-        shares = {way: float(hit.mean()) for way, hit in hits.items()}
-        if plain and shares[by_labels := best((LABELS, usual, 0.0))] >= shares[chosen]:
-            chosen = by_labels
+                    Z = solve(W, affinities[view], lam_of(W, strength), tol=ROUGH, output="dense").Z
+                scores = scores_of(Z)[hidden]
+                hits.setdefault(way, []).append(scores.argmax(axis=1) == codes[hidden])
+                likely.setdefault(way, []).append(_log_probabilities(scores, codes[hidden]))
+        right = {way: np.concatenate(hit) for way, hit in hits.items()}
+        found = {way: HIT * right[way] + _likeliest(np.concatenate(one)) for way, one in likely.items()}
+        usual_way = max((way for way in USUAL if way in found), key=lambda way: found[way].sum())
+        chosen = max(found, key=lambda way: _surely(found[way] - found[usual_way]))
+        at = np.concatenate(places)
+        by_labels: dict[Way, NDArray[np.bool_]] = {
+            (LABELS, name, 0.0): one[at] for name, one in plain.items()
+        }
+        if by_labels:
+            best = max(by_labels, key=lambda way: by_labels[way].sum())
+            gain = _gain(by_labels[best], right[chosen])
+            if gain > CLEAR if self.terms else gain >= 0.0:
+                chosen = best
+        shares = {way: float(hit.mean()) for way, hit in (right | by_labels).items()}
         alone = max(share for way, share in shares.items() if {way[0], way[1]} <= {LABELS, FEATURES})
         named = {f"{v}, graph of {g}, {s:g}": share for (v, g, s), share in shares.items()}
-        return EdgeChoice(*chosen, _sentence(chosen, 100.0 * (shares[chosen] - alone), len(places)), named)
+        return EdgeChoice(*chosen, _sentence(chosen, 100.0 * (shares[chosen] - alone), len(at)), named)
+
+    def _alike(self, codes: NDArray[np.int64], size: int) -> bool:
+        """Whether edges join items that are alike, as far as features say."""
+        if self.terms:
+            return relation(self.rows[0], self.edges) >= RELATED
+        labelled = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))[:MOST]
+        found = self._fitted(labelled, codes, size)[0](self.rows[0])
+        return agreement(found, self.edges) >= ALIKE
 
     def _fitted(self, rows: NDArray[np.intp], codes: NDArray[np.int64], size: int) -> tuple[Any, Any]:
         return tuple(_Regression(x[rows], codes[rows], size) for x in self.rows)  # type: ignore[return-value]
@@ -339,11 +370,49 @@ def agreement(P: Array, edges: sp.csr_array) -> float:
     return float((centred * (edges @ centred)).sum() / degree.sum() / variance) if variance > 1e-12 else 0.0
 
 
+def relation(rows: Array, edges: sp.csr_array) -> float:
+    """The mean cosine of items that are joined, as a multiple of that of ends of edges drawn at random.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from lass.learning.features_and_edges import relation
+    >>> pairs = sp.csr_array(np.kron(np.eye(2), [[0, 1], [1, 0]]))
+    >>> relation(np.eye(2)[[0, 0, 1, 1]], pairs), relation(np.eye(2)[[0, 1, 0, 1]], pairs)
+    (2.0, 0.0)
+    """
+    degree = np.asarray(edges.sum(axis=1)).ravel()
+    total = float(degree.sum())
+    if not total > 0:
+        return 0.0
+    mean = float((((degree / total) @ rows) ** 2).sum())
+    return float((rows * (edges @ rows)).sum()) / total / mean if mean > 1e-12 else 0.0
+
+
 def lam_of(W: sp.csr_array, strength: float) -> float:
     """The lam at which the neighbours of a typical item weigh so much against its affinities."""
     degree = np.asarray(W.sum(axis=1)).ravel()
     linked = degree[degree > 0]
     return strength * 0.5 / float(np.median(linked)) if len(linked) else strength
+
+
+def _log_probabilities(scores: Array, codes: NDArray[np.int64]) -> Array:
+    """Log-likelihoods of categories for each of :data:`POWERS` of their probabilities, (rows, powers)."""
+    from scipy.special import logsumexp
+
+    odds = np.log(np.maximum(scores, LEAST_PROBABILITY))
+    own = odds[np.arange(len(odds)), codes]
+    return np.column_stack([power * own - logsumexp(power * odds, axis=1) for power in POWERS])
+
+
+def _likeliest(found: Array) -> Array:
+    """Those of the power that is likeliest."""
+    return np.asarray(found[:, found.sum(axis=0).argmax()])
+
+
+def _surely(gains: Array) -> float:
+    """The total gain less :data:`CLEAR` standard errors; zero of the usual way."""
+    return float(gains.sum() - CLEAR * gains.std() * len(gains) ** 0.5)
 
 
 def _gain(hits: NDArray[np.bool_], usual: NDArray[np.bool_]) -> float:
@@ -367,4 +436,5 @@ def _sentence(way: Way, points: float, hidden: int) -> str:
     if graph == FEATURES and view in (LABELS, FEATURES):
         return f"items are compared by features alone: edges bring no more of {hidden:,} hidden labels back"
     ways = "edges alone" if (view, graph) == (LABELS, EDGES) else "features and by edges"
-    return f"items are compared by {ways}: {points:+.1f} points on {hidden:,} hidden labels"
+    likelier = ", which are likelier" if points < 0.0 else ""  # though decisions are not better
+    return f"items are compared by {ways}: {points:+.1f} points on {hidden:,} hidden labels{likelier}"

@@ -28,7 +28,8 @@ def is_matrix(y: Any) -> bool:
 
 def read_affinities(y: Any, rows: int) -> tuple[NDArray[Any], sp.csr_array]:
     """Categories and signed affinities, dense, sparse or a data frame whose columns name the categories."""
-    names = getattr(y, "columns", None)
+    # a table of pyarrow has arrays for columns
+    names = getattr(y, "column_names", None) or getattr(y, "columns", None)
     G = as_sparse(y if names is None else numbers(y, "y"), "y")
     if G.shape[0] != rows:
         raise ValueError(f"y must have one row an item, {rows}; found {G.shape[0]}")
