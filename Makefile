@@ -57,7 +57,7 @@ pages: $(VENV)/quick
 # pictures of the docs: the Studio in Chromium, and a session in a terminal
 pictures: $(VENV)/test web
 	$(BIN)/python scripts/take_pictures.py
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/record_session.py docs/pictures/session.svg > /dev/null
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/record_session.py
 
 # the pages of the Studio, which go into the package
 web: $(VENV)/demo

@@ -153,6 +153,68 @@ def sknetwork(kind: str, **settings: Any) -> Predict:
     return predict
 
 
+# Peers: written from their papers
+
+
+#: of CutSSL: rounds for each value of s, the penalty on the difference of the two copies, steps of a solve
+ROUNDS, PENALTY, STEPS = 100, 1.0, 30
+
+
+def cut_ssl(last: float) -> Predict:
+    """CutSSL, from the description of Holtz, Chen, Wan, Cheng and Mishne (NeurIPS 2024); the code is ours.
+
+    ``minimise tr(Z'(L - s D) Z)  subject to  Z 1 = 1,  Z'1 = sizes,  Z >= 0`` with labelled rows fixed, by
+    ADMM from s = 0 on; the larger s, the nearer to integers. Of two copies one obeys the equations (a linear
+    system, by conjugate gradients from the last answer), the other the signs.
+    """
+
+    def predict(W: Any, X: Any, y: Any, sizes: Any, seed: int) -> Any:
+        free, truth = y < 0, np.eye(len(sizes))[y]
+        degrees = np.asarray(W.sum(axis=1)).ravel()
+        L = sp.csr_array(sp.diags_array(degrees) - W)
+        inner, pull = L[free][:, free], W[free][:, ~free] @ truth[~free]
+        D, K = degrees[free][:, None], len(sizes)
+        left = sizes - truth[~free].sum(axis=0)
+        Z = kept = np.tile(left / left.sum(), (len(D), 1))
+        dual = np.zeros_like(Z)
+        even = np.ones((len(D), 1))
+        for s in (0.0, last):
+            A = sp.csr_array(inner + sp.diags_array((PENALTY - s) * D.ravel()))
+            step = _conjugate_gradients(A, D, even, even)
+            ones = A @ even
+            for _ in range(ROUNDS):
+                right = pull + PENALTY * D * (kept - dual)
+                # rows then sum to one whatever is added to whole columns
+                right += (ones - right.sum(axis=1, keepdims=True)) / K
+                Z = _conjugate_gradients(A, D, right, Z)
+                Z = Z + step * (left - Z.sum(axis=0)) / step.sum()
+                kept = np.maximum(Z + dual, 0.0)
+                dual += Z - kept
+        found = y.copy()
+        found[free] = kept.argmax(axis=1)
+        return found
+
+    return predict
+
+
+def _conjugate_gradients(A: sp.csr_array, D: Any, right: Any, start: Any) -> Any:
+    """A few steps for all columns at once, preconditioned by the degrees."""
+    Z, rest = start.copy(), right - A @ start
+    scaled = rest / D
+    along, size = scaled, (rest * scaled).sum(axis=0)
+    for _ in range(STEPS):
+        if not size.max() > 1e-20 * len(Z):
+            break
+        moved = A @ along
+        length = size / np.maximum((along * moved).sum(axis=0), 1e-300)
+        Z += length * along
+        rest = rest - length * moved
+        scaled = rest / D
+        before, size = size, (rest * scaled).sum(axis=0)
+        along = scaled + size / np.maximum(before, 1e-300) * along
+    return Z
+
+
 #: those that can be given the class sizes, too
 EITHER: dict[str, Predict] = {
     "class-mass": class_mass,
@@ -176,7 +238,7 @@ LABELS: dict[str, Predict] = {
     "LabelPropagation, own graph": sklearn_graph("LabelPropagation", own=True),
     "LabelSpreading, own graph": sklearn_graph("LabelSpreading", own=True),
 }
-SPREADING, MACHINES = "LabelSpreading, best alpha", "RBF-SVM, best C"
+SPREADING, MACHINES, CUTS = "LabelSpreading, best alpha", "RBF-SVM, best C", "CutSSL, best s"
 METHODS: tuple[Method, ...] = (
     Method("LASS", "labels", ours(), ours=True),
     Method("LASS, sizes", "class sizes", ours(), ours=True),
@@ -195,4 +257,5 @@ METHODS: tuple[Method, ...] = (
     *(Method(f"{name}, sizes", "class sizes", predict) for name, predict in EITHER.items()),
     Method("volume MBO", "class sizes", calder("volume_mbo"), mbo=True),
     Method("Poisson MBO", "class sizes", calder("poisson_mbo"), mbo=True),
+    *(Method(f"CutSSL s={s:g}", "class sizes", cut_ssl(s), CUTS) for s in (0.05, 0.1, 0.2)),
 )  # fmt: skip

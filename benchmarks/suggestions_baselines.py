@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 NEAREST, STEPS, ON = (10, 30), 4, 0.5
 #: share that neighbours have in Correct-and-Smooth, and its rounds
 ALPHA, ROUNDS = 0.8, 20
+#: penalties of EASE
+PENALTIES = (10.0, 100.0, 1000.0)
 #: rows of similarities held at the same time
 BLOCK = 512
 
@@ -37,6 +39,37 @@ class BaselineScores:
         both = (self.tags.T @ self.tags).toarray()
         given = self.tags[self.rows] @ (both / np.maximum(np.diag(both), 1.0)[:, None])
         return given / np.maximum(np.diff(self.tags.indptr), 1)[self.rows, None] + 1e-6 * self.frequency
+
+    def ease(self, penalty: float) -> Array:
+        """Each tag from the others by one ridge regression (EASE, Steck 2019); else popularity.
+
+        Weights of a tag on itself are zero, in closed form from the inverse of the penalised Gram matrix.
+        """
+        inverse = np.linalg.inv((self.tags.T @ self.tags).toarray() + penalty * np.eye(self.tags.shape[1]))
+        weights = -inverse / np.diag(inverse)
+        np.fill_diagonal(weights, 0.0)
+        return self.tags[self.rows] @ weights + 1e-6 * self.frequency
+
+    def ml_knn(self, count: int) -> Array:
+        """Log-odds of a tag by how many of the nearest tagged items have it (ML-kNN, Zhang and Zhou 2007)."""
+        tagged = np.flatnonzero(self.tagged)
+        own = self._counts(self._nearest_tagged(tagged)[0][:, :count])
+        votes, truth = self._counts(self._closest[0][:, :count]), self.tags[tagged].toarray() > 0
+        result = np.empty(votes.shape)
+        for tag, y in enumerate(truth.T):
+            # one item is added to every count
+            have, lack = (np.bincount(own[y == one, tag], minlength=count + 1) + 1.0 for one in (True, False))
+            odds = np.log(have / have.sum()) - np.log(lack / lack.sum())
+            result[:, tag] = odds[votes[:, tag]] + np.log((y.sum() + 1.0) / (len(y) - y.sum() + 1.0))
+        return result
+
+    def _counts(self, found: NDArray[np.intp]) -> NDArray[np.intp]:
+        """How many of the found items have each tag."""
+        starts = np.arange(len(found) + 1) * found.shape[1]
+        ones = sp.csr_array(
+            (np.ones(found.size), found.ravel(), starts), shape=(len(found), len(self.tagged))
+        )
+        return (ones @ self.tags).toarray().astype(np.intp)
 
     def nearest(self, count: int) -> Array:
         """Shares of the nearest tagged items that have each tag, weighted by how near they are."""
@@ -103,10 +136,14 @@ class BaselineScores:
     @cached_property
     def _closest(self) -> tuple[NDArray[np.intp], Array]:
         """The nearest tagged items of each evaluated one, the nearest first, and how near they are."""
+        return self._nearest_tagged(self.rows)
+
+    def _nearest_tagged(self, asked: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+        """The same of any items, which are no neighbours of their own."""
         tagged, near = np.flatnonzero(self.tagged), nearness_in(self.task)
         found, nearness = [], []
-        for low in range(0, len(self.rows), BLOCK):
-            rows = self.rows[low : low + BLOCK]
+        for low in range(0, len(asked), BLOCK):
+            rows = asked[low : low + BLOCK]
             close = np.where(rows[:, None] == tagged, 0.0, near(rows, tagged))
             best = np.argsort(-close, axis=1, kind="stable")[:, : NEAREST[-1]]
             found.append(tagged[best])
@@ -165,8 +202,10 @@ def support_vectors(
 BASELINES: dict[str, Callable[[BaselineScores], Array]] = {
     "popularity": lambda scores: baselines.popularity(scores.task),
     "co-occurrence": BaselineScores.co_occurrence,
+    **{f"EASE, penalty {penalty:g}": lambda scores, p=penalty: scores.ease(p) for penalty in PENALTIES},
     "vote of neighbours": lambda scores: baselines.neighbours(scores.task),
     **{f"vote of {k} nearest tagged": lambda scores, k=k: scores.nearest(k) for k in NEAREST},
+    **{f"ML-kNN, {k} nearest": lambda scores, k=k: scores.ml_knn(k) for k in NEAREST},
     "harmonic": lambda scores: scores.harmonic,
     "class-mass": BaselineScores.class_mass,
     "logistic regression": lambda scores: scores.logistic[scores.rows],

@@ -40,6 +40,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "download_all_examples": False,
     "show_signature": False,
+    "min_reported_time": 1e9,  # seconds of one machine tell a reader nothing
+    "write_computation_times": False,  # a page with scripts from elsewhere
     "remove_config_comments": True,
     "plot_gallery": True,
 }
@@ -50,7 +52,10 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["static"]
 html_css_files = ["docs.css"]
 html_show_sourcelink = False
+# pages without others beside them have no list of these
+html_sidebars = {page: [] for page in ("start", "commands", "data", "scores", "contributing", "changelog")}
 html_theme_options = {
+    "header_links_before_dropdown": 9,
     "navbar_align": "left",
     "show_toc_level": 2,
     "navigation_with_keys": True,

@@ -6,6 +6,7 @@ import gzip
 import importlib.util
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"
 PAGES += [ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES += sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 BUNDLED = ROOT / "src" / "lass" / "collection" / "bundled"
 
 
@@ -59,8 +61,12 @@ def test_a_link_to_nothing_is_found(link):
     assert missing(ROOT / "docs" / "index.md", link)
 
 
+#: what the commands of the pages begin with
+KNOWN = "lass |make |pip |python |ssh "
+
+
 def commands(text: str) -> list[str]:
-    lines = re.findall(r"^    (?=lass |make |python |ssh )(.+)$", text, flags=re.M)
+    lines = re.findall(rf"^    (?={KNOWN})(.+)$", text, flags=re.M)
     return [line.removeprefix("ssh -L 8765:127.0.0.1:8765 you@there ") for line in lines]
 
 
@@ -76,9 +82,19 @@ def check_lass(arguments: list[str]) -> None:
         assert not parameter.required or values.get(parameter.name) is not None, parameter.name
 
 
+def check_pip(arguments: list[str]) -> None:
+    """Raise where this installs another distribution, or an extra that there is not."""
+    install, requirement = arguments
+    name, _, extras = requirement.removesuffix("]").partition("[")
+    assert (install, name) == ("install", PROJECT["name"])
+    assert set(filter(None, extras.split(","))) <= set(PROJECT["optional-dependencies"]), extras
+
+
 def check_command(line: str) -> None:
     program, *arguments = shlex.split(line, comments=True)
-    if program == "lass":
+    if program == "pip":
+        check_pip(arguments)
+    elif program == "lass":
         check_lass(arguments)
     elif program == "make":
         targets = re.findall(r"^([a-z]+):", text_of(ROOT / "Makefile"), flags=re.M)
@@ -95,10 +111,71 @@ def test_commands_exist_with_these_options(page):
         check_command(line)
 
 
-@pytest.mark.parametrize("line", ["lass fit packages --no-such", "lass embroider", "make tea"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "lass fit packages --no-such",
+        "lass embroider",
+        "make tea",
+        "pip install lass",
+        'pip install "lass-tags[tea]"',
+    ],
+)
 def test_a_command_that_does_not_exist_is_found(line):
     with pytest.raises((AssertionError, click.UsageError)):
         check_command(line)
+
+
+def unknown_code(text: str) -> list[str]:
+    """Indented lines that are no commands, and fenced blocks in a language that no test runs."""
+    found, before, fence = [], "", None
+    for line in text.splitlines():
+        if line.startswith("```"):
+            fence = line[3:] if fence is None else None
+            if fence is not None and not re.match(r"\{|(python|toml)$", fence):
+                found.append(line)
+        elif fence is None and line.startswith("    ") and before in ("", "code"):
+            found += [] if re.match(KNOWN, line.strip()) else [line.strip()]
+            line = "code"
+        before = line
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_all_code_of_the_pages_is_tested(page):
+    assert unknown_code(text_of(page)) == []
+    for block in re.findall(r"^```toml\n(.*?)^```", text_of(page), flags=re.S | re.M):
+        tomllib.loads(block)
+
+
+@pytest.mark.parametrize("code", ["\n\n    sol = lass.solve(W, G)\n", "```bash\nls\n```\n"])
+def test_code_that_no_test_knows_is_found(code):
+    assert unknown_code(f"Like this:{code}")
+
+
+def test_every_command_has_its_place_and_picture():
+    text = text_of(ROOT / "docs" / "commands.md")
+    for name in group.list_commands(click.Context(group)):
+        part = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert f"    lass {name}" in part, name
+        assert f"](pictures/command-{name}.svg)" in part, name
+
+
+def test_every_picture_of_the_studio_is_on_its_page():
+    shown = text_of(ROOT / "docs" / "studio.md")
+    pictures = {path.name for path in (ROOT / "docs" / "pictures").glob("studio-*.png")}
+    assert {name for name in pictures if f"pictures/{name}" not in shown} == set()
+
+
+def test_every_page_is_in_a_list():
+    listed = set()
+    for page in (ROOT / "docs").glob("**/*.md"):
+        for block in re.findall(r"^```\{toctree\}(.*?)^```", text_of(page), flags=re.S | re.M):
+            lines = [line for line in block.splitlines() if line and not line.startswith(":")]
+            names = [line.rpartition("<")[2].rstrip(">") for line in lines]
+            listed |= {(page.parent / f"{name}.md").resolve() for name in names}
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "tutorials").glob("*.md")]
+    assert {page.name for page in pages if page not in listed} == {"index.md"}
 
 
 def blocks(text: str) -> list[str]:

@@ -222,6 +222,23 @@ def test_assignments_of_more_tags_do_not_fit(program_collection):
         assert fit(collection).recomputed == {"assignments": "assignments.npz was damaged"}
 
 
+def test_arrays_of_more_items_are_not_called_damaged(tmp_path):
+    """As after a copy from before some items were added is put back."""
+    items = [
+        {"id": f"{n}", "text": f"{'mail filter' if n % 2 else 'chess game'} number {n}"} for n in range(40)
+    ]
+    tags = [(f"{n}", "even" if n % 2 == 0 else "odd") for n in range(30)]
+    for name, count in (("more", 40), ("fewer", 39)):
+        with lass.create(tmp_path / name, items[:count], text="text", tags=tags) as made:
+            if name == "more":
+                made.fit(draw_map=False)
+    (tmp_path / "more" / "arrays").rename(tmp_path / "fewer" / "arrays")
+    with lass.open(tmp_path / "fewer") as made, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recomputed = made.fit(draw_map=False).recomputed
+    assert recomputed["features"] == "features.npz made for 40 items, now 39"
+
+
 def test_given_edges_that_are_damaged_stay_and_must_be_given_again(tmp_path):
     edges = [("0", "1"), ("1", "2")]
     with lass.create(tmp_path / "c", ["a", "b", "c"], tags=[("0", "x"), ("2", "y")], edges=edges) as made:

@@ -765,7 +765,7 @@ class CollectionStore:
             self._leave_out(name, error)
             return None
 
-    def _leave_out(self, name: str, error: ValueError) -> None:
+    def _leave_out(self, name: str, error: ValueError, why: str = "was damaged") -> None:
         """Take a damaged file for one that is not there, and say so, where it can be made again."""
         if self._stage is None:
             raise error
@@ -775,7 +775,8 @@ class CollectionStore:
         if option := options.get(name):
             message = f"{self._file(name)} is damaged; give it again: lass add {option}"
             raise ValueError(message) from error
-        warnings.warn(f"{self._file(name)} is damaged; it is made again", stacklevel=4)
+        if why == "was damaged":
+            warnings.warn(f"{self._file(name)} is damaged; it is made again", stacklevel=4)
         self._stage.saved[name] = None
 
     @property
@@ -865,16 +866,19 @@ class CollectionStore:
 
         found = {}
         for name in arrays.MADE_FROM:
+            why = "was damaged"
             try:
                 if (saved := arrays.load(self._file(name), verify=True)) is None:
                     continue
                 matrix = saved.matrix
+                if saved.stamp.items > len(self):  # a copy with fewer items was restored
+                    why = f"made for {saved.stamp.items} items, now {len(self)}"
                 self._check_shape(name, matrix)
                 if name == "assignments" and (sp.issparse(matrix) or not is_feasible(matrix, tol=1e-3)):
                     raise ValueError("rows are not on the simplex")
             except ValueError as error:
-                self._leave_out(name, error)
-                found[name] = f"{name}.npz was damaged"
+                self._leave_out(name, error, why)
+                found[name] = f"{name}.npz {why}"
         return found
 
     def _stale(self) -> dict[str, str]:
