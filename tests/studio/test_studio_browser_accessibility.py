@@ -198,6 +198,8 @@ def test_the_first_pages_are_accessible(open_page, served, tmp_path, size):
     expect(page.get_by_test_id("first-steps")).to_be_visible()
     expect(page.get_by_test_id("evidence")).to_be_visible()
     look(page, "first use")
+    # who has no keyboard is told of no keys
+    expect(page.get_by_test_id("first-steps").locator("kbd:visible")).to_have_count(0 if size == PHONE else 5)
     page.monitor.ignore_errors = True
     page.evaluate("localStorage.clear()")
     page.reload()

@@ -1,5 +1,7 @@
 """A collection of pictures: they are seen wherever an item is."""
 
+import shutil
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -121,6 +123,24 @@ def test_broken_pictures_and_those_outside_are_marked_as_such(page, served):
         expect(panel.get_by_test_id("broken-picture")).to_be_visible()
     panel = open_item(page, 42)
     seen(panel.get_by_role("img", name="shot42"))
+
+
+def test_pictures_that_could_not_be_had_are_asked_for_when_the_server_is_back(open_page, served, tmp_path):
+    folder = shutil.copytree(served.folder, tmp_path / "own")
+    with studio(folder, port=None) as running:
+        page = open_page(running)
+        page.monitor.ignore_errors = True
+        page.route("**/thumbnail**", lambda route: route.abort())
+        page.reload()
+        first = options_of(page).first
+        expect(first.get_by_test_id("broken-picture")).to_be_visible()
+        page.unroute("**/thumbnail**")
+        running.kill()
+        expect(page.get_by_test_id("offline")).to_be_visible()
+    with studio(folder, port=None):
+        expect(page.get_by_test_id("returned")).to_be_visible()
+        seen(first.locator("img"))
+        page.close()
 
 
 def test_copies_are_fetched_and_not_the_pictures(page, served):

@@ -426,6 +426,7 @@ def test_a_first_fit_that_is_cancelled_leaves_nothing_and_can_be_asked_for_again
 @pytest.mark.parametrize("rest", ["UPDATE_REST", "PAGE_REST"])
 def test_changes_are_taken_over_together_and_a_training_does_not_wait_for_that(folder, monkeypatch, rest):
     monkeypatch.setattr(trainer_module, rest, 1e9)
+    monkeypatch.setattr(trainer_module, "LONGEST_REST", 1e9)
     monkeypatch.setattr(Events, "pages", 1)
     with CollectionStore.open(folder) as collection:
         collection.annotate_all([("00", "mail", 1), ("01", "game", 1)], new=True)
@@ -441,6 +442,17 @@ def test_changes_are_taken_over_together_and_a_training_does_not_wait_for_that(f
         assert trainer.fit()
         wait(lambda: is_retrained(session, trainer))
         assert session.live.annotations.G[5, 1] == 1
+
+
+def test_after_a_slow_update_the_next_one_waits_seconds_at_most(folder, monkeypatch):
+    """The first update after an installation compiles kernels; three times as long nobody waits."""
+    monkeypatch.setattr(trainer_module, "UPDATE_REST", 1e9)
+    assert trainer_module.LONGEST_REST <= 2.0
+    with fitted(folder) as (session, trainer):
+        wait(lambda: is_retrained(session, trainer))
+        for row in (3, 4):
+            done = session.annotate([(row, 0, 1)], "ann")
+            wait(lambda now=done.revision: trainer.model.revision >= now, seconds=20.0)
 
 
 def test_while_a_training_is_under_way_everything_is_answered_and_stored(folder, monkeypatch):

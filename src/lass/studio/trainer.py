@@ -46,6 +46,8 @@ QUICK = 4.0
 UPDATE_REST = 3.0
 #: seconds that it waits for each open page, which asks for what is new after an update
 PAGE_REST = 0.02
+#: seconds that an update waits after another, at most: the first one after an installation compiles kernels
+LONGEST_REST = 2.0
 #: seconds between two messages on one stage, at least
 REPORT_EVERY = 0.05
 #: items of which the map is drawn while people work; of more only lass fit draws it
@@ -477,7 +479,8 @@ class Trainer(threading.Thread):
             gap=live.model.solution.relative_gap, lam=live.model.lam, certificate=live.model.certificate,
         )  # fmt: skip
         now = time.monotonic()
-        self._update_at = now + max(UPDATE_REST * (now - began), PAGE_REST * self._events.pages)
+        rest = max(UPDATE_REST * (now - began), PAGE_REST * self._events.pages)
+        self._update_at = now + min(rest, LONGEST_REST)
         rows = None if update.rows is None else update.rows.tolist()
         self._events.send("predictions", PredictionsEvent(revision=annotations.number, rows=rows))
 
