@@ -1,4 +1,4 @@
-"""Ten nearest neighbours of every row, 100,000 to ten million rows, beside usearch and scikit-learn.
+"""Ten nearest neighbours of every row, 100,000 to ten million rows, beside usearch, faiss and scikit-learn.
 
     python -m benchmarks.neighbours                                        # all; hours
     python -m benchmarks.neighbours --cells "100,000 x 64" --methods ours usearch
@@ -248,6 +248,22 @@ def usearch(expansion: int) -> Callable[[Any], Which]:
     return search
 
 
+def faiss(expansion: int) -> Callable[[Any], Which]:
+    """HNSW of faiss in single precision on all cores, with as many edges and candidates as usearch."""
+
+    def search(X: Any) -> Which:
+        import faiss as library
+
+        library.omp_set_num_threads(thread_count())
+        index = library.IndexHNSWFlat(X.shape[1], 16)
+        index.hnsw.efConstruction, index.hnsw.efSearch = 128, expansion
+        rows = np.ascontiguousarray(X, np.float32)
+        index.add(rows)
+        return without_itself(index.search(rows, K + 1)[1].astype(np.int64))
+
+    return search
+
+
 def scikit_learn(algorithm: str) -> Callable[[Any], Which]:
     """Exact neighbours of scikit-learn."""
 
@@ -273,9 +289,15 @@ METHODS: dict[str, Callable[[Any], Which]] = {
     "ours, exact": own_exact,
     "usearch, expansion 64": usearch(64),
     "usearch, expansion 256": usearch(256),
+    "faiss, expansion 64": faiss(64),
+    "faiss, expansion 256": faiss(256),
     "scikit-learn, all pairs": scikit_learn("brute"),
     "scikit-learn, k-d tree": scikit_learn("kd_tree"),
 }
+
+
+#: how the names of searches by a library's graph of near rows begin
+HNSW = ("usearch", "faiss")
 
 
 def trial(name: str, method: str) -> dict[str, float]:
@@ -294,7 +316,7 @@ def applies(cell: Cell, method: str) -> bool:
     """Whether a search can be used for rows of that kind, and is compared with."""
     if cell.rows >= ALONE:
         return method == "ours"
-    return bool(cell.columns) or not method.startswith(("usearch", "scikit-learn, k-d"))
+    return bool(cell.columns) or not method.startswith((*HNSW, "scikit-learn, k-d"))
 
 
 def expected(cells: dict[str, Any], cell: Cell, method: str) -> float:
@@ -302,7 +324,7 @@ def expected(cells: dict[str, Any], cell: Cell, method: str) -> float:
 
     Exact searches compare all pairs; the others take at least as long a row as for fewer of them.
     """
-    power = 1.0 if method == "ours" or method.startswith("usearch") else 2.0
+    power = 1.0 if method == "ours" or method.startswith(HNSW) else 2.0
     found = 0.0
     for name, methods in cells.items():
         other, row = cell_of(name), methods.get(method, {})
@@ -367,7 +389,7 @@ def main() -> None:
             if arguments.fastest and before.get("processor", np.inf) < row.get("processor", np.inf):
                 continue
             new = {"neighbours": K, "sample": SAMPLE, "cells": {cell.name: {method: row}}}
-            results.add(path, new, levels=3, packages=("usearch", "sparse-dot-topn"))
+            results.add(path, new, levels=3, packages=("usearch", "faiss-cpu", "sparse-dot-topn"))
 
 
 if __name__ == "__main__":
