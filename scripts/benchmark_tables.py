@@ -1323,10 +1323,10 @@ def quality_rows() -> list[Summary]:
     digits = "few_labels_10000"
     found = {one.name: one for one in methods(digits)}
     peers = [one for one in found.values() if not one.ours and not one.knows_sizes]
-    told = [one for one in found.values() if not one.ours and one.knows_sizes]
-    best, best_told = (
+    sized = [one for one in found.values() if not one.ours and one.knows_sizes]
+    best, best_sized = (
         [min(one.errors[place] for one in some) for place in range(len(label_counts(digits)))]
-        for some in (peers, told)
+        for some in (peers, sized)
     )
 
     def errors(values: list[float]) -> str:
@@ -1357,7 +1357,7 @@ def quality_rows() -> list[Summary]:
         ),
         Summary(
             "the same, class sizes given", errors(found["LASS, sizes, sharpened"].errors),
-            f"{errors(best_told)}, best of {len(told)} learners", "", (digits,),
+            f"{errors(best_sized)}, best of {len(sized)} learners", "", (digits,),
         ),
         Summary(
             "70,000 digits, from pixels to classes",
