@@ -1,4 +1,4 @@
-"""Part "edges" of the kinds: networks without features, several tags a node.
+"""Part "edges" of the kinds: networks without features, several tags a node; "bloggers" is simulated.
 
 So many per cent of the nodes, drawn at random, are labelled with all their tags; each of the others gets as
 many tags as it has, the likeliest ones, and Micro- and Macro-F1 (over all tags) are computed. Ours is ``lass
@@ -23,6 +23,7 @@ from benchmarks.common.data import needed
 from benchmarks.common.measuring import timed
 from benchmarks.common.results import add, read
 from benchmarks.common.statistics import with_error
+from benchmarks.kinds_simulated import bloggers
 from lass.collection import CollectionStore, Item, Settings
 from lass.graph.embedding import node_features
 from lass.tagging import complete, with_scores
@@ -30,7 +31,7 @@ from lass.tagging.completion import all_scores
 from lass.tagging.pipeline import train
 from lass.tagging.preparation import graph_of
 
-SETS, DRAWS = ("ppi", "wikipedia"), 10
+SETS, DRAWS = ("ppi", "wikipedia", "bloggers"), 10
 SHARES = (0.1, 0.5, 0.9)
 OURS, VOTES = "LASS", "votes"
 #: of all embeddings to compare with; the window of NetMF and of the walks
@@ -43,6 +44,8 @@ Array = NDArray[Any]
 
 def network(data: Path, name: str) -> tuple[sp.csr_array, sp.csr_array]:
     """Edges and tags of a network."""
+    if name == "bloggers":
+        return bloggers()
     with np.load(needed(data, f"{name}/{name}.npz"), allow_pickle=False) as file:
         parts = [
             sp.csr_array(

