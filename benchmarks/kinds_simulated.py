@@ -1,8 +1,8 @@
-"""Simulated collections for the kinds: citations with words, and a network of bloggers with groups.
+"""Simulated collections for the kinds: citations with terms, and a network of bloggers with groups.
 
 They stand for graphs that others keep and that are not in the data folder: two citation graphs (2,708 and
 3,327 papers, four edges a paper, 81 and 74 % of them within a class) and a network of 10,312 bloggers in 39
-groups that overlap. Sizes, classes and numbers of edges and words are theirs; how much words and edges tell
+groups that overlap. Sizes, classes and numbers of edges and terms are theirs; how much terms and edges tell
 was set so that logistic regressions are about as right as they are there.
 """
 
@@ -16,23 +16,23 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-#: classes, edges, their share within a class and of these within a circle, words, words of a paper, papers of
-#: a circle, how much words tell, and how much circles write like other classes
+#: classes, edges, their share within a class and of these within a circle, terms, terms of a paper, papers of
+#: a circle, how much terms tell, and how much circles write like other classes
 PAPERS: dict[str, tuple[tuple[int, ...], int, float, float, int, int, int, float, float]] = {
     "citations": ((351, 217, 418, 818, 426, 298, 180), 5278, 0.81, 0.65, 1433, 18, 45, 1.2, 3.3),
     "sparse citations": ((264, 590, 668, 701, 596, 508), 4552, 0.74, 0.62, 3703, 32, 25, 0.75, 2.0),
 }
 #: bloggers, groups, edges, and the share of the edges within a group
-BLOGGERS, GROUPS, TIES, WITHIN = 10_312, 39, 333_983, 0.18
+BLOGGERS, GROUPS, EDGES, WITHIN = 10_312, 39, 333_983, 0.18
 
 
 def papers(name: str, seed: int = 0) -> tuple[sp.csr_array, sp.csr_array, Array]:
-    """Rows of words of length one, edges and classes.
+    """Rows of terms of length one, edges and classes.
 
     Papers of a class form circles that cite each other; a circle writes partly like another class, so that
-    errors by words are alike among neighbours.
+    errors by terms are alike among neighbours.
     """
-    sizes, count, same, local, words, length, circle_size, clear, alike = PAPERS[name]
+    sizes, count, same, local, terms, length, circle_size, clear, alike = PAPERS[name]
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     N, C = len(truth), len(sizes)
@@ -49,20 +49,22 @@ def papers(name: str, seed: int = 0) -> tuple[sp.csr_array, sp.csr_array, Array]
         near = circle == circle[here] if kind < same * local else truth == truth[here]
         if kind >= same:
             near = ~near
-        chance = fame * near
-        there = int(rng.choice(N, p=chance / chance.sum()))
+        probability = fame * near
+        there = int(rng.choice(N, p=probability / probability.sum()))
         if here != there:
             pairs.add((min(here, there), max(here, there)))
-    usual = np.minimum(rng.zipf(1.6, words), 60).astype(float)
-    topics = np.where(rng.random((C, words)) < 0.08, rng.gamma(1.0, 1.0, (C, words)), 0.0)
+    usual = np.minimum(rng.zipf(1.6, terms), 60).astype(float)
+    topics = np.where(rng.random((C, terms)) < 0.08, rng.gamma(1.0, 1.0, (C, terms)), 0.0)
     topics /= topics.sum(axis=1, keepdims=True)
     share, other = rng.beta(alike, 2.5, circles), rng.integers(C, size=circles)
-    X = sp.lil_array((N, words))
+    X = sp.lil_array((N, terms))
     for row in range(N):
         part, q = clear * rng.gamma(2.0, 0.5), share[circle[row]]
         own = (1.0 - q) * topics[truth[row]] + q * topics[other[circle[row]]]
-        chance = max(0.0, 1.0 - part) * usual / usual.sum() + part * own
-        X[row, np.unique(rng.choice(words, max(1, rng.poisson(length)), p=chance / chance.sum()))] = 1.0
+        probability = max(0.0, 1.0 - part) * usual / usual.sum() + part * own
+        X[
+            row, np.unique(rng.choice(terms, max(1, rng.poisson(length)), p=probability / probability.sum()))
+        ] = 1.0
     X = sp.csr_array(X)
     lengths = np.sqrt(X.multiply(X).sum(axis=1))
     return sp.csr_array(sp.diags_array(1.0 / lengths) @ X), _edges(np.array(sorted(pairs)), N), truth
@@ -78,9 +80,9 @@ def bloggers(seed: int = 0) -> tuple[sp.csr_array, sp.csr_array]:
         Y[row, rng.choice(GROUPS, min(many, GROUPS), replace=False, p=size / size.sum())] = True
     known = rng.pareto(1.6, BLOGGERS) + 0.3
     known = np.minimum(known, 150.0)
-    ends = rng.choice(BLOGGERS, 2 * TIES, p=known / known.sum())
-    there = rng.choice(BLOGGERS, 2 * TIES, p=known / known.sum())
-    within = np.flatnonzero(rng.random(2 * TIES) < WITHIN)
+    ends = rng.choice(BLOGGERS, 2 * EDGES, p=known / known.sum())
+    there = rng.choice(BLOGGERS, 2 * EDGES, p=known / known.sum())
+    within = np.flatnonzero(rng.random(2 * EDGES) < WITHIN)
     pick = rng.random((len(within), GROUPS)) * Y[ends[within]]
     group = pick.argmax(axis=1)
     for one in range(GROUPS):
@@ -88,7 +90,7 @@ def bloggers(seed: int = 0) -> tuple[sp.csr_array, sp.csr_array]:
         if len(members):
             there[at] = rng.choice(members, len(at), p=known[members] / known[members].sum())
     pairs = np.sort(np.column_stack([ends, there])[ends != there], axis=1)
-    pairs = rng.permutation(np.unique(pairs, axis=0))[:TIES]
+    pairs = rng.permutation(np.unique(pairs, axis=0))[:EDGES]
     return _edges(pairs, BLOGGERS), sp.csr_array(Y.astype(float))
 
 
