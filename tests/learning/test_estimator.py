@@ -13,6 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 
 import lass
 from estimator_data import NAMES, NAN, NEW, TAGS, TRUTH, X, Y, check_simplex, neighbours, project
+from lass.learning.graph_mixture import LEANING
 from lass.learning.priors import shares_of_labels, slide, whole_counts
 from oracle import Case, check_against_oracle
 
@@ -292,7 +293,7 @@ def test_decisions_lean_to_a_prior_where_lam_is_chosen():
     free = lass.LASS(features=None).fit(X, Y)
     model = lass.LASS(features=None, prior=[3, 1, 1]).fit(X, Y)
     exact = slide(model.mixture_.scores(), [0.6, 0.2, 0.2])
-    np.testing.assert_allclose(model.shift_, 0.75 * exact, atol=1e-9)
+    np.testing.assert_allclose(model.shift_, LEANING * exact, atol=1e-9)
     apart = [np.abs(np.bincount(one.transduction_, minlength=3) - wanted).sum() for one in (model, free)]
     assert apart[0] <= apart[1]
 

@@ -15,6 +15,7 @@ from lass.learning.graph_mixture import (
     coefficients,
     expected_coefficients,
     root_mean_square,
+    spread_decisions,
     unit_scores,
 )
 from lass.learning.labels import balanced_labels
@@ -153,3 +154,37 @@ def test_pieces_that_no_label_reaches_stay_even():
     y = np.append(blobs(5)[2], [-1] * 4)
     model = lass.LASS(metric="precomputed").fit(W, y)
     np.testing.assert_allclose(model.assignments_[-4:], 1 / 3, atol=1e-9)
+
+
+def test_known_sizes_bring_decisions_that_are_spread_over_the_graph():
+    """One part more, which counts as expected with one label a category, else as hidden labels say."""
+    X, truth, y = blobs(6, labels=1)
+    free, model = lass.LASS().fit(X, y), lass.LASS(prior=[1, 1, 1]).fit(X, y)
+    assert len(free.choice_.parts) == len(PARTS)
+    assert model.choice_.parts == expected_coefficients(len(PARTS) + 1)[:-1]
+    spread = model.mixture_.parts[-1]
+    np.testing.assert_allclose(spread.sum(axis=1), 1.0)
+    right = [(one.transduction_ == truth)[y < 0].mean() for one in (model, free)]
+    assert right[0] >= right[1]
+    judged = lass.LASS(prior=[1, 1, 1]).fit(X, blobs(6, labels=8)[2])
+    assert len(judged.choice_.parts) == len(PARTS) + 1
+    assert judged.choice_.parts[-1] != expected_coefficients(1)[0]
+
+
+def test_decisions_are_spread_among_items_that_are_linked():
+    W = sp.csr_array(sp.block_diag([np.ones((4, 4)) - np.eye(4), np.ones((3, 3)) - np.eye(3), [[0.0]]]))
+    scores = np.array([[9, 1], [5, 4], [5, 4], [3, 4], [4, 5], [1, 9], [4, 5], [1, 1]], float)
+    codes = np.array([0, -1, -1, -1, -1, 1, -1, -1])
+    found = spread_decisions(W, scores, codes, np.array([0.5, 0.5]))
+    assert (found.argmax(axis=1)[:7] == [0, 0, 0, 0, 1, 1, 1]).all()
+    np.testing.assert_allclose(found[-1], 0.5)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_models_of_before_have_no_such_part_and_stay_as_they_are():
+    X, _, y = blobs(7)
+    graph, counts = GraphParts(lass.knn_graph(X, 8)), [0.4] * len(PARTS)
+    shares = np.full(3, 1 / 3)
+    before = Mixture.of(graph, y, 3, None, counts, lambda Z: None, 1e-9)
+    after = Mixture.of(graph, y, 3, None, counts, lambda Z: None, 1e-9, shares=shares)
+    np.testing.assert_allclose(after.scores(), before.scores())

@@ -28,7 +28,7 @@ from lass.learning.features_and_edges import (
     FeaturesAndEdges,
     lam_of,
 )
-from lass.learning.graph_mixture import GraphParts, Mixture, root_mean_square
+from lass.learning.graph_mixture import LEANING, GraphParts, Mixture, root_mean_square
 from lass.learning.labels import (
     balanced_labels,
     changed_affinities,
@@ -74,8 +74,6 @@ TagLists = list[list[tuple[Any, float]]]
 #: relative residual of the potentials in the Poisson regime: for the start of a solve; to begin sharpening,
 #: and where several parts decide together
 EXACT, ROUGH = 1e-6, 1e-4
-#: share of the slide to a prior that decisions take where lam is chosen
-LEANING = 0.75
 
 
 class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,8 +92,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     prior : None, "labels" or array of shape (K,)
         Shares of the categories that decisions follow, by a slide that keeps rows valid; "labels"
         takes the frequencies of the labels. None decides by the largest assignment. With labels and
-        ``lam="auto"`` decisions go three quarters of the way: to meet the shares exactly would force
-        decisions that similarities and labels contradict. There, below the Poisson regime, categories are
+        ``lam="auto"`` decisions go half of the way: to meet the shares exactly would force decisions that
+        similarities and labels contradict. Such decisions are also spread over the graph again, and count as
+        far as hidden labels say. There, below the Poisson regime, categories are
         first weighted (``category_weights_``), without a prior by the frequencies of the labels.
     sharpen : None, "auto" or float
         Where every item belongs to one category: decisions sharpened in a dozen certified steps,
@@ -566,8 +565,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         if features and self.neighbours_ is not None and self.features is not None and self.sharpen is None:
             rows = self._feature_rows(self.neighbours_.items, self._confidence)
         return choose_for_labels(
-            graph, self._codes, len(self.classes_), self._confidence, self._decisive, rows
-        )
+            graph, self._codes, len(self.classes_), self._confidence, self._decisive, rows,
+            shares=self._prior,
+        )  # fmt: skip
 
     def _linear(self) -> tuple[FeaturesAndEdges, EdgeChoice] | None:
         """The linear models, where they give affinities to items without a label."""
@@ -685,8 +685,9 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             return None
         graph = self._graph_parts(self.graph_)
         return Mixture.of(
-            graph, self._codes, len(self.classes_), self._confidence, self.choice_.parts, self._weights, ROUGH
-        )
+            graph, self._codes, len(self.classes_), self._confidence, self.choice_.parts, self._weights,
+            ROUGH, shares=self._prior,
+        )  # fmt: skip
 
     def _accept(
         self, solution: Solution | FacetSolution, shift: Array | None = None, near: Array | None = None

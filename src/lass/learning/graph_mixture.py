@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from lass.graph.weights import Contrast
 from lass.learning.labels import balanced_labels
 from lass.learning.poisson import PoissonRegime
-from lass.learning.priors import weighted
+from lass.learning.priors import slide, weighted
 from lass.model.harmonic import harmonic_extension
 from lass.model.quadratic_program import Array
 from lass.newitems.out_of_sample import assign
@@ -35,6 +35,10 @@ PARTS = (Part(1.0, False), Part(2.0, False), Part(0.5, True), Part(1.0, True))
 #: coefficients of each part and of the features that are expected before any label was hidden, scores having
 #: a mean square of one, and how sure that is (one over the variance)
 EXPECTED, SURE = (0.4, 0.0), 4.0
+#: share of the slide to known sizes that decisions take
+LEANING = 0.5
+#: steps of a random walk that carry decisions to the items around them
+STEPS = 10
 #: least coefficient of a part: all were level before
 FLOOR = 0.01
 #: shares of the features' coefficient that are tried until as many hidden labels come back as by the graph
@@ -69,6 +73,18 @@ class GraphParts:
         """The Poisson regime of the graph as it is."""
         return self._regimes[1.0]
 
+    @property
+    def flattest(self) -> float:
+        """The least power of the weights: all neighbours of an item say what it may be."""
+        return min(self.contrasts)
+
+    def spread(self, parts: Sequence[Array], codes: NDArray[np.int64], shares: Array) -> Array:
+        """:func:`spread_decisions` of all parts together, each of scores of size one."""
+        free = codes < 0
+        rows = free if free.any() else slice(None)
+        together = sum(unit_scores(Z, root_mean_square(Z, rows)) for Z in parts)
+        return spread_decisions(self._graphs[self.flattest], np.asarray(together), codes, shares)
+
     def assignments(
         self, codes: NDArray[np.int64], size: int, confidence: Array | None, tol: float
     ) -> list[Array]:
@@ -83,6 +99,38 @@ class GraphParts:
             else:
                 out.append(_valid(harmonic_assignments(self._graphs[power], G, tol)))
         return out
+
+
+def leaning(scores: Array, shares: Array) -> Array:
+    """Scores slid half-way to decisions that follow known sizes."""
+    return np.asarray(scores + LEANING * slide(scores, shares), float)
+
+
+def spread_decisions(W: sp.csr_array, scores: Array, codes: NDArray[np.int64], shares: Array) -> Array:
+    """What the items around each are decided to be, where sizes of the categories are known.
+
+    Labels stay, the largest score of a row decides the others once they lean to the ``shares``, and a
+    short random walk ends at an item of each category with some probability. Where similar items were pulled
+    apart to meet the sizes, the walk brings them together again.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from lass.learning.graph_mixture import spread_decisions
+    >>> W = sp.csr_array(np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3)))
+    >>> scores = np.array([[1.0, 0], [0.9, 0.1], [0.4, 0.6], [0, 1], [0.2, 0.8], [0.3, 0.7]])
+    >>> spread_decisions(W, scores, np.array([0, -1, -1, 1, -1, -1]), np.array([0.5, 0.5])).argmax(axis=1)
+    array([0, 0, 0, 1, 1, 1])
+    """
+    decided = np.where(codes >= 0, codes, leaning(scores, shares).argmax(axis=1))
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    linked = degree > 0
+    step = sp.csr_array(sp.diags_array(np.divide(1.0, degree, out=np.zeros_like(degree), where=linked)) @ W)
+    found = np.eye(len(shares))[decided]
+    for _ in range(STEPS):
+        found = step @ found
+    found[~linked] = 1.0 / len(shares)
+    return np.asarray(found, float)
 
 
 def root_mean_square(scores: Array, rows: Any = slice(None)) -> float:
@@ -161,7 +209,8 @@ class Mixture:
     """Parts of a graph with their coefficients: ``sum_j f_j S_j``, plus what makes rows sum to one.
 
     ``S_j`` are the assignments of a part, those of held labels with weighted categories, and ``f_j`` its
-    coefficient over the root mean square of its scores.
+    coefficient over the root mean square of its scores. Where sizes of the categories are known, the last
+    part is :func:`spread_decisions` of the others.
     """
 
     parts: list[Array]
@@ -177,12 +226,19 @@ class Mixture:
     def of(
         graph: GraphParts, codes: NDArray[np.int64], size: int, confidence: Array | None,
         counts: Sequence[float], weights_of: Callable[[Array], Array | None], tol: float,
+        shares: Array | None = None,
     ) -> Mixture:  # fmt: skip
         """The mixture of these coefficients; its scores are as large as those of its largest part."""
         parts = graph.assignments(codes, size, confidence, tol)
         weights = [
             None if kind.poisson else weights_of(Z) for kind, Z in zip(graph.parts, parts, strict=True)
         ]
+        contrasts = [graph.contrasts[kind.power] for kind in graph.parts]
+        if shares is not None and len(counts) > len(parts):  # a file of before has one coefficient less
+            scores = [_weighted(Z, w) for Z, w in zip(parts, weights, strict=True)]
+            parts.append(graph.spread(scores, codes, shares))
+            weights.append(None)
+            contrasts.append(graph.contrasts[graph.flattest])
         free = codes < 0
         sizes = [
             root_mean_square(_weighted(Z, w), free if free.any() else slice(None))
@@ -191,7 +247,7 @@ class Mixture:
         total = sum(counts)
         unit = max(sizes) / total if total > 0 else 0.0
         factors = [unit * count / s if s > 0 else 0.0 for count, s in zip(counts, sizes, strict=True)]
-        return Mixture(parts, weights, factors, [graph.contrasts[kind.power] for kind in graph.parts], unit)
+        return Mixture(parts, weights, factors, contrasts, unit)
 
     def scores(self) -> Array:
         """Those of the fitted items."""

@@ -107,6 +107,7 @@ class LabelChoice(NamedTuple):
 def choose_for_labels(
     graph: GraphParts, codes: NDArray[np.int64], size: int, confidence: Array | None,
     scores_of: Callable[[Array, bool, bool], Array], features: FeatureRows | None = None, seed: int = 0,
+    shares: Array | None = None,
 ) -> LabelChoice:  # fmt: skip
     """Hide labels, fold by fold, and see which come back.
 
@@ -115,7 +116,9 @@ def choose_for_labels(
     standard error. Where hardly any category has two labels nothing can be hidden. A few linear systems a
     fold, and no quadratic program. Decisions are the largest of ``scores_of(Z, totals, slide)``, ``totals``
     as in :class:`Choice`: the Poisson regime is even over the categories by itself. How much each part of
-    the graph counts, and a model of the ``features``, follows from the same hidden labels, before any slide.
+    the graph counts, and a model of the ``features``, follows from the same hidden labels, before any slide;
+    with ``shares``, the known sizes of the categories, also how much decisions that follow them count that
+    are spread over the graph again (:func:`lass.learning.graph_mixture.spread_decisions`).
     """
     W, regime = graph.W, graph.regime
     order, fold = hidden_items = Hidden.of(codes, size, seed)
@@ -123,39 +126,45 @@ def choose_for_labels(
     G = balanced_labels(codes, size, W, confidence)
     high = regime.solve(G, ROUGH).lam
     low = lower_end(W, G)
-    usual = expected_coefficients(len(graph.parts))[:-1]
+    count = len(graph.parts) + (shares is not None)
+    usual = expected_coefficients(count)[:-1]
     if not (0 < low < high < np.inf):
         if high > 0 and not folds:
             few = "fewer than two labels a category: the Poisson regime"
             return LabelChoice(Choice(high, few, poisson=True), np.empty(0, bool))
-        found = np.zeros((len(order), size))
+        slid = np.zeros((len(order), size))
         for one in range(folds):
             kept = np.where(np.isin(np.arange(len(codes)), order[fold == one]), -1, codes)
             Z = harmonic_assignments(W, balanced_labels(kept, size, W, confidence), ROUGHER)
-            found[fold == one] = scores_of(Z, False, True)[order[fold == one]]
+            slid[fold == one] = scores_of(Z, False, True)[order[fold == one]]
         same = Choice(1.0, "every lam gives the same decisions here")
-        return LabelChoice(same, found.argmax(axis=1) == codes[order])
+        return LabelChoice(same, slid.argmax(axis=1) == codes[order])
     if not folds:
         reason = "fewer than two labels a category: nothing can be hidden, so labels are held"
         return LabelChoice(Choice(low, reason, totals=True, parts=usual), np.empty(0, bool))
 
     # scores of hidden labels: by each part, and slid at the two ends
-    rows = np.empty((len(graph.parts), len(order), size))
+    rows = np.empty((count, len(order), size))
     ends = {part: np.empty((len(order), size)) for part in ((1.0, False), (1.0, True))}
     for one in range(folds):
         hidden, kept = order[fold == one], codes.copy()
         kept[hidden] = -1
-        for j, Z in enumerate(graph.assignments(kept, size, confidence, ROUGHER)):
+        found = graph.assignments(kept, size, confidence, ROUGHER)
+        for j, Z in enumerate(found):
             part = graph.parts[j]
             if part in ends:
                 ends[part][fold == one] = scores_of(Z, not part.poisson, True)[hidden]
             scores = scores_of(Z, not part.poisson, False)
             rows[j, fold == one] = unit_scores(scores[hidden], root_mean_square(scores, kept < 0))
+            found[j] = scores
+        if shares is not None:
+            scores = graph.spread(found, kept, shares)
+            rows[-1, fold == one] = unit_scores(scores[hidden], root_mean_square(scores, kept < 0))
     right = [end.argmax(axis=1) == codes[order] for end in ends.values()]
     won, lost = (right[1] & ~right[0]).sum(), (right[0] & ~right[1]).sum()
     best = int(won - lost > np.sqrt(max(won + lost, 1)))
-    shares = [float(one.mean()) for one in right]
-    reason = f"{shares[best]:.1%} of {len(order)} labels came back when hidden, {folds} folds"
+    came_back = [float(one.mean()) for one in right]
+    reason = f"{came_back[best]:.1%} of {len(order)} labels came back when hidden, {folds} folds"
 
     some = spread_places(codes[order], LANDMARKS)
     by_features = None
@@ -169,7 +178,7 @@ def choose_for_labels(
     if by_features is not None:  # of very many labels, those that are no landmarks: by the graph alone
         together[some] += weight * unit_scores(by_features, root_mean_square(by_features))
     lams = [low, high]
-    chosen = Choice(lams[best], reason, lams, shares, best == 1, weight, best == 0, parts)
+    chosen = Choice(lams[best], reason, lams, came_back, best == 1, weight, best == 0, parts)
     return LabelChoice(chosen, together.argmax(axis=1) == codes[order])
 
 
