@@ -1482,6 +1482,10 @@ def soak() -> str:
             "the same at ordinary scales",
             lambda found: f"{found['problems']:,} problems with weights over at most one decade",
         ),
+        "studio": (
+            "the Studio killed at random times while four people annotate",
+            lambda found: f"{found['killed']} killed, {found['acknowledged']:,} annotations acknowledged",
+        ),
         "forms": (
             "updates, stopped solves, fixed rows, facets, tensors and category totals, likewise",
             lambda found: f"{found['problems']:,} problems with weights over {found['decades']:.0f} decades",

@@ -23,7 +23,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,8 @@ from short_texts import TOPICS  # noqa: E402
 
 #: share of the time that a part gets; a tenth is left for what each needs to begin and to end
 PARTS = {
-    "kills": 0.16, "writers": 0.08, "disk": 0.08, "histories": 0.2, "clients": 0.08, "problems": 0.2,
-    "ordinary": 0.06, "forms": 0.04,
+    "kills": 0.16, "writers": 0.08, "disk": 0.08, "histories": 0.2, "clients": 0.08, "problems": 0.16,
+    "ordinary": 0.06, "forms": 0.04, "studio": 0.04,
 }  # fmt: skip
 ITEMS, TAGS, WRITERS, CLIENTS, PROBLEMS = 300, 12, 4, 100, 10_000
 #: bytes that are left on the small disk
@@ -65,7 +65,7 @@ def make(folder: Path) -> Path:
     """A small collection, fitted."""
     rng = random.Random(0)
     items = [Item(f"{n:04d}", "", " ".join(rng.sample(TOPICS[n % 3].split(), 3))) for n in range(ITEMS)]
-    known = [(f"{n:04d}", f"tag{n % TAGS}", 1) for n in range(0, ITEMS, 4)]
+    known = [(f"{n:04d}", f"tag{n // 4 % TAGS}", 1) for n in range(0, ITEMS, 4)]
     how = Settings(features={"kind": "text"}, n_neighbors=8)
     with lass.Collection.create(folder, items, annotations=known, settings=how) as collection:
         collection.fit(draw_map=False)
@@ -150,6 +150,39 @@ def writers(seconds: float) -> dict[str, Any]:
             "acknowledged": len(expected),
             "lost": missing(folder, expected),
         }
+
+
+def studio_kills(seconds: float) -> dict[str, Any]:
+    """Kill -9 of a Studio while people annotate in it; what was answered is there afterwards."""
+    import httpx
+
+    from studio_server import studio
+
+    rng, found, expected = random.Random(2), {"killed": 0, "lost": 0}, {}
+    with tempfile.TemporaryDirectory() as place:
+        folder, end = make(Path(place) / "c"), time.monotonic() + seconds
+        with lass.open(folder) as collection:
+            ids, tags = collection.ids(), collection.tags
+
+        def person(running: Any, name: str, first: int) -> None:
+            own = random.Random(f"{name} {found['killed']}")
+            with suppress(httpx.HTTPError), running.client() as client:  # until it is dead
+                while True:
+                    row, tag = own.randrange(first, len(ids), WRITERS), own.randrange(len(tags))
+                    change = {"row": row, "tag": tag, "value": own.choice([1, -1])}
+                    body = {"annotations": [change], "who": name}
+                    client.post("/api/annotations", json=body).raise_for_status()
+                    expected[ids[row], tags[tag], name] = change["value"]
+
+        while time.monotonic() < end or not found["killed"]:
+            with studio(folder) as running, ThreadPoolExecutor(WRITERS) as people:
+                done = [people.submit(person, running, f"p{n}", n) for n in range(WRITERS)]
+                time.sleep(rng.uniform(0.5, 4.0))
+                early = sum(one.done() for one in done)
+                running.kill()
+            found["killed"] += 1
+            found["lost"] = missing(folder, expected) + early
+    return {**found, "acknowledged": len(expected)}
 
 
 def disk(seconds: float) -> dict[str, Any]:
@@ -275,6 +308,7 @@ def main() -> None:
     run: dict[str, Callable[[float], dict[str, Any]]] = {
         "kills": kills, "writers": writers, "disk": disk, "histories": histories, "clients": clients,
         "problems": problems, "ordinary": ordinary, "forms": forms,
+        "studio": studio_kills,
     }  # fmt: skip
     some = asked.parts != list(PARTS)
     whole = sum(PARTS[part] for part in asked.parts) if some else 1.0
