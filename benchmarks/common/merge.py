@@ -6,7 +6,7 @@
 
 Of every result file in the folders there is one in ``--out`` then, with all cells. All must be of the same
 code, and no cell may be measured twice with another outcome. What was in ``--out`` is replaced, unless it is
-named among the folders, too. Pictures and what is computed from all cells: run benchmarks with ``--redraw``.
+named among the folders, too. Pictures, and summaries of all cells: run the benchmark with ``--redraw`` then.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from benchmarks.common.results import RESULTS
 
 #: of the stamp, what must be equal, and the key of the stamp
 SAME, STAMP = ("commit", "hashes"), "machine"
+#: what is computed from all cells, and again by --redraw
+COMPUTED = ("summary",)
 
 
 class DifferentResultsError(ValueError):
@@ -47,7 +49,7 @@ def merge(trees: Mapping[str, Any]) -> dict[str, Any]:
                     f"{first} and {name} are of different code: {key} {made.get(key)} and {here.get(key)}; "
                     "measure both with the same"
                 )
-        cells = {key: value for key, value in tree.items() if key != STAMP}
+        cells = {key: value for key, value in tree.items() if key not in (STAMP, *COMPUTED)}
         found = _merged(found, cells, name, ()) | ({STAMP: made | here} if made or here else {})
     return found
 

@@ -51,6 +51,22 @@ def test_other_code_or_another_outcome_is_refused_and_nothing_is_written(tmp_pat
     assert merge({}) == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [("active_sets", "results"), ("first_tags", "results"), ("suggestions", "results"),
+     ("few_labels_sets", "sets"), ("kinds_numbers", None), ("kinds_edges", None)],
+)  # fmt: skip
+def test_stored_results_come_together_again_when_they_are_cut_by_set(name, where):
+    whole = results.read(results.RESULTS / f"{name}.json")
+    whole.pop("summary", None)
+    keys = whole[where] if where else [key for key in whole if key != "machine"]
+
+    def part(key):
+        return whole | {where: {key: whole[where][key]}} if where else {k: whole[k] for k in (key, "machine")}
+
+    assert merge({key: part(key) | {"summary": key} for key in keys}) == whole
+
+
 def test_the_command_merges_and_ends_with_one_line_where_it_cannot(tmp_path):
     one(tmp_path / "a", "few", "usps", {"LASS": 1.0})
     one(tmp_path / "b", "few", "usps", {"LASS": 2.0})
