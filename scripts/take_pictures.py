@@ -70,6 +70,19 @@ def answer(page: Page) -> None:
     page.get_by_role("link", name="Progress", exact=True).click()
 
 
+def open_three_tags(page: Page) -> None:
+    """Items between three tags."""
+    page.get_by_role("tab", name="Three tags").click()
+    page.get_by_test_id("three-legend").wait_for()
+
+
+def open_export(page: Page) -> None:
+    """What can be taken out, in which formats."""
+    page.get_by_role("button", name="Import / Export").click()
+    page.get_by_role("menuitem", name="Export…").click()
+    page.get_by_test_id("export").wait_for()
+
+
 def open_import(page: Page) -> None:
     """The columns of a spreadsheet, as they are proposed."""
     kinds = ("Post", "Spiel", "Musik")
@@ -104,9 +117,11 @@ VIEWS = (
     Picture("studio-items", "#/items", open_item),
     Picture("studio-model-details", "#/items", open_model_details),
     Picture("studio-map", "#/map"),
+    Picture("studio-three-tags", "#/map", open_three_tags),
     Picture("studio-tags", "#/tags"),
     Picture("studio-tag", "#/tags", open_tag),
     Picture("studio-import", "#/items", open_import),
+    Picture("studio-export", "#/items", open_export),
     Picture("studio-progress", "#/review", answer),
     Picture("studio-phone-review", "#/review", size=PHONE),
     Picture("studio-phone-map", "#/map", size=PHONE),
