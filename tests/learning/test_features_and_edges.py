@@ -275,3 +275,15 @@ def test_links_across_classes_are_left_out_with_few_labels(each):
         gains.append(accuracy(model, labels, truth) - float((other == truth)[labels < 0].mean()))
         assert model.edge_choice_.graph == "features" or each > 1
     assert np.mean(gains) > -0.02
+
+
+def test_links_within_classes_count_with_one_label_a_class():
+    gains = []
+    for seed in range(3):
+        X, A, labels, truth = papers(seed, 1, strength=0.3)
+        model = lass.LASS(metric="cosine", edges=A).fit(X, labels)
+        assert model.edge_choice_.graph == "edges"
+        assert "features and edges count the same" in model.edge_choice_.reason
+        other = words_alone(X, labels)
+        gains.append(accuracy(model, labels, truth) - float((other == truth)[labels < 0].mean()))
+    assert np.mean(gains) > 0.1

@@ -38,6 +38,9 @@ HIT = 2.0
 ALIKE, RELATED = 0.4, 1.5
 #: 2 lam times the median degree: how much the neighbours of an item weigh against its affinities
 STRENGTHS = (0.5, 2.0)
+#: the same over edges where no label can be hidden: linear models of one label a class are uneven, and a
+#: class that is said of too many items spreads further the more neighbours weigh
+GENTLE = 0.1
 #: the two usual ways where labels can be hidden: edges that help, and edges that mislead
 USUAL: tuple[Way, Way] = (
     ("features and edges", "edges", STRENGTHS[1]),
@@ -192,7 +195,8 @@ class FeaturesAndEdges:
             how = "count the same" if usual == BOTH else "disagree, and edges are left out"
             reason = f"too few labels to hide some: features and edges {how}"
             if self.terms:
-                return EdgeChoice(usual, EDGES if usual == BOTH else FEATURES, STRENGTHS[0], reason)
+                way: Way = (BOTH, EDGES, GENTLE) if usual == BOTH else (FEATURES, FEATURES, STRENGTHS[0])
+                return EdgeChoice(*way, reason)
             return EdgeChoice(LABELS, usual, 0.0, reason)
         # of very many labels, those for which a model of the features beside the graph is judged too
         judged = np.isin(np.arange(len(order)), spread_places(codes[order], LANDMARKS))
@@ -211,15 +215,15 @@ class FeaturesAndEdges:
                 view: _with_labels(self.probabilities(view, models, self.rows), kept, codes, confidence)
                 for view in VIEWS
             }
-            for way in ways:
-                view, name, strength = way
+            for one_way in ways:
+                view, name, strength = one_way
                 W = graphs[name]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # a rough solve is asked for
                     Z = solve(W, affinities[view], lam_of(W, strength), tol=ROUGH, output="dense").Z
                 scores = scores_of(Z)[hidden]
-                hits.setdefault(way, []).append(scores.argmax(axis=1) == codes[hidden])
-                likely.setdefault(way, []).append(_log_probabilities(scores, codes[hidden]))
+                hits.setdefault(one_way, []).append(scores.argmax(axis=1) == codes[hidden])
+                likely.setdefault(one_way, []).append(_log_probabilities(scores, codes[hidden]))
         right = {way: np.concatenate(hit) for way, hit in hits.items()}
         found = {way: HIT * right[way] + _likeliest(np.concatenate(one)) for way, one in likely.items()}
         usual_way = max((way for way in USUAL if way in found), key=lambda way: found[way].sum())
