@@ -214,7 +214,7 @@ def draw(found_by_set: dict[str, Any], path: Path) -> None:
                 axes.fill_between(labels, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
             axes.set(xlabel="labels", ylim=(0, None), title=f"{name}, {found['items']:,} items")
         panels[0].set_ylabel("error on the items without a label, %")
-        panels[-1].legend()
+        panels[len(found_by_set) - 1].legend()
 
 
 def measure(name: str, arguments: argparse.Namespace, path: Path) -> None:
