@@ -39,7 +39,7 @@ ALIKE, RELATED = 0.4, 1.5
 #: 2 lam times the median degree: how much the neighbours of an item weigh against its affinities
 STRENGTHS = (0.5, 2.0)
 #: the same over edges where no label can be hidden: linear models of one label a class are uneven, and a
-#: class that is said of too many items spreads further the more neighbours weigh
+#: class that too many items are given spreads further the more neighbours weigh
 GENTLE = 0.1
 #: the two usual ways where labels can be hidden: edges that help, and edges that mislead
 USUAL: tuple[Way, Way] = (
