@@ -235,6 +235,18 @@ def test_add_items_and_tags(folder, files):
     assert "not compared by edges" in run("add", folder, "--edges", files / "more.csv", code=2).stderr
 
 
+@pytest.mark.parametrize("header", ["", "from,to,weight\n", "a,b\n"])
+def test_items_of_edges_alone_need_no_table(files, header):
+    weight = "" if header == "a,b\n" else ",0.5"
+    edges = "".join(f"{a},{b}{weight}\n" for a, b in (("n1", "n2"), ("n2", "n3"), ("n3", "n1"), ("n3", "n4")))
+    (files / "edges.csv").write_text(header + edges)
+    run("init", files / "network", "--edges", files / "edges.csv")
+    with lass.open(files / "network") as collection:
+        assert [item.id for item in collection.items] == ["n1", "n2", "n3", "n4"]
+        assert collection.graph.nnz == 8
+    assert "--items is missing" in run("init", files / "nothing", code=2).stderr
+
+
 def test_given_vectors_and_edges_grow_with_the_items(files):
     ids = [line.split(",")[0] for line in ITEMS.splitlines()[1:]]
     np.savez(files / "v.npz", vectors=np.eye(8, 3) + 1, ids=np.array(ids[::-1]))

@@ -66,9 +66,16 @@ def init(output: Output, folder: Path, **options: Any) -> None:
     features and edges together: lass fit finds out whether edges help. A tag with a minus in front, or with
     the value -1, is one that the item does not have. If anything is wrong with the files, nothing is made.
     """
-    if not options["items"]:
-        raise click.UsageError("--items is missing: a table, or a folder of texts or pictures", None)
+    if not (options["items"] or options["edges"]):
+        raise click.UsageError(
+            "--items is missing: a table, or a folder of texts or pictures; or --edges alone", None
+        )
     named, notes = propose_columns(_one_or_several(options))
+    if named["items"] is None:
+        from lass.collection.features import edge_items
+
+        named["items"] = [{"id": item} for item in edge_items(options["edges"], encoding=options["encoding"])]
+        notes.append("items are those that the edges name; others: --items")
     new = read_new(**named)
     new.notes[:0] = notes
     make(output, folder, new)

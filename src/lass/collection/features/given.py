@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -119,6 +120,28 @@ def _is_an_edge(columns: Sequence[str], where: Mapping[str, int]) -> bool:
         return len(columns) == 2 or value_of(columns[2]) >= 0
     except BadCell:
         return False
+
+
+def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
+    """The items that a table of edges names, in the order in which they come.
+
+    The first line is an edge where its items recur below, or where it ends in a weight; else it is the header.
+
+    Examples
+    --------
+    >>> from lass.collection.features import edge_items
+    >>> edge_items([("mutt", "pine"), ("pine", "elm", 0.5)])
+    ['mutt', 'pine', 'elm']
+    """
+    table = any_table(source, BadRowLog.of(source, "edges", True), ("a", "b", "weight"), encoding)
+    rows = [[text_of(cell).strip() for cell in cells[:2]] for _, cells in table.rows]
+    below = {item for ends in rows for item in ends}
+    header = [name.strip() for name in table.columns]
+    with suppress(ValueError):
+        if len(header) == 3 and float(header[2]) >= 0:
+            below.update(header[:2])
+    first = [header[:2]] if _is_an_edge(table.columns, dict.fromkeys(below, 0)) else []
+    return [item for item in dict.fromkeys(chain.from_iterable(first + rows)) if item]
 
 
 def read_edges(
