@@ -477,3 +477,15 @@ def test_the_bundled_packages_are_read_as_they_are(tmp_path):
     with Collection.open(where) as collection:
         assert len(collection) == json.loads(made.stdout)["items"] > 4000
         assert collection.annotation_matrix().G.nnz == json.loads(made.stdout)["annotations"]
+
+
+def test_rows_stand_in_columns_on_a_terminal_and_are_parted_by_tabs_elsewhere(monkeypatch):
+    from lass.cli.output import in_columns
+
+    rows = [["mutt", "reads mail"], ["xchess", "a\tboard"], ["w3m", ""]]
+    assert in_columns(rows).splitlines()[0] == "mutt\treads mail"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    lines = in_columns(rows).splitlines()
+    assert lines[0] == "mutt    reads mail"
+    assert lines[2] == "w3m"
+    assert in_columns([]) == ""

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lass.cli.output import Output, caption, command, count, opened
+from lass.cli.output import Output, caption, command, count, in_columns, opened
 from lass.collection.people_table import user_name
-from lass.collection.records import visible
 
 if TYPE_CHECKING:
     from lass.tagging import Collection, ItemGroup
@@ -82,7 +81,7 @@ def _list_items(output: Output, collection: Collection, group: ItemGroup) -> Non
     if output.as_json:
         output.json(rows)
     else:
-        click.echo("\n".join(visible(f"{row['item']}\t{row['title']}") for row in rows))
+        click.echo(in_columns([[row["item"], row["title"]] for row in rows]))
 
 
 def _tag(output: Output, collection: Collection, group: ItemGroup, name: str | None, who: str) -> None:

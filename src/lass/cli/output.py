@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -154,6 +154,20 @@ def opened(folder: Path) -> Iterator[Collection]:
         raise ValueError(f"{folder} is not the folder of a collection; make one: lass init --help")
     with Collection.open_readable(folder) as collection:
         yield collection
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells, a line each: in columns on a terminal, else with tabs between the cells."""
+    from lass.collection.records import visible
+
+    cells = [[visible(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in cells
+        )
+    return "\n".join("\t".join(row) for row in cells)
 
 
 def caption(item: Item) -> str:

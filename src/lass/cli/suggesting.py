@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lass.cli.output import Output, caption, command, count, opened, table_option
+from lass.cli.output import Output, caption, command, count, in_columns, opened, table_option
 from lass.collection.records import visible
 from lass.collection.writing import check_ending, nested, write_delimited, write_rows
 from lass.tagging.export_rows import DOUBTFUL_TAG_COLUMNS, explained_columns, suggestion_rows
@@ -174,5 +174,5 @@ def next_items(output: Output, folder: Path, top: int) -> None:
     if output.as_json:
         output.json(rows)
     else:
-        lines = [visible(f"{row['item']}\t{row['title']}\t{row['reason']}") for row in rows]
-        click.echo("\n".join(lines) or "Every item has an annotation already.")
+        lines = in_columns([[str(row[name]) for name in ("item", "title", "reason")] for row in rows])
+        click.echo(lines or "Every item has an annotation already.")

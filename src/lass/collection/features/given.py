@@ -125,7 +125,7 @@ def _is_an_edge(columns: Sequence[str], where: Mapping[str, int]) -> bool:
 def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
     """The items that a table of edges names, in the order in which they come.
 
-    The first line is an edge where its items recur below, or where it ends in a weight; else it is the header.
+    The first line is an edge where its items recur below, or where it ends in a weight; else it is a header.
 
     Examples
     --------
