@@ -92,10 +92,11 @@ def follow(
 def _lost_below(problem: Terms, Z: Array) -> float:
     """What products that are too small for double precision may have lost; nothing at ordinary scales."""
     least, scale = 1.0, 2.0 * problem.lam
-    for numbers in (problem.W.data, problem.G.data, Z):
+    factors = (problem.W.data, np.array([scale])) if scale else ()  # without lam all of these are zero
+    for numbers in (*factors, problem.G.data, Z):
         sizes = np.abs(numbers[numbers != 0.0])
         least *= min(1.0, float(sizes.min(initial=1.0)))
-    if least * min(1.0, scale) > FAR:
+    if least > FAR:
         return 0.0
     operations = 16.0 * (problem.W.nnz + problem.G.nnz + problem.N) * problem.K
     return operations * (1.0 + scale) * SMALLEST

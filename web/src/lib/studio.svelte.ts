@@ -88,6 +88,7 @@ class Studio {
   /** by what is undone what was annotated here */
   #actions = new WeakMap<AnnotationChange[], { change: number; who: string }>();
   #source: EventSource | undefined;
+  #modelEvents = 0;
   #retrying: ReturnType<typeof setTimeout> | undefined;
   #delay = RETRY;
 
@@ -153,7 +154,11 @@ class Studio {
   }
 
   async reload(): Promise<void> {
-    [this.state, this.tags] = await Promise.all([api.state(), api.tags()]);
+    const seen = this.#modelEvents;
+    const [state, tags] = await Promise.all([api.state(), api.tags()]);
+    // what an event brought meanwhile is newer than this answer
+    if (this.state && seen !== this.#modelEvents) state.model = this.state.model;
+    [this.state, this.tags] = [state, tags];
   }
 
   setWho(name: string): void {
@@ -400,6 +405,7 @@ class Studio {
       this.#reloadSoon();
     });
     on("model", (model) => {
+      this.#modelEvents += 1;
       if (this.state) this.state.model = model;
     });
     on("predictions", ({ rows }) => {

@@ -130,7 +130,7 @@ def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
     Examples
     --------
     >>> from lass.collection.features import edge_items
-    >>> edge_items([("mutt", "pine"), ("pine", "elm", 0.5)])
+    >>> edge_items([("mutt", "pine"), ("pine", "elm")])
     ['mutt', 'pine', 'elm']
     """
     table = any_table(source, BadRowLog.of(source, "edges", True), ("a", "b", "weight"), encoding)
