@@ -244,6 +244,14 @@ def test_items_of_edges_alone_need_no_table(files, header):
     with lass.open(files / "network") as collection:
         assert [item.id for item in collection.items] == ["n1", "n2", "n3", "n4"]
         assert collection.graph.nnz == 8
+    # nothing in the first line of a chain recurs but one end; a bad weight is no header
+    for number, text in enumerate(("a,b\nb,c\n", "1.0,2.0\n3,4\n", "a,b,1e3\nc,d,2\n")):
+        (files / "edges.csv").write_text(text)
+        run("init", files / f"chain{number}", "--edges", files / "edges.csv")
+        with lass.open(files / f"chain{number}") as collection:
+            assert collection.graph.nnz == 4
+    (files / "edges.csv").write_text("a,b,inf\nc,d,2\n")
+    assert "line 1" in run("init", files / "infinite", "--edges", files / "edges.csv", code=2).stderr
     assert "--items is missing" in run("init", files / "nothing", code=2).stderr
 
 

@@ -58,7 +58,7 @@ def star(leaves):
         (blocks(50, 1, 1), None, "2 items without any edge"),
         (blocks(50, 1), None, "1 item without any edge"),
         (blocks(20, 3, 2), np.arange(25) < 2, "5 items in 2 components have no labelled item"),
-        (star(200), None, "item 0 has 200 edges, where 1 are usual"),
+        (star(200), None, "one item (row 0) has 200 edges, where 1 are usual"),
         (blocks(9) * 1e-12, None, "weights have all but vanished: the largest is 1.0e-12"),
         (np.zeros((3, 3)), None, "3 items without any edge"),
     ],

@@ -108,11 +108,11 @@ def test_an_evaluation_is_printed_as_tables_and_sentences(found):
 def test_headlines_are_figures_that_people_understand(found):
     lines = headlines(found)
     result = found.situations["scattered"]
-    right = 2 * result.methods[LASS]["precision"].mean
+    ours = result.methods[LASS]
     hidden = sum(result.hidden) / sum(result.evaluated)
     assert lines[0].startswith(
-        f"Some tags of every item hidden: of the 2 best suggestions of an item {right:.1f} are right, "
-        f"where {hidden:.1f} tags were hidden"
+        f"Some tags of every item hidden: {ours['precision'].mean:.0%} of the best suggestions (up to 2 an "
+        f"item) are right; they hold {ours['recall'].mean:.0%} of the hidden tags, {hidden:.1f} an item"
     )
     assert repr(found).startswith(lines[0])
     *_, sure = [one for one in result.reliability if one.count >= 50]  # fewer tell nothing

@@ -130,3 +130,13 @@ def test_stop_words_are_no_reasons(tmp_path):
     assert {"und", "die", "mit"}.isdisjoint(one.terms)
     assert "post" in one.terms
     assert "its text says “" in one.sentence
+
+
+def test_numbers_and_pictures_are_not_called_edges(tmp_path):
+    rows = [{"id": f"i{n}", "size": float(n % 2), "weight": float(n)} for n in range(8)]
+    with lass.create(
+        tmp_path / "numbers", rows, numeric=["size", "weight"], tags={"i0": ["a"]}
+    ) as collection:
+        collection.fit(draw_map=False)
+        explainer = Explainer.of_collection(collection, collection._suggester())
+    assert explainer.labels()["content"] == "its content"

@@ -126,8 +126,8 @@ def _warnings(W: sp.csr_array, count: int, largest: float, edges: NDArray[Any], 
     hub, typical = int(edges.argmax()), float(np.median(edges[edges > 0]))
     if edges[hub] > max(50 * typical, 100):
         found.append(
-            f"item {hub} has {edges[hub]:,} edges, where {typical:.0f} are usual: unlike items are joined. "
-            "Try metric='cosine' or symmetric='mutual'"
+            f"one item (row {hub}) has {edges[hub]:,} edges, where {typical:.0f} are usual: unlike items may "
+            "be joined. In a graph of neighbours metric='cosine' or symmetric='mutual' prevents that"
         )
     top, middle = float(W.data.max()), float(np.median(W.data))
     if top < 1e-8 or middle < 1e-8 * top:

@@ -98,12 +98,13 @@ class Explainer:
         """With the texts and names of a collection; items have the names of their ids on the command line."""
         settings = collection.settings
         kind = str(settings.features.get("kind", "text"))
-        compared = settings.metric != "precomputed" and kind == "text"
+        compared = settings.metric != "precomputed"
         ids = suggester.annotations.ids
 
         @cache
         def terms() -> TextTerms | None:
-            return terms_of(collection, collection.get_items()) if compared else None
+            has_terms = compared and kind == "text"
+            return terms_of(collection, collection.get_items()) if has_terms else None
 
         return cls(suggester, terms, lambda rows: [ids[row] for row in rows], content_of(kind, compared))
 

@@ -103,7 +103,8 @@ class Review {
       const found = await api.review(untrack(() => this.query));
       if (request !== this.#request) return;
       this.questions = remaining(this.questions, found.questions, this.#done);
-      this.total = found.total;
+      // where people differ, a question that was answered here stays one for the server
+      this.total = found.total - found.questions.filter((one) => this.#done.has(keyOf(one))).length;
       this.likely = found.likely;
       this.#counted = counted;
       this.above = found.above;

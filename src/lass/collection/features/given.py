@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -114,18 +113,14 @@ def joined_vectors(former: Any, new: Any, name: object = "vectors") -> Any:
 
 def _is_an_edge(columns: Sequence[str], where: Mapping[str, int]) -> bool:
     """Whether the first line of a table is no header but an edge already."""
-    if not all(name.strip() in where for name in columns[:2]):
-        return False
-    try:
-        return len(columns) == 2 or value_of(columns[2]) >= 0
-    except BadCell:
-        return False
+    return all(name.strip() in where for name in columns[:2]) and all(map(_is_number, columns[2:]))
 
 
 def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
     """The items that a table of edges names, in the order in which they come.
 
-    The first line is an edge where its items recur below, or where it ends in a weight; else it is a header.
+    The first line is the header only where nothing in it recurs below, and neither it nor a weight in it is a
+    number; ``read_edges`` with these items agrees.
 
     Examples
     --------
@@ -136,12 +131,18 @@ def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
     table = any_table(source, BadRowLog.of(source, "edges", True), ("a", "b", "weight"), encoding)
     rows = [[text_of(cell).strip() for cell in cells[:2]] for _, cells in table.rows]
     below = {item for ends in rows for item in ends}
-    header = [name.strip() for name in table.columns]
-    with suppress(ValueError):
-        if len(header) == 3 and float(header[2]) >= 0:
-            below.update(header[:2])
-    first = [header[:2]] if _is_an_edge(table.columns, dict.fromkeys(below, 0)) else []
-    return [item for item in dict.fromkeys(chain.from_iterable(first + rows)) if item]
+    first = [name.strip() for name in table.columns]
+    is_header = below.isdisjoint(first[:2]) and not any(map(_is_number, first))
+    named = dict.fromkeys(chain.from_iterable(rows if is_header else [first[:2], *rows]))
+    return [item for item in named if item]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def read_edges(

@@ -216,7 +216,10 @@ def summary(evaluation: Evaluation) -> list[str]:
     ]
     lines += [f"{name}: {verdict(result)}" for name, result in evaluation.situations.items()]
     if (lam := evaluation.best_lam()) is not None:
-        lines.append(f"lam with the highest F1 over all draws, in hindsight: {lam:.3g} (--set-lam keeps it)")
+        lines.append(
+            f"LASS, crowd only has its highest F1 in hindsight at lam {lam:.3g} (lass evaluate --set-lam "
+            "keeps it); LASS chooses its own"
+        )
     return lines
 
 
@@ -225,12 +228,12 @@ def headlines(evaluation: Evaluation) -> list[str]:
     found = []
     for name, result in evaluation.situations.items():
         ours = result.methods[OURS]
-        right = evaluation.top * ours["precision"].mean
         each = sum(result.hidden) / max(sum(result.evaluated), 1)
         title = SITUATION_TITLES.get(name, name)
         line = (
-            f"{title[:1].upper()}{title[1:]}: of the {evaluation.top} best suggestions of an item "
-            f"{right:.1f} are right, where {each:.1f} tags were hidden"
+            f"{title[:1].upper()}{title[1:]}: {ours['precision'].mean:.0%} of the best suggestions (up to "
+            f"{evaluation.top} an item) are right; they hold {ours['recall'].mean:.0%} of the hidden tags, "
+            f"{each:.1f} an item"
         )
         sure = [str(one) for one in result.reliability if one.count >= RELIABLE]
         found.append("; ".join([line, *sure[-1:]]) + ".")
