@@ -19,7 +19,8 @@ _READING = (
     Option(["--id"], help="Column that names an item; by default id, item or key, else the first."),
     Option(["--title"], help="Column to show an item by."),
     Option(["--text"], multiple=True, help="Column that describes an item; may be given several times."),
-    Option(["--numeric"], multiple=True, help="Column of numbers to compare items by, instead of text."),
+    Option(["--numeric"], multiple=True, help="Column of numbers to compare items by, instead of "
+           "text; may be given several times, or as a pattern: '*' is every column of numbers."),
     Option(["--vectors"], type=PATH, help="Vectors to compare items by: .npy, .npz (also of "
            "scipy.sparse.save_npz), .mat, .parquet, .feather, .arrow (a column of lists, or columns of "
            "numbers), or a table. Rows are matched by a column that holds the ids of the items, in any "

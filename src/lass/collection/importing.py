@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lass.collection.reading import BadInput, BadRow, Items, read_items, read_tags
+from lass.collection.reading.cells import all_numbers
 from lass.collection.reading.columns import ROWS, find_columns
 from lass.collection.reading.errors import BadRowLog
 from lass.collection.reading.items import ID, ROW_NUMBER, TEXT
 from lass.collection.reading.lines import CP1252, encoding_of, kind_of
 from lass.collection.reading.results import merged_items
-from lass.collection.reading.tables import open_table
+from lass.collection.reading.tables import any_table, open_table
 from lass.collection.reading.workbooks import WORKBOOKS
 from lass.collection.records import PARTS, Annotation, Item
 from lass.collection.settings import Settings
@@ -86,9 +88,11 @@ def read_tables(
         if encoding is None and isinstance(source, str | Path) and (name := other_encoding(Path(source))):
             result.notes.append(f"{source} is read as {name}; if letters look wrong: encoding= (--encoding)")
     if items is not None:
+        taken = {title, tag_column, *(text_columns or ())}
+        numeric = columns_of_numbers(items, _names(numeric), id=id, taken=taken, encoding=encoding)
         parts = [
             (source, read_items(
-                source, id=id, title=title, text=text_columns, numeric=_names(numeric),
+                source, id=id, title=title, text=text_columns, numeric=numeric,
                 tags_column=tag_column, separator=separator, encoding=encoding, skip_bad=skip_bad,
             )) for source in sources_of(items)
         ]  # fmt: skip
@@ -105,6 +109,40 @@ def read_tables(
     source = items if tags is None else tags
     _check_values(result, str(source) if isinstance(source, str | Path) else "tags", skip_bad)
     return result
+
+
+def columns_of_numbers(
+    items: Any, names: Sequence[str], *, id: str | None = None, taken: Collection[str | None] = (),
+    encoding: str | None = None,
+) -> tuple[str, ...]:  # fmt: skip
+    """The names, with the columns of numbers that it matches in place of each pattern such as ``*``.
+
+    Columns that are ``taken`` and the one that names the items are left out; the first rows decide.
+
+    Examples
+    --------
+    >>> from lass.collection.importing import columns_of_numbers
+    >>> rows = [{"id": "7", "size": 1, "colour": "red", "weight": "2.5"}]
+    >>> columns_of_numbers(rows, ["*"]), columns_of_numbers(rows, ["w*", "size"])
+    (('size', 'weight'), ('weight', 'size'))
+    """
+    if not any("*" in name for name in names):
+        return tuple(names)
+    source = sources_of(items)[0]
+    table = any_table(source, BadRowLog(source, skip_bad=True), ("id", "text"), encoding)
+    rows = [cells for _, cells in islice(table.rows, ROWS)]
+    others = {id or table.find_id(*ID), *taken}
+    numbers = [
+        name for place, name in enumerate(table.columns)
+        if name not in others and all_numbers([cells[place] for cells in rows])
+    ]  # fmt: skip
+    found: dict[str, None] = {}
+    for name in names:
+        matches = [name] if name in table.columns or "*" not in name else fnmatch.filter(numbers, name)
+        if not matches:
+            raise ValueError(f"numeric (--numeric): no column of numbers matches {name!r}")
+        found.update(dict.fromkeys(matches))
+    return tuple(found)
 
 
 def propose_columns(options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -235,7 +273,7 @@ def settings_of(
             source = items if isinstance(items, str | Path) else "items"
             raise ValueError(
                 f"{source}: nothing to compare items by; name a column of texts with --text, text= in Python "
-                f"(columns: {columns}), or use numeric, vectors or edges"
+                f"(columns: {columns}), or use --numeric ('*': all columns of numbers), --vectors or --edges"
             )
         features = {"kind": "text", "columns": list(found.text_columns)}
     if features["kind"] in ("text", "images"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -63,6 +63,14 @@ def number_of(value: Any, name: str) -> float:
             f"column {shown(name)} must hold finite numbers; found {shown(value)}. Empty is unknown"
         )
     return number
+
+
+def all_numbers(cells: Iterable[Any]) -> bool:
+    """Whether each cell is a finite number or empty, and one is no gap."""
+    try:
+        return not all(math.isnan(number_of(cell, "")) for cell in cells)
+    except BadCell:
+        return False
 
 
 def value_of(value: Any, *, no: float = -1.0, empty: float = 1.0) -> float:
