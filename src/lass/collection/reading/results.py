@@ -96,7 +96,8 @@ class AnnotationCollector:
             raise BadCell("no item is named here; give each row the id of an item")
         if self.ids is not None and item not in self.ids:
             raise BadCell(
-                f"item {shown(item)} is not in the collection; add it to the items, or leave this row out"
+                f"item {shown(item)} is not in the collection; add it to the items, or leave such rows out "
+                "(--skip-bad)"
             )
         for tag, value in pairs:
             before, first = self.values.setdefault((item, tag, who), (value, line))
