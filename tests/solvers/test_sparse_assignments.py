@@ -156,6 +156,28 @@ def test_same_objective_as_dense(labelled, lam):
     assert sparse.objective - sparse.gap <= dense.objective + 1e-12 * sparse.problem.stake
 
 
+def test_the_largest_of_huge_entries_is_not_rounded_away():
+    """Affinities over weights of 1e-17: its share was rounded to zero, and merged into the background."""
+    W = [[0, 1, 0], [1, 0, 1e-17], [0, 1e-17, 0]]
+    found = lass.solve(W, [[1, 0, 0], [0, 0, 0], [0, 1, 0]], 1.0, output="sparse")
+    np.testing.assert_array_equal(found.Z.to_dense()[2], [0, 1, 0])
+    assert found.converged
+
+
+@pytest.mark.filterwarnings("ignore::lass.ConvergenceWarning")
+def test_rows_are_on_the_simplex_whatever_the_weights():
+    """Seed 5 was not."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        N, K = 6, int(rng.integers(2, 6))
+        W = np.triu(np.where(rng.random((N, N)) < 0.6, 10.0 ** rng.uniform(-12, 12, (N, N)), 0.0), 1)
+        G = np.where(rng.random((N, K)) < 0.3, rng.choice([1.0, -1.0, 1.0], (N, K)), 0.0)
+        G *= 10.0 ** rng.uniform(-8, 8, (N, K)) if rng.random() < 0.5 else 1.0
+        Z = lass.solve(W + W.T, G, 10.0 ** rng.uniform(-6, 6), output="sparse").Z.to_dense()
+        assert (Z >= 0.0).all()
+        np.testing.assert_allclose(Z.sum(axis=1), 1.0, rtol=0, atol=1e-12, err_msg=f"seed {seed}")
+
+
 def test_truncation_is_priced_by_the_certificate():
     """A loose tolerance stores less, and its gap still bounds the error."""
     W, G = topics(600, 400, labelled=0.3)

@@ -41,6 +41,8 @@ ARRAYS = {
 }
 #: a loop that is compiled with the one that calls it
 compiled_with_caller = njit(**OPTIONS)
+#: the same where the order of operations matters
+compiled_exactly_with_caller = njit(**{**OPTIONS, "fastmath": False})
 
 
 #: seconds of compiling from which on it is logged

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lass.kernels.compilation import compiled, compiled_with_caller
+from lass.kernels.compilation import compiled, compiled_exactly_with_caller, compiled_with_caller
 
 
 @compiled_with_caller
@@ -41,7 +41,8 @@ def _as_rows(starts, where, affinities):  # type: ignore[no-untyped-def]
     return starts[:-1], starts[1:], where, affinities, np.zeros(len(starts) - 1)
 
 
-@compiled_with_caller
+# in another order, the largest of huge entries would be rounded to a share of zero
+@compiled_exactly_with_caller
 def _threshold(sums, count, base, rest):  # type: ignore[no-untyped-def]
     """What the projection onto the simplex subtracts, in two parts: the largest entry, and the remainder.
 
@@ -69,7 +70,7 @@ def _threshold(sums, count, base, rest):  # type: ignore[no-untyped-def]
         lower = (total - 1.0) / kept
 
 
-@compiled_with_caller
+@compiled_exactly_with_caller
 def _project(found, sums, count, base, size, cut, place):  # type: ignore[no-untyped-def]
     """Project a row onto the simplex, entries within ``cut`` of its background merged into it.
 
@@ -105,7 +106,7 @@ def _project(found, sums, count, base, size, cut, place):  # type: ignore[no-unt
         for i in range(count):
             sums[i] = max(sums[i] - top - lower, 0.0) / total
         return count, level / total
-    # entries so large that rounding takes the one that is to be shared: those that are largest have it
+    # entries beyond double precision: those that are largest have all
     total = float(rest) if base == top and rest > 0 else 0.0
     for i in range(count):
         total += 1.0 if sums[i] == top else 0.0
