@@ -391,7 +391,10 @@ def test_ties_become_a_symmetric_graph(tmp_path):
     [
         ("x,q,1", "item 'q' is not"),
         ("x,y,-1", ">= 0; found -1"),
-        ("x,y,nan", "found 'nan'"),
+        ("x,y,nan", "a weight must be a finite number >= 0; found 'nan'"),
+        ("x,y,heavy", "a weight must be a finite number >= 0; found 'heavy'"),
+        ("x,y,1e308", r"a weight must be 0 or from 1e-300 to 1e\+291; found 1e\+308"),
+        ("x,y,1e-310", r"a weight must be 0 or from 1e-300 to 1e\+291; found 1e-310"),
         ("x,y", "2 cells"),
     ],
 )

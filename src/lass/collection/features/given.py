@@ -14,9 +14,11 @@ from lass.collection.reading.cells import BadCell, text_of, value_of
 from lass.collection.reading.errors import BadRow, BadRowLog, shown
 from lass.collection.reading.tables import any_table
 from lass.collection.reading.vectors import check_rows, open_vectors
-from lass.graph.laplacians import as_weights
+from lass.graph.laplacians import RANGE, as_weights
 
 Vectors = NDArray[np.float32]
+#: of a weight but 0: sums of a billion are in the range of a graph
+LEAST, MOST = 1.0 / RANGE, RANGE / 1e9
 
 
 def read_vectors(source: Any, ids: Sequence[str]) -> Vectors | sp.csr_array:
@@ -145,6 +147,19 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def _weight_of(cell: Any) -> float:
+    """A weight as edges have it; what is empty is 1."""
+    try:
+        weight = value_of(cell)
+    except BadCell:
+        raise BadCell(f"a weight must be a finite number >= 0; found {shown(cell)}") from None
+    if weight < 0:
+        raise BadCell(f"a weight must be >= 0; found {weight:g}")
+    if weight and not LEAST <= weight <= MOST:
+        raise BadCell(f"a weight must be 0 or from {LEAST:g} to {MOST:g}; found {weight:g}")
+    return weight
+
+
 def read_edges(
     source: Any, ids: Sequence[str], *, encoding: str | None = None, skip_bad: bool = False
 ) -> tuple[sp.csr_array, list[BadRow]]:
@@ -198,12 +213,10 @@ def read_edges(
     for line, cells in chain(first, table.rows):
         try:
             ends = [text_of(cell).strip() for cell in cells[:2]]
-            weight = value_of(cells[2]) if len(cells) == 3 else 1.0
+            weight = _weight_of(cells[2]) if len(cells) == 3 else 1.0
             unknown = [item for item in ends if item not in where]
             if unknown:
                 raise BadCell(f"item {shown(unknown[0])} is not in the collection; add it, or drop this row")
-            if weight < 0:
-                raise BadCell(f"a weight must be >= 0; found {weight:g}")
         except BadCell as error:
             bad_rows.add(line, str(error))
             continue
