@@ -225,6 +225,23 @@ def test_damaged_settings_are_written_anew_from_what_arrays_were_made_with(texts
         assert collection.stale() == {}
 
 
+@pytest.mark.parametrize("layout", ["written", "by hand", "cut"])
+def test_one_bad_list_costs_no_other_setting(texts, layout):
+    path = texts / "collection.toml"
+    facets = {"place": ["sea", "hill"], "mood": ["calm"]}
+    with lass.open(texts) as collection:
+        before = collection.change_settings(n_neighbors=7, lam=0.5, metric="euclidean", facet_tags=facets)
+    text = path.read_text().replace('"calm"', '"calm",\n    "sea"')
+    if layout == "by hand":
+        text = text.replace("[facet_tags]", "[facet_tags] # mine\n# and more").replace("    ", "  ")
+        text = text.replace("[graph]", "  [ graph ]\n  # of items").replace("n_nei", "  n_nei")
+    path.write_text(text + ("[" if layout == "cut" else ""))
+    assert "collection.toml" in run("log", texts, code=2).stderr
+    run("repair", texts)
+    with lass.open(texts) as collection:
+        assert collection.settings == before
+
+
 @pytest.mark.parametrize("content", [b"", None])
 def test_a_damaged_database_says_what_can_be_done(texts, content):
     path = texts / "tags.sqlite"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -160,26 +160,51 @@ def rescued(text: str, stamps: Mapping[str, Mapping[str, Any]]) -> Settings:
     """
     known: dict[str, Any] = {"features": dict(stamps.get("features", {}))}
     known |= {**stamps.get("graph", {}), **stamps.get("assignments", {})}
-    settings, section = Settings(), ""
+    settings = Settings()
     for key, value in known.items():
         settings = _with(settings, key, value)
+    entries = list(_legible(text))
+    if any(section == "facet_tags" for section, _, _ in entries):
+        settings = replace(settings, facet_tags={})  # those of arrays may have been moved since
+    for section, key, value in entries:
+        if section in _TABLES and key in _TABLES[section]:
+            settings = _with(settings, key, value)
+        elif section in ("features", "table", "facet_tags"):
+            former = getattr(settings, section)
+            if section == "facet_tags" and isinstance(value, list):
+                taken = {tag for tags in former.values() for tag in tags}
+                texts = dict.fromkeys(tag for tag in value if isinstance(tag, str))
+                value = [tag for tag in texts if tag not in taken]
+            settings = _with(settings, section, {**former, key: value})
+        elif not section and key in ("name", "created"):
+            settings = _with(settings, key, value)
+    return settings
+
+
+def _legible(text: str) -> Iterator[tuple[str, str, Any]]:
+    """Table, key and value of each setting that can be read; by parts where not all of the text can."""
+    if (whole := _parsed(text)) is not None:
+        for title, table in whole.items():
+            if isinstance(table, dict):
+                yield from ((title, key, value) for key, value in table.items())
+            else:
+                yield "", title, table
+        return
+    section = ""
     for block in re.split(r"\n(?=\[|[\w\"'-]+ *=)", text.replace("\r\n", "\n")):
         if block.lstrip().startswith("["):
-            header = re.fullmatch(r"\[(\w+)\]", block.strip())
-            section = header[1] if header else "unreadable"
-            continue
-        try:
-            entries = {} if "\ufffd" in block else tomllib.loads(block)
-        except (ValueError, RecursionError):
-            continue
-        for key, value in entries.items():
-            if section in _TABLES and key in _TABLES[section]:
-                settings = _with(settings, key, value)
-            elif section in ("features", "table", "facet_tags"):
-                settings = _with(settings, section, {**getattr(settings, section), key: value})
-            elif not section and key in ("name", "created"):
-                settings = _with(settings, key, value)
-    return settings
+            header, _, block = block.lstrip().partition("\n")
+            named = re.fullmatch(r"\[ *(\w+) *\] *(#.*)?", header)
+            section = named[1] if named else "unreadable"
+        yield from ((section, key, value) for key, value in (_parsed(block) or {}).items())
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    """A text as TOML; None where it is none, or where bytes of it were no text."""
+    try:
+        return None if "\ufffd" in text else tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _with(settings: Settings, key: str, value: Any) -> Settings:
