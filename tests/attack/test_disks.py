@@ -121,6 +121,7 @@ def test_a_disk_on_which_no_file_can_grow_can_be_read(texts, command):
     assert refused.returncode == 2, refused.stdout
     assert refused.stderr.startswith("lass: ")
     assert refused.stderr.count("\n") == 1
+    assert "(the disk is full); what was there before is unchanged" in refused.stderr
     with lass.open(texts) as collection:
         assert collection.annotations_of("000") == {"mail": 1}
         assert collection.check() == []

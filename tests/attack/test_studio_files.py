@@ -102,6 +102,31 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_stored(texts, serve):
             assert collection.annotations_of("006") == {"mail": 1}
 
 
+def test_a_studio_that_is_opened_on_a_full_disk_goes_on_when_there_is_space(texts, serve):
+    with lass.open(texts) as collection:
+        collection.fit()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # no file can grow
+    try:
+        with serve(texts) as client:
+            assert "(the disk is full; it goes on when there is space again)" in wait(client)["notice"]
+            refused = client.post("/api/annotations", json=TAGGED)
+            assert refused.status_code == 507
+            assert "the disk is full" in refused.json()["error"]
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            assert client.post("/api/annotations", json=TAGGED).status_code == 200
+            assert wait(client)["notice"] == ""
+            end = time.monotonic() + 60
+            while (state := client.get("/api/state").json())["model"]["revision"] < state["revision"]:
+                assert time.monotonic() < end  # training goes on too
+                time.sleep(0.05)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with lass.open(texts) as collection:
+        assert collection.annotations_of("006") == {"mail": 1}
+        assert collection.check() == []
+
+
 def test_a_damaged_database_is_said_while_it_is_open(texts, serve, monkeypatch):
     monkeypatch.setattr(session, "CARE_AFTER", 0.0)
     path = texts / store.DATABASE

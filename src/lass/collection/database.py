@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from lass.collection.database_image import read_image
-from lass.model.atomic import join_group
+from lass.model.atomic import FULL, join_group
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -23,6 +25,10 @@ FORMAT = 5
 APPLICATION = 0x4C415353
 #: seconds to wait while another process writes
 TIMEOUT = 30.0
+#: seconds between two looks whether a full disk has space again
+LOOK_AGAIN = 1.0
+#: bytes that SQLite needs beside a database to open it, and more
+NEEDED = 1 << 16
 #: connections for reading that are kept open, at most
 LOOKERS = 8
 
@@ -176,6 +182,9 @@ MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {
 
 #: errors of the file itself, as opposed to the disk or the rights
 _FOREIGN = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH}
+#: errors of the disk, which SQLite also gives where it is full: it maps files that it could not fill
+_OF_THE_DISK = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+NO_SPACE = "could not be written (the disk is full); what was there before is unchanged"
 _WAITING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 #: files that this process has open through SQLite, and how often
 _OPEN: Counter[tuple[int, int] | None] = Counter()
@@ -190,11 +199,16 @@ class Database:
 
     A ``new`` file is made, another must be there and be ours. A new one is fast to fill and has no indexes:
     :meth:`finish` adds them, and until then an interruption leaves a file of no use. If ``read_only``, the
-    work is on a copy in memory, in the present format, and the file stays as it is.
+    work is on a copy in memory, in the present format, and the file stays as it is. If it is so only because
+    the disk is ``full``, it goes over to the file as soon as there is space.
     """
 
-    def __init__(self, path: Path, *, new: bool = False, read_only: bool = False, why: str = "") -> None:
-        self.path, self.read_only, self._why = path, read_only, why
+    def __init__(
+        self, path: Path, *, new: bool = False, read_only: bool = False, why: str = "", full: bool = False
+    ) -> None:
+        self.path, self.read_only, self._why = path, read_only or full, why
+        self._full, self._look_at = full, 0.0
+        read_only = self.read_only
         self._lock = threading.RLock()
         if path.exists() == new:
             raise ValueError(f"{path} is {'already' if new else 'not'} there")
@@ -297,6 +311,9 @@ class Database:
 
     def check_writable(self) -> None:
         """Refuse a change of a collection that was opened to be read."""
+        self._leave_copy(at_once=True)
+        if self._full:
+            raise OSError(errno.ENOSPC, NO_SPACE, str(self.path))
         if self.read_only:
             advice = "open it with read_only=False" if may_write(self.path) else "you may not write to it"
             advice = self._why or advice
@@ -317,6 +334,7 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        self._leave_copy()
         with self._lock, self._named_errors():
             self._check_file()
             self._connection.execute(begin)
@@ -346,9 +364,8 @@ class Database:
                 if code == sqlite3.SQLITE_CORRUPT:
                     raise ValueError(f"{self.path} is damaged ({error}); {_mending(self.path)}") from None
                 raise ValueError(f"{self.path} is not the database of a collection ({error})") from None
-            if code == sqlite3.SQLITE_FULL:
-                why = "could not be written (the disk is full); what was there before is unchanged"
-                raise OSError(errno.ENOSPC, why, str(self.path)) from None
+            if code == sqlite3.SQLITE_FULL or (code in _OF_THE_DISK and not has_space(self.path.parent)):
+                raise OSError(errno.ENOSPC, NO_SPACE, str(self.path)) from None
             advice = "" if self.read_only or may_write(self.path) else "; open it with read_only=True"
             raise OSError(f"{self.path} cannot be read or written ({error}){advice}") from None
 
@@ -369,6 +386,29 @@ class Database:
         else:
             copy.deserialize(read_image(self.path))
         return copy
+
+    def _leave_copy(self, *, at_once: bool = False) -> None:
+        """Go over from the copy in memory to the file, where the disk was full and has space again."""
+        if not self._full:
+            return
+        with self._lock:
+            now = time.monotonic()
+            if not self._full or self._connection.in_transaction or (now < self._look_at and not at_once):
+                return
+            self._look_at = now + LOOK_AGAIN
+            if self._file is None or not has_space(self.path.parent):
+                return
+            try:
+                made = Database(self.path)
+            except OSError as error:
+                if error.errno in FULL:
+                    return
+                raise
+            if made._identity != self._identity:
+                made.close()
+                raise Moved(f"{self.path} was replaced while it was open; open the collection again")
+            self._connection.close()
+            self._connection, self.read_only, self._full = made._connection, False, False
 
     def _check_file(self) -> None:
         """:class:`Moved` where what is written goes into a file that has no name any more."""
@@ -424,6 +464,18 @@ def _mending(path: Path) -> str:
 def may_write(path: Path) -> bool:
     """Whether a file can be written, and others next to it as SQLite does."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def has_space(folder: Path) -> bool:
+    """Whether a disk and its quota have room for what SQLite needs to open a database there."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(NEEDED))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error.errno not in FULL
+    return True
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -43,7 +43,7 @@ from lass.collection.records import (
 from lass.collection.search import Found, SearchIndex
 from lass.collection.settings import Settings
 from lass.collection.staging import SOURCES, Basis, Stage, Staged, Superseded
-from lass.model.atomic import atomic_path, draft_of, make_folder, remove_leftovers
+from lass.model.atomic import FULL, atomic_path, draft_of, make_folder, remove_leftovers
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -104,7 +104,9 @@ class CollectionStore:
      [ 0.  0.]]
     """
 
-    def __init__(self, path: str | Path, *, read_only: bool = False, why: str = "") -> None:
+    def __init__(
+        self, path: str | Path, *, read_only: bool = False, why: str = "", full: bool = False
+    ) -> None:
         self.path = Path(path)
         if not self.path.is_dir():
             raise ValueError(f"{self.path} is not the folder of a collection; make one with lass.create")
@@ -112,13 +114,13 @@ class CollectionStore:
             if not (self.path / name).is_file():
                 raise ValueError(f"{self.path} is not the folder of a collection; it has no {name}")
         self.settings = Settings.read(self.path / SETTINGS)
-        self._database = Database(self.path / DATABASE, read_only=read_only, why=why)
+        self._database = Database(self.path / DATABASE, read_only=read_only, why=why, full=full)
         #: why a collection that could not be opened for writing is read-only; empty for any other
         self.why_read_only = why
         # of an earlier moment, each brought up to date when asked for; only within a transaction
         self._ids: list[str] = []
         self._entries: annotation_table.Entries | None = None
-        self._index = SearchIndex(self.path, self._texts, writable=not read_only)
+        self._index = SearchIndex(self.path, self._texts, writable=not (read_only or full))
         self._found: dict[str, Found] = {}
         #: array -> state of its file, and the stamp in it
         self._stamps: dict[str, tuple[Any, arrays.Stamp | None]] = {}
@@ -132,7 +134,10 @@ class CollectionStore:
 
     @classmethod
     def open_readable(cls, path: str | Path) -> Self:
-        """The collection in a folder; read-only where rights or a full disk do not allow more."""
+        """The collection in a folder; read-only where rights or a full disk do not allow more.
+
+        It can be written as soon as a disk that was full has space again.
+        """
         if not (Path(path) / DATABASE).is_file():
             return cls(path)
         if not may_write(Path(path) / DATABASE):
@@ -142,6 +147,8 @@ class CollectionStore:
         except TimeoutError:
             raise
         except OSError as error:
+            if error.errno in FULL:
+                return cls(path, why="the disk is full; it goes on when there is space again", full=True)
             return cls(path, read_only=True, why=f"{error.strerror or error}")
 
     @classmethod

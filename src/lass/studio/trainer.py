@@ -177,7 +177,7 @@ class Trainer(threading.Thread):
         if self._returns != session.returns:
             self._begin_again()
         if self._collection is None:
-            self._collection = Collection.open(session.folder, read_only=session.collection.is_read_only)
+            self._collection = Collection.open_readable(session.folder)
         self._stepping, self._taken = self._circumstances(), self._asked
         self._end_if_cancelled()
         if self._stepping == self._failed_at and not self._fit_requested:
