@@ -528,17 +528,22 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         contrast, own = Contrast.of(raw, power), Contrast.of(edges, power)
         parts = contrast(raw), own(edges)
         names = [name for name in GRAPHS if edges.nnz or name == FEATURES] if len(hidden.order) else []
-        found = {name: self._by_labels(join_graphs(*parts, *GRAPHS[name]), name, hidden) for name in names}
+        # features alone are those of a fit without edges: lam that is given stands for the same weights
+        graphs = {
+            name: join_graphs(*parts, *GRAPHS[name]) if name != FEATURES else parts[0] for name in GRAPHS
+        }
+        found = {name: self._by_labels(graphs[name], name, hidden) for name in names}
         self.edge_choice_ = self._both.choose(
             codes, size, hidden, {name: right for name, (_, right) in found.items()},
             lambda Z: self._decisive(Z, False), self._confidence,
+            None if self.lam == "auto" else float(self.lam),
         )  # fmt: skip
         self._log(self.edge_choice_.reason)
         name = self.edge_choice_.graph
         if self.edge_choice_.view != LABELS:
             self.graph_ = self._both.graph(name)
             return None
-        self._contrast, self.graph_ = contrast, join_graphs(*parts, *GRAPHS[name])
+        self._contrast, self.graph_ = contrast, graphs[name]
         return (found.get(name) or self._by_labels(self.graph_, name, hidden))[0]
 
     def _by_labels(
@@ -590,7 +595,8 @@ class LASS(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         if W.nnz and W.data.min() < 0:
             raise ValueError(f"X must hold weights >= 0 to the fitted items; found {W.data.min():g}. Drop it")
         W = self._contrast(W)
-        if self._both is None or self.neighbours_ is None:
+        chosen = self.edge_choice_
+        if chosen is None or self.neighbours_ is None or (chosen.view, chosen.graph) == (LABELS, FEATURES):
             return W
         # as the neighbours of fitted items in their joined graph
         neighbours = symmetrised(self.neighbours_.directed, self.neighbours_.symmetric)

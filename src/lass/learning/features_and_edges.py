@@ -32,10 +32,11 @@ LABELS = "labels"
 CLEAR = 1.5
 #: what a hidden label that comes back counts, beside its log-likelihood
 HIT = 2.0
-#: least agreement of linear models over edges for edges to count where no label can be hidden; for terms of
-#: texts, least mean cosine over edges, as a multiple of that of items drawn at random (where links mislead,
-#: as between pages of one site, it is near one)
-ALIKE, RELATED = 0.4, 1.5
+#: least agreement of linear models over edges for edges to count where no label can be hidden, and where
+#: hidden labels do not decide, then also in standard errors; for terms of texts, least mean cosine over
+#: edges, as a multiple of that of items drawn at random (where links mislead, as between pages of one site,
+#: it is near one)
+ALIKE, HALF_ALIKE, SURE, RELATED = 0.4, 0.2, 2.0, 1.5
 #: 2 lam times the median degree: how much the neighbours of an item weigh against its affinities
 STRENGTHS = (0.5, 2.0)
 #: the same over edges where no label can be hidden: linear models of one label a class are uneven, and a
@@ -126,8 +127,8 @@ class FeaturesAndEdges:
     features (their weights are chosen: :data:`VIEWS`); those of a labelled item are its label. The graph
     is the sum of the ``neighbours`` by features and of the ``edges``, each of mean weight one, or one of the
     two (:data:`GRAPHS`). Which, and how much neighbours weigh, is whatever brings most hidden labels back:
-    edges that mislead are left out. Two regressions a fold, and a rough solve for
-    each way to combine them.
+    edges that mislead are left out. Where hidden labels do not decide, edges count if the items that they
+    join are alike by their features. Two regressions a fold, and a rough solve for each way.
 
     Examples
     --------
@@ -174,7 +175,7 @@ class FeaturesAndEdges:
 
     def choose(
         self, codes: NDArray[np.int64], size: int, hidden_items: Hidden, plain: dict[str, NDArray[np.bool_]],
-        scores_of: Callable[[Array], Array], confidence: Array | None = None,
+        scores_of: Callable[[Array], Array], confidence: Array | None = None, lam: float | None = None,
     ) -> EdgeChoice:  # fmt: skip
         """Hide labels, fold by fold, and see which way brings most of them back.
 
@@ -185,19 +186,26 @@ class FeaturesAndEdges:
         where it brings more back, by :data:`CLEAR` standard errors if features are terms of texts, for which
         linear models are good, and else as many.
 
-        Where no label can be hidden, edges count if they join items that are alike: by what a linear model
-        makes of their features (:func:`agreement`), or by their terms (:func:`relation`). Terms are compared
-        by linear models then too. Decisions are the largest of ``scores_of(Z)``.
+        A way with edges that is not better by as much than features alone is taken only if edges join items
+        that are alike: by what a linear model makes of their features (:func:`agreement`), or by their terms
+        (:func:`relation`). A few hidden labels that come back either way do not show that edges mislead. The
+        same decides where no label can be hidden.
+
+        Features alone are those of :class:`lass.LASS` without edges, but terms are compared by linear models
+        then, unless ``lam`` is given. Decisions are the largest of ``scores_of(Z)``.
         """
+        plain_way: Way = (LABELS, FEATURES, 0.0)
+        if not self.edges.nnz:
+            return EdgeChoice(*plain_way, "there are no edges: items are compared by features alone")
+        linear_alone = self.terms and lam is None
         order, fold = hidden_items
         if not len(order) or len(np.unique(codes[order])) < 2:
-            usual = BOTH if self._alike(codes, size) else FEATURES
-            how = "count the same" if usual == BOTH else "disagree, and edges are left out"
+            alike = self._alike(codes, size, ALIKE)
+            how = "count the same" if alike else "disagree, and edges are left out"
             reason = f"too few labels to hide some: features and edges {how}"
-            if self.terms:
-                way: Way = (BOTH, EDGES, GENTLE) if usual == BOTH else (FEATURES, FEATURES, STRENGTHS[0])
-                return EdgeChoice(*way, reason)
-            return EdgeChoice(LABELS, usual, 0.0, reason)
+            if not alike:
+                return EdgeChoice(*(USUAL[1] if linear_alone else plain_way), reason)
+            return EdgeChoice(*((BOTH, EDGES, GENTLE) if self.terms else (LABELS, BOTH, 0.0)), reason)
         # of very many labels, those for which a model of the features beside the graph is judged too
         judged = np.isin(np.arange(len(order)), spread_places(codes[order], LANDMARKS))
         folds = range(hidden_items.folds if len(codes) * size <= MANY else 2)
@@ -205,8 +213,7 @@ class FeaturesAndEdges:
         hits: dict[Way, list[NDArray[np.bool_]]] = {}
         likely: dict[Way, list[Array]] = {}
         graphs = {name: self.graph(name) for name in GRAPHS}
-        linked = self.edges.nnz > 0
-        ways = [(v, *way) for v in VIEWS for way in WAYS if linked or v == way[0] == FEATURES]
+        ways = [(v, *way) for v in VIEWS for way in WAYS]
         for one in folds:
             hidden, kept = order[places[one]], order[fold != one]
             kept = np.random.default_rng(0).permutation(kept)[:FITTED]
@@ -220,7 +227,8 @@ class FeaturesAndEdges:
                 W = graphs[name]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # a rough solve is asked for
-                    Z = solve(W, affinities[view], lam_of(W, strength), tol=ROUGH, output="dense").Z
+                    weight = lam_of(W, strength) if lam is None else lam
+                    Z = solve(W, affinities[view], weight, tol=ROUGH, output="dense").Z
                 scores = scores_of(Z)[hidden]
                 hits.setdefault(one_way, []).append(scores.argmax(axis=1) == codes[hidden])
                 likely.setdefault(one_way, []).append(_log_probabilities(scores, codes[hidden]))
@@ -237,18 +245,31 @@ class FeaturesAndEdges:
             gain = _gain(by_labels[best], right[chosen])
             if gain > CLEAR if self.terms else gain >= 0.0:
                 chosen = best
-        shares = {way: float(hit.mean()) for way, hit in (right | by_labels).items()}
-        alone = max(share for way, share in shares.items() if {way[0], way[1]} <= {LABELS, FEATURES})
+        right |= by_labels
+        alone = USUAL[1]
+        if plain_way in right and (not linear_alone or _gain(right[plain_way], right[alone]) > CLEAR):
+            alone = plain_way
+        alike = True
+        if not _with_edges(chosen):
+            chosen = alone
+        elif _gain(right[chosen], right[alone]) <= CLEAR:
+            surely = SURE / (0.5 * self.edges.nnz) ** 0.5  # of as many edges drawn at random, at most
+            alike = self._alike(codes, size, max(HALF_ALIKE, surely))
+            likelier = chosen in found and _surely(found[chosen] - found[USUAL[1]]) > 0.0
+            chosen = chosen if alike or likelier else alone
+        shares = {way: float(hit.mean()) for way, hit in right.items()}
         named = {f"{v}, graph of {g}, {s:g}": share for (v, g, s), share in shares.items()}
-        return EdgeChoice(*chosen, _sentence(chosen, 100.0 * (shares[chosen] - alone), len(at)), named)
+        best_alone = max(share for way, share in shares.items() if not _with_edges(way))
+        points = 100.0 * (shares[chosen] - best_alone)
+        return EdgeChoice(*chosen, _sentence(chosen, points, len(at), alike), named)
 
-    def _alike(self, codes: NDArray[np.int64], size: int) -> bool:
+    def _alike(self, codes: NDArray[np.int64], size: int, least: float) -> bool:
         """Whether edges join items that are alike, as far as features say."""
         if self.terms:
             return relation(self.rows[0], self.edges) >= RELATED
         labelled = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))[:MOST]
         found = self._fitted(labelled, codes, size)[0](self.rows[0])
-        return agreement(found, self.edges) >= ALIKE
+        return agreement(found, self.edges) >= least
 
     def _fitted(self, rows: NDArray[np.intp], codes: NDArray[np.int64], size: int) -> tuple[Any, Any]:
         return tuple(_Regression(x[rows], codes[rows], size) for x in self.rows)  # type: ignore[return-value]
@@ -435,10 +456,26 @@ def _with_labels(
     return G
 
 
-def _sentence(way: Way, points: float, hidden: int) -> str:
+def _with_edges(way: Way) -> bool:
+    return way[1] != FEATURES or way[0] not in (LABELS, FEATURES)
+
+
+def _sentence(way: Way, points: float, hidden: int, alike: bool) -> str:
+    """``points`` by which more hidden labels come back than by features alone, where edges count.
+
+    ``alike`` says whether edges join items that are alike by features, where that was asked.
+    """
     view, graph, _ = way
-    if graph == FEATURES and view in (LABELS, FEATURES):
-        return f"items are compared by features alone: edges bring no more of {hidden:,} hidden labels back"
+    count = f"{hidden:,} hidden labels"
+    if not _with_edges(way):
+        features = "features alone" if view == LABELS else "features alone, in linear models"
+        if alike:
+            return f"items are compared by {features}: edges bring no more of {count} back"
+        unlike = "the items that they join are hardly alike by features"
+        return f"items are compared by {features}: {count} do not show that edges help, and {unlike}"
     ways = "edges alone" if (view, graph) == (LABELS, EDGES) else "features and by edges"
+    if abs(points) < 0.05:
+        why = "the items that edges join are alike by features" if alike else "with edges they are likelier"
+        return f"items are compared by {ways}: features alone bring as many of {count} back, but {why}"
     likelier = ", which are likelier" if points < 0.0 else ""  # though decisions are not better
-    return f"items are compared by {ways}: {points:+.1f} points on {hidden:,} hidden labels{likelier}"
+    return f"items are compared by {ways}: {points:+.1f} points on {count}{likelier}"
