@@ -55,10 +55,13 @@ def create_app(
             events.send("tags", TagsEvent(**made))
         if change.items:
             events.send("reload", ReloadEvent())
-        trainer.notify()
+        for one in notified:
+            one.notify()
 
+    notified: list[Trainer] = []  # a session may report damage before there is a trainer
     session = Session(folder, changed)
     trainer = Trainer(session, events)
+    notified.append(trainer)
     uploads = Uploads()
 
     @asynccontextmanager
