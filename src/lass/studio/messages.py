@@ -474,7 +474,6 @@ class ReviewQuery(Message):
 
     order: Literal["surest", "useful", "doubtful", "disputed"] = "surest"
     tag: Index | None = None  #: this tag alone
-    text: Annotated[str, Field(max_length=500)] = ""  #: items found by it alone
     filter: Filter = "all"
     rows: Annotated[list[Index], Field(max_length=MAX_ANNOTATIONS)] | None = None  #: these items alone
 

@@ -124,9 +124,9 @@ def open_pairs(session: Session, snapshot: Snapshot, query: ReviewQuery) -> Pair
 def _wanted_rows(session: Session, snapshot: Snapshot | None, query: ReviewQuery) -> NDArray[np.bool_] | None:
     """(items of the model, all where there is none) whether they are in question; None: all are."""
     wanted = None
-    if query.text.split() or query.filter != "all":
+    if query.filter != "all":
         wanted = np.zeros(len(session.items), bool)
-        wanted[list_rows(session, snapshot, query.text, query.filter)] = True
+        wanted[list_rows(session, snapshot, "", query.filter)] = True
     if query.rows is not None:
         session.check_rows(query.rows)
         chosen = np.zeros(len(session.items), bool)
