@@ -103,7 +103,7 @@ def test_people_who_differ_are_an_order_of_their_own(opened):
     assert [one.score for one in found] == [opened.snapshot.score(one.row, one.tag) for one in found]
     assert [(one.row, one.tag) for one in questions(tag=2)] == [(20, 2)]
     assert [(one.row, one.tag) for one in questions(rows=[5, 7])] == [(5, 0)]
-    queue = review_queue(opened, None, ReviewQuery(order="disputed", text="rare"))
+    queue = review_queue(opened, None, ReviewQuery(order="disputed", rows=[5]))
     assert [(one.row, one.tag, one.score) for one in queue.questions] == [(5, 0, None)], (
         "without a model, too"
     )
@@ -111,7 +111,7 @@ def test_people_who_differ_are_an_order_of_their_own(opened):
     assert [(one.row, one.tag) for one in questions()] == [(6, 1), (5, 0)], "they agree now"
 
 
-def test_one_tag_some_items_a_text(opened):
+def test_one_tag_some_items_a_filter(opened):
     pairs = expected(opened)
     pairs = [pair for pair in pairs if pair[2] >= 0.1]
     queue = review_queue(opened, opened.snapshot, ReviewQuery(tag=2))
@@ -119,7 +119,7 @@ def test_one_tag_some_items_a_text(opened):
     rows = [pair[0] for pair in pairs][:5]
     queue = review_queue(opened, opened.snapshot, ReviewQuery(rows=rows))
     assert set(asked(queue)) == {(row, tag) for row, tag, _ in pairs if row in rows}
-    queue = review_queue(opened, opened.snapshot, ReviewQuery(text="rare", filter="untagged"))
+    queue = review_queue(opened, opened.snapshot, ReviewQuery(rows=[5], filter="untagged"))
     assert set(asked(queue)) == {(row, tag) for row, tag, _ in pairs if row == 5} != set()
     with pytest.raises(NotFound, match="There is no tag 99"):
         review_queue(opened, opened.snapshot, ReviewQuery(tag=99))
