@@ -1498,6 +1498,8 @@ def soak() -> str:
         "lost or wrong": lambda row: f"{row[1]['lost']:,}",
         "took": lambda row: f"{row[1]['seconds']:,.0f} s",
     }
+    if any("measured_at" in found for _, found in rows):
+        columns["of another commit"] = lambda row: row[1].get("measured_at", "")
     return page(table(rows, columns), origin("soak"))
 
 
