@@ -21,7 +21,8 @@ from lass.learning.predictors.tag_facets import (
 )
 from lass.solvers.sparse import SparseAssignments
 from lass.tagging import LiveModel, complete, load_model
-from lass.tagging.facet_choice import APART, SUBJECT, TOGETHER
+from lass.tagging import facet_choice
+from lass.tagging.facet_choice import APART, SUBJECT, TOGETHER, compared
 
 USES = {"use::mail": "inbox imap smtp message letter", "use::game": "chess dice player board cards"}
 KINDS = {"kind::shell": "prompt terminal flags pipe stdin", "kind::window": "menu mouse icon dialog toolbar"}
@@ -229,6 +230,20 @@ def test_hidden_tags_decide_and_the_choice_is_kept(tmp_path):
         assert isinstance(LiveModel(many).model.solution, FacetedSolution)
         many.fit(draw_map=False, facets="off")
         assert not isinstance(load_model(many)[0].solution, FacetedSolution)
+
+
+def test_facets_must_bring_a_point_since_they_cost_more():
+    values = np.linspace(0.4, 0.6, 50)
+    assert compared({TOGETHER: values, APART: values + 0.005}).chosen == TOGETHER
+    assert compared({TOGETHER: values, APART: values + 0.02}).chosen == APART
+
+
+def test_very_many_items_and_tags_are_not_compared_unasked(tmp_path, monkeypatch):
+    monkeypatch.setattr(facet_choice, "NUMBERS", 500)
+    with made(tmp_path / "many", count=900, every=1) as many:
+        result = many.fit(draw_map=False)
+    assert "--facets on" in result.comparisons[-1]
+    assert not isinstance(result.model.solution, FacetedSolution)
 
 
 def test_facets_of_tags_can_be_listed(tmp_path):

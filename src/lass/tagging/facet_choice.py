@@ -48,8 +48,12 @@ SENTENCES = {
 ITEMS, SHARE = 2000, 0.15
 #: tagged groups of items from which on the two are compared
 ENOUGH = 100
+#: percentage points of mean average precision that facets must bring: they cost several times as much
+POINTS = 1.0
+#: items x tags up to which they are compared unasked, as their assignments are stored with all numbers
+NUMBERS = 10_000_000
 #: part of the key of a choice: raise it when it is made in another way
-VERSION = 1
+VERSION = 2
 
 
 class FacetChoice(NamedTuple):
@@ -92,6 +96,9 @@ def choose_facets(
         return FacetChoice(facets, f"{SENTENCES[APART]}: set in collection.toml{_unused(names, settings)}")
     if len(facets) < 2 or elsewhere or settings.smoothing or not 0 < lam < np.inf:
         return FacetChoice(None, "")
+    if W.shape[0] * len(names) > NUMBERS:
+        many = f"{W.shape[0]:,} items x {len(names):,} tags are many for one in each facet; or --facets on"
+        return FacetChoice(None, f"{SENTENCES[TOGETHER]}: {many}{_unused(names, settings)}")
     rows = sample_items(W, G, min(ITEMS, int(SHARE * W.shape[0])))
     G = sp.csr_array(G[rows])
     used = np.sort(modelled(np.bincount(G.indices[G.data > 0], minlength=G.shape[1]))[:TAGS])
@@ -175,7 +182,7 @@ def _in_halves(X: Array, lists: TagLists, visible: sp.csr_array, hidden: sp.csr_
 
 
 def compared(precisions: Mapping[str, Array]) -> Comparison:
-    """One distribution over all tags, unless one in each facet is clearly better.
+    """One distribution over all tags, unless one in each facet is better by a point and a standard error.
 
     Examples
     --------
@@ -186,7 +193,7 @@ def compared(precisions: Mapping[str, Array]) -> Comparison:
     """
     means = {name: 100.0 * float(values.mean()) for name, values in precisions.items()}
     points = f"{means[APART] - means[TOGETHER]:+.1f} points"
-    if clearly_better(precisions[APART], precisions[TOGETHER]):
+    if clearly_better(precisions[APART], precisions[TOGETHER] + 0.01 * POINTS):
         return Comparison(APART, f"{SENTENCES[APART]}: {points} on hidden tags", means)
     why = f"one in each facet is not clearly better on hidden tags ({points})"
     return Comparison(TOGETHER, f"{SENTENCES[TOGETHER]}: {why}", means)
