@@ -20,8 +20,7 @@ from lass.learning.predictors.tag_facets import (
     within,
 )
 from lass.solvers.sparse import SparseAssignments
-from lass.tagging import LiveModel, complete, load_model
-from lass.tagging import facet_choice
+from lass.tagging import LiveModel, complete, facet_choice, load_model
 from lass.tagging.facet_choice import APART, SUBJECT, TOGETHER, compared
 
 USES = {"use::mail": "inbox imap smtp message letter", "use::game": "chess dice player board cards"}
