@@ -1244,13 +1244,14 @@ def studio() -> str:
 
     def trained(found: Row) -> str:
         spent = changed(found, "trained", "learnt")
-        return f"{spent['median_ms'] / 1e3:.1f} s ({spent['p95_ms'] / 1e3:.1f} s)"
+        return f"{seconds(spent['median_ms'] / 1e3)} ({seconds(spent['p95_ms'] / 1e3)})"
 
-    columns = {
+    columns: dict[str, Callable[[Row], str]] = {
         "items x tags": lambda found: shape(found, "items", "tags"),
         "first view": lambda found: f"{min(found['first_view']):.1f} to {max(found['first_view']):.1f} s",
+        "key to next question (95 %)": lambda found: seconds(found["review"]["p95_ms"] / 1e3),
         "annotation stored": lambda found: f"{changed(found, 'stored')['median_ms']:.0f} ms",
-        "model updated (95 % within)": trained,
+        "model updated (95 %)": trained,
         "slider": lambda found: f"{1e3 / found['slider']['median_ms']:.0f} frames a second",
         "memory": lambda found: f"{found['memory_mb']:,.0f} MB",
     }
