@@ -225,6 +225,14 @@ def test_damaged_settings_are_written_anew_from_what_arrays_were_made_with(texts
         assert collection.stale() == {}
 
 
+def test_settings_of_a_newer_version_are_no_damage(texts):
+    path = texts / "collection.toml"
+    newer = path.read_text().replace("format = 1", "format = 99", 1)
+    path.write_text(newer)
+    assert "made by a newer version" in run("repair", texts, code=2).stderr
+    assert path.read_text() == newer
+
+
 @pytest.mark.parametrize("layout", ["written", "by hand", "cut"])
 def test_one_bad_list_costs_no_other_setting(texts, layout):
     path = texts / "collection.toml"

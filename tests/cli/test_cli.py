@@ -250,6 +250,10 @@ def test_items_of_edges_alone_need_no_table(files, header):
         run("init", files / f"chain{number}", "--edges", files / "edges.csv")
         with lass.open(files / f"chain{number}") as collection:
             assert collection.graph.nnz == 4
+    (files / "edges.csv").write_text("a,b,weight\na,c,1\n")  # an item is called as a column is
+    run("init", files / "letters", "--edges", files / "edges.csv")
+    with lass.open(files / "letters") as collection:
+        assert [item.id for item in collection.items] == ["a", "c"]
     (files / "edges.csv").write_text("a,b,inf\nc,d,2\n")
     assert "line 1" in run("init", files / "infinite", "--edges", files / "edges.csv", code=2).stderr
     assert "--items is missing" in run("init", files / "nothing", code=2).stderr

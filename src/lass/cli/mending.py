@@ -155,6 +155,7 @@ def _mend_settings(folder: Path) -> str:
     """Write settings that cannot be read anew; what was done, nothing where they are whole."""
     from lass.collection import arrays
     from lass.collection.backups import set_aside
+    from lass.collection.database import NewerFormatError
     from lass.collection.settings import Settings, rescued
     from lass.collection.store import SETTINGS
 
@@ -162,6 +163,8 @@ def _mend_settings(folder: Path) -> str:
     try:
         Settings.read(path)
         return ""
+    except NewerFormatError:
+        raise
     except (ValueError, OSError):
         pass
     for name in arrays.MADE_FROM:

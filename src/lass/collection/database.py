@@ -486,6 +486,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+class NewerFormatError(ValueError):
+    """A file is of a newer version; nothing is wrong with it."""
+
+
 def migrations(
     found: object, path: Path, newest: int, known: Mapping[int, Callable[[Any], Any]]
 ) -> list[Callable[[Any], Any]]:
@@ -493,7 +497,7 @@ def migrations(
     if not isinstance(found, int) or isinstance(found, bool) or found < 0:
         raise ValueError(f"{path} has format {found!r}, which is none of ours")
     if found > newest:
-        raise ValueError(
+        raise NewerFormatError(
             f"{path} has format {found}, made by a newer version; this one reads formats up to {newest}. "
             "Install a newer lass"
         )

@@ -121,8 +121,8 @@ def _is_an_edge(columns: Sequence[str], where: Mapping[str, int]) -> bool:
 def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
     """The items that a table of edges names, in the order in which they come.
 
-    The first line is the header only where nothing in it recurs below, and neither it nor a weight in it is a
-    number; ``read_edges`` with these items agrees.
+    With a third column, the first line is the header where that is no number; with two, where it names no
+    item that recurs below, and no number. ``read_edges`` with these items agrees.
 
     Examples
     --------
@@ -134,7 +134,10 @@ def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
     rows = [[text_of(cell).strip() for cell in cells[:2]] for _, cells in table.rows]
     below = {item for ends in rows for item in ends}
     first = [name.strip() for name in table.columns]
-    is_header = below.isdisjoint(first[:2]) and not any(map(_is_number, first))
+    if len(first) > 2:
+        is_header = not _is_number(first[2])
+    else:
+        is_header = below.isdisjoint(first) and not any(map(_is_number, first))
     named = dict.fromkeys(chain.from_iterable(rows if is_header else [first[:2], *rows]))
     return [item for item in named if item]
 
