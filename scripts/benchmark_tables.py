@@ -85,7 +85,8 @@ def listed(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def machine(facts: Row) -> str:
     name = re.sub(r"\(R\)| Processor", "", facts["processor"])
-    return f"{name}, {facts['cores']} cores" + (f", {facts['device']}" if "device" in facts else "")
+    cores = f"{facts['cores']} core{'s' * (facts['cores'] > 1)}"
+    return f"{name}, {cores}" + (f", {facts['device']}" if "device" in facts else "")
 
 
 def origin(*keys: str) -> str:
