@@ -48,7 +48,7 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "studio": ["timeout --signal INT 15 lass studio packages --no-browser"],
     "check": ["lass check packages"],
-    "restore": ["lass restore packages --list", "lass restore packages"],
+    "restore": ["lass restore packages", "lass restore packages --yes"],
     "repair": ["lass repair packages"],
     "demo": ["lass demo --no-studio"],
     "reproduce": ["lass reproduce toy"],

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -132,10 +134,18 @@ def test_a_copy_is_made_once_a_day_few_are_kept_and_none_of_a_damaged_database(t
 
 def test_a_copy_is_put_back_by_one_command_and_open_programs_notice(texts):
     run("fit", texts, "--no-map")
-    assert "No copies" not in run("restore", texts, "--list").stdout
+    before = (texts / DATABASE).read_bytes()
+    listed = run("restore", texts)
+    (copy,) = json.loads(run("restore", texts, "--json").stdout)["copies"]
+    assert copy["items"] == len(contents(texts)[0])
+    assert copy["annotations"] == len(contents(texts)[1])
+    assert f"{copy['copy']}\t" in listed.stdout
+    assert f"{copy['annotations']} annotations" in listed.stdout
+    assert f"lass restore {texts} {copy['copy']}" in listed.stderr
+    assert (texts / DATABASE).read_bytes() == before
     with lass.open(texts) as collection:
         collection.tag("006", "mail", who="ann")
-        assert "is back" in run("restore", texts).stdout
+        assert "is back" in run("restore", texts, copy["copy"]).stdout
         with pytest.raises(OSError, match="was moved, deleted or replaced while it was open"):
             collection.tag("009", "mail")
     with lass.open(texts) as collection:
@@ -144,14 +154,16 @@ def test_a_copy_is_put_back_by_one_command_and_open_programs_notice(texts):
         assert "assignments" in collection.stale()
         collection.fit()
     (kept,) = (texts / "backups").glob("replaced-*")
-    for file in kept.iterdir():  # with the log that was not written back yet
-        shutil.copy(file, texts / file.name)
+    assert kept.name in run("restore", texts).stdout
+    run("restore", texts, kept.name)  # with the log that was not written back yet
     with lass.open(texts) as collection:
         assert collection.annotations_of("006") == {"mail": 1}
 
 
 def test_mistakes_are_one_line(texts, tmp_path):
-    run("restore", texts, code=2)
+    assert "No copies" in run("restore", texts).stdout
+    run("restore", texts, "--yes", code=2)
+    run("restore", texts, "other.sqlite", code=2)
     run("check", tmp_path, code=2)
     (texts / DATABASE).unlink()
     assert "lass restore" in run("repair", texts, code=2).stderr
@@ -182,19 +194,41 @@ def test_who_has_to_choose_hears_what_the_copy_holds(busy):
     (busy / DATABASE).write_bytes(b"")
     text = run("check", busy, code=1).stdout
     assert "tags.sqlite: damaged (empty)" in text
-    assert f"lass restore {busy} takes the copy" in text
+    assert f"lass restore {busy} {backups.backups(busy)[0].path.name} puts back the copy" in text
     assert "lass repair" not in text
     refused = run("repair", busy, code=2).stderr
     assert "is empty" in refused
     assert "lass restore" in refused
     (busy / DATABASE).write_bytes(whole[:-PAGE])
     text = run("check", busy, code=1).stdout
-    assert f"with {backups.n_annotations(backups.backups(busy)[0].path)} annotations" in text
+    _, annotations = backups.contents(backups.backups(busy)[0].path)
+    assert f"with {annotations} annotations" in text
     assert "newer change" in text
-    assert "is unknown" in run("restore", busy).stdout
+    assert "is unknown" in run("restore", busy, "--yes").stdout
     (busy / DATABASE).write_bytes(whole)
-    restored = run("restore", busy).stdout
-    assert "it lacks 2 annotations of the database of before" in restored
+    copy = backups.backups(busy)[0].path.name
+    restored = run("restore", busy, copy).stdout
+    assert "it lacks 2 annotations of the replaced database" in restored
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_on_a_terminal_a_copy_is_put_back_after_a_question(busy, answer):
+    with lass.open(busy) as collection:
+        copy = backups.back_up(busy / DATABASE, collection.revision(), always=True)
+        collection.add_tag("later")
+    terminal, theirs = os.openpty()
+    os.write(terminal, f"{answer}\n".encode())
+    command = [sys.executable, "-m", "lass", "restore", busy, copy.name]
+    done = subprocess.run(command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, check=False)
+    os.close(theirs)
+    asked = os.read(terminal, 4096).decode()
+    os.close(terminal)
+    assert "it lacks 0 annotations of the present database" in asked
+    assert "[y/N]" in asked
+    with lass.open(busy) as collection:
+        assert ("later" in collection.tags) == (answer == "n")
+    assert done.returncode == (answer == "n")
+    assert (b"is back" in done.stdout) == (answer == "y")
 
 
 DAMAGES = {

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from lass.cli.output import Output, command, count
+from lass.cli.output import Output, command, count, in_columns
+
+if TYPE_CHECKING:
+    from lass.collection.backups import Choice
 
 #: what is wrong with a database of no bytes
 EMPTY = "empty"
+#: how the time of a copy is written
+_MINUTE = "%Y-%m-%d %H:%M"
 
 
 @command("lass check packages/")
@@ -53,7 +61,7 @@ def check(output: Output, folder: Path) -> None:
     else:
         for name, problem in found.items():
             output.line(f"{name}: damaged ({problem})" if problem else f"{name}: whole")
-        newest = f", the latest of {copies[0].at:%Y-%m-%d %H:%M} UTC" if copies else ""
+        newest = f", the latest of {copies[0].at:{_MINUTE}} UTC" if copies else ""
         output.line(f"copies of the database: {len(copies)}{newest}")
         if DATABASE in damaged:
             readable = found[DATABASE] != EMPTY
@@ -82,11 +90,12 @@ def _restoring(folder: Path) -> str:
 
     copies = backups.backups(folder)
     if not copies:
-        return f"there is no copy that lass restore {folder} could take"
-    held, last = backups.n_annotations(copies[0].path), last_change(folder / DATABASE)
-    holds = "" if held is None else f" with {count(held, 'annotation')}"
+        return f"there is no copy that lass restore {folder} could put back"
+    held, last = backups.contents(copies[0].path), last_change(folder / DATABASE)
+    holds = "" if held is None else f" with {count(held[1], 'annotation')}"
     newer = "" if last is None else f"; {count(max(0, last - copies[0].changes), 'newer change')} not in it"
-    return f"lass restore {folder} takes the copy of {copies[0].at:%Y-%m-%d %H:%M} UTC{holds}{newer}"
+    command = f"lass restore {folder} {copies[0].path.name}"
+    return f"{command} puts back the copy of {copies[0].at:{_MINUTE}} UTC{holds}{newer}"
 
 
 def _database_problems(path: Path) -> list[str]:
@@ -178,42 +187,64 @@ def _mend_settings(folder: Path) -> str:
     return f"{path}: written anew, look at it; the file of before is in {kept}"
 
 
-@command("lass restore packages/ --list", "lass restore packages/")
-@click.option("--list", "listed", is_flag=True, help="Only list the copies, the latest first.")
-@click.option("--copy", "name", help="Name of the copy to take; by default the latest.")
-def restore(output: Output, folder: Path, listed: bool, name: str | None) -> None:
-    """Put a copy of the database in FOLDER back: lass fit and the Studio make one a day.
+@command("lass restore packages/", "lass restore packages/ 20261119T210124Z-28703.sqlite")
+@click.argument("copy", required=False)
+@click.option("--yes", is_flag=True, help="Do not ask; without COPY, take the latest.")
+def restore(output: Output, folder: Path, copy: str | None, yes: bool) -> None:
+    """List the copies of the database in FOLDER, or put back COPY: lass fit and the Studio make one a day.
 
-    The present files are kept in the folder backups. Settings stay as they are.
+    On a terminal it asks first. The present files are kept in the folder backups, and are then one more copy
+    in the list. Settings stay as they are.
     """
     from lass.collection import backups
     from lass.collection.store import DATABASE
 
     _expect_folder(folder)
-    copies = backups.backups(folder)
-    if listed:
-        lines = [f"{one.path.name}  {one.at:%Y-%m-%d %H:%M} UTC  change {one.changes}" for one in copies]
-        output.result("\n".join(lines) or "No copies yet.", copies=[one.path.name for one in copies])
+    choices = backups.choices(folder)
+    if copy is None and not yes:
+        _list_copies(output, folder, choices)
         return
-    if not copies:
+    if not choices:
         raise ValueError(
             f"there are no copies in {folder / backups.FOLDER}; lass repair rescues what can be read"
         )
-    chosen = next((one for one in copies if name in (None, one.path.name)), None)
+    chosen = next((one for one in choices if copy in (None, one.name)), None)
     if chosen is None:
-        raise ValueError(
-            f"--copy must be one of {', '.join(one.path.name for one in copies)}; found {name!r}"
-        )
+        raise ValueError(f"COPY must be one of {', '.join(one.name for one in choices)}; found {copy!r}")
     database = folder / DATABASE
     whole = not _database_problems(database)
     missing = backups.n_missing(database, chosen.path) if whole else None
-    kept = backups.restore(database, chosen.path)
     lost = "how many annotations of the damaged database it lacks is unknown"
     if missing is not None:
-        lost = f"it lacks {count(missing, 'annotation')} of the database of before"
+        lost = f"it lacks {count(missing, 'annotation')} of the present database"
+    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
+        question = f"Put the copy of {chosen.at:{_MINUTE}} UTC in the place of {database}? ({lost})"
+        if not click.confirm(question, err=True):
+            output.note("Nothing was changed.")
+            raise SystemExit(1)
+    kept = backups.restore(database, chosen.path)
     output.result(
-        f"{folder}: the copy of {chosen.at:%Y-%m-%d %H:%M} UTC is back; {lost}\n"
-        f"The files of before are in {kept}\n"
+        f"{folder}: the copy of {chosen.at:{_MINUTE}} UTC is back; {lost.replace('present', 'replaced')}\n"
+        f"The files of before are in {kept}; lass restore {folder} {kept.name} puts them back\n"
         f"Next: lass fit {folder}",
-        restored=chosen.path.name, missing=missing, kept=str(kept),
+        restored=chosen.name, missing=missing, kept=str(kept),
     )  # fmt: skip
+
+
+def _list_copies(output: Output, folder: Path, choices: Sequence[Choice]) -> None:
+    """The copies that can be put back, and the command that does it."""
+    if output.as_json:
+        output.json({"copies": [
+            {"copy": one.name, "at": one.at.isoformat(), "bytes": one.bytes, "items": one.items,
+             "annotations": one.annotations} for one in choices
+        ]})  # fmt: skip
+        return
+    if not choices:
+        output.line("No copies yet.")
+        return
+    rows = [
+        (one.name, f"{one.at:{_MINUTE}} UTC", f"{one.bytes / 1e6:,.1f} MB", count(one.items, "item"),
+         count(one.annotations, "annotation")) for one in choices
+    ]  # fmt: skip
+    click.echo(in_columns(rows))
+    output.note(f"Next: lass restore {folder} {choices[0].name} puts that copy back")

@@ -23,6 +23,7 @@ KEPT, APART = 5, timedelta(days=1)
 #: a copy is made only where the disk has this many times its size
 ROOM = 3
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-(\d+)\.sqlite")
+_REPLACED = re.compile(r"replaced-(\d{8}T\d{6}Z)-[0-9a-f]{4}")
 _TIME = "%Y%m%dT%H%M%SZ"
 #: files that SQLite has beside a database
 _BESIDE = ("-wal", "-shm")
@@ -46,10 +47,35 @@ def backups(folder: Path) -> list[Backup]:
     return sorted(found, key=lambda one: (one.at, one.changes), reverse=True)
 
 
-def n_annotations(database: Path) -> int | None:
-    """How many annotations a database holds; None where it cannot be read."""
+class Choice(NamedTuple):
+    """A database that can be put back: its name, when it was copied or replaced, and what it holds."""
+
+    name: str
+    path: Path
+    at: datetime
+    bytes: int
+    items: int
+    annotations: int
+
+
+def choices(folder: Path) -> list[Choice]:
+    """What :func:`restore` can put back, the latest first: copies, and databases that were replaced."""
+    named = {one.path.name: (one.path, one.at) for one in backups(folder)}
+    for path in (folder / FOLDER).glob("replaced-*/*.sqlite"):
+        if name := _REPLACED.fullmatch(path.parent.name):
+            named[path.parent.name] = path, datetime.strptime(name[1], _TIME).replace(tzinfo=UTC)
+    found = [
+        Choice(name, path, at, path.stat().st_size, *held)
+        for name, (path, at) in named.items()
+        if (held := contents(path)) is not None
+    ]
+    return sorted(found, key=lambda one: (one.at, one.name), reverse=True)
+
+
+def contents(database: Path) -> tuple[int, int] | None:
+    """How many items and annotations a database holds; None where it cannot be read."""
     found = _annotations(database)
-    return None if found is None else len(found)
+    return None if found is None else (found[0], len(found[1]))
 
 
 def n_missing(database: Path, backup: Path) -> int | None:
@@ -59,10 +85,11 @@ def n_missing(database: Path, backup: Path) -> int | None:
     present, copied = _annotations(database), _annotations(backup)
     if present is None or copied is None:
         return None
-    return int(np.count_nonzero(~np.isin(present, copied)))
+    return int(np.count_nonzero(~np.isin(present[1], copied[1])))
 
 
-def _annotations(database: Path) -> NDArray[Any] | None:
+def _annotations(database: Path) -> tuple[int, NDArray[Any]] | None:
+    """The number of items, and the annotations; None where they cannot be read."""
     import numpy as np
 
     kind = np.dtype([("item", "i8"), ("category", "i8"), ("person", "i8"), ("value", "f8")])
@@ -72,7 +99,8 @@ def _annotations(database: Path) -> NDArray[Any] | None:
             closing(Database(database, read_only=True)) as opened,
             opened.reading() as connection,
         ):
-            return np.fromiter(connection.execute(query), kind)
+            (items,) = connection.execute("SELECT count(*) FROM items").fetchone()
+            return items, np.fromiter(connection.execute(query), kind)
     except (ValueError, OSError, TypeError, sqlite3.Error):
         return None
 
@@ -105,14 +133,8 @@ def back_up(
     remove_leftovers(folder)
     path = folder / f"{now.strftime(_TIME)}-{changes}.sqlite"
     with atomic_path(path) as draft:
-        uri = f"{database.resolve().as_uri()}?mode=rw"
         try:
-            with (
-                closing(sqlite3.connect(uri, uri=True, timeout=5.0)) as source,
-                closing(sqlite3.connect(draft)) as copy,
-            ):
-                source.backup(copy)  # at once: writers of other connections would make it begin again
-                copy.execute("PRAGMA journal_mode = DELETE")
+            _copy(database, draft)
         except sqlite3.OperationalError as error:
             raise OSError(f"{path} could not be written ({error})") from None
         except sqlite3.DatabaseError as error:
@@ -124,6 +146,17 @@ def back_up(
     return path
 
 
+def _copy(database: Path, copy: Path) -> None:
+    """One file of a database, with what is still in its log."""
+    uri = f"{database.resolve().as_uri()}?mode=rw"
+    with (
+        closing(sqlite3.connect(uri, uri=True, timeout=5.0)) as source,
+        closing(sqlite3.connect(copy)) as made,
+    ):
+        source.backup(made)  # at once: writers of other connections would make it begin again
+        made.execute("PRAGMA journal_mode = DELETE")
+
+
 def restore(database: Path, backup: Path, *, now: datetime | None = None) -> Path:
     """Put a copy in the place of the database; the folder in which the files of before are kept.
 
@@ -133,7 +166,7 @@ def restore(database: Path, backup: Path, *, now: datetime | None = None) -> Pat
         raise ValueError(f"{backup} is damaged ({problems[0]}); take another copy")
     draft = draft_of(database)
     try:
-        shutil.copyfile(backup, draft)
+        _copy(backup, draft)
         with closing(Database(draft)):  # ours, and in the present format
             pass
         return replace_database(database, draft, now=now)
