@@ -101,14 +101,14 @@ def test_an_interrupt_ends_with_its_code_and_changes_nothing(tmp_path, ending, c
     settings = Settings(features={"kind": "vectors"})
     with Collection.create(where, items, annotations=known, settings=settings, features=vectors):
         pass
-    command = [*MAIN, "fit", str(where), "--lam", "30", "--verbose"]
+    command = [*MAIN, "fit", str(where), "--lam", "30"]
     # a background job of a shell passes SIGINT on as ignored; a person's terminal does not
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     seen = []
-    while "solve" not in seen:  # in the middle of the longest part
+    while "completing tags" not in seen:  # in the middle of the longest part
         line = process.stderr.readline()
         assert line, seen
         seen.append(line.strip())

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from command_line import run
+from lass.cli.output import Output
 from lass.collection.records import MAX_TAG
+from lass.tagging import STAGES, Progress
 
 ESCAPE = "\x1b[2J"
 
@@ -48,3 +50,34 @@ def test_a_tag_that_somebody_makes_has_a_limit(folder):
     refused = run("tag", folder, "b", "+" + "x" * (MAX_TAG + 1), "--new", code=2)
     assert f"a tag may have {MAX_TAG} characters; found {MAX_TAG + 1}" in refused.stderr
     run("tag", folder, "b", "+" + "x" * MAX_TAG, "--new")
+
+
+def test_progress_in_a_pipe_is_a_line_a_stage(folder):
+    run("tag", folder, "b", "+mail", "--new")
+    done = run("fit", folder, "--json")
+    assert json.loads(done.stdout)["items"] == 4
+    lines = done.stderr.splitlines()
+    assert "\r" not in done.stderr
+    for stage in ("looking for similar items", "completing tags", "scoring tags", "drawing the map"):
+        assert sum(line.startswith(stage) for line in lines) == 1
+    assert run("fit", folder, "--json", "--quiet").stderr == ""
+    assert len(lines) <= len(STAGES)
+
+
+@pytest.mark.parametrize(("verbose", "expected"), [(False, 3), (True, 5)])
+def test_long_stages_write_a_line_every_ten_seconds(monkeypatch, capsys, verbose, expected):
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with Output(verbose=verbose).progress() as report:
+        for gap in range(1, 30):  # 14.5 s
+            report(Progress("solve", gap=1 / gap))
+            now[0] += 0.5
+        for n in range(4):
+            report(Progress("map", f"{n // 2} of 2" if n else ""))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:3] == [
+        "completing tags: relative gap 1.0e+00",
+        "completing tags: relative gap 4.8e-02",
+        "drawing the map",
+    ]
+    assert len(lines) == expected

@@ -83,9 +83,10 @@ def evaluate(
 
 @contextmanager
 def _steps(output: Output) -> Iterator[Callable[[str, int, int], None]]:
-    """A callback that shows the steps as a bar on a terminal, or with --verbose as lines."""
+    """A callback that shows the steps: as a bar on a terminal, elsewhere as lines."""
     if output.quiet or not sys.stderr.isatty():
-        yield lambda what, done, total: output.detail(f"{done + 1} of {total}: {what}")
+        show = output.lines()
+        yield lambda what, done, total: show("comparing methods", f"{done + 1} of {total}: {what}", "")
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

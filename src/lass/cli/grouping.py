@@ -38,7 +38,8 @@ def groups(
     with opened(folder) as collection:
         from lass.tagging import item_groups
 
-        found = item_groups(collection)
+        with output.progress() as making:
+            found = item_groups(collection, making)
         if tag is not None:
             _tag(output, collection, _chosen(found, tag), name, user_name() if who is None else who)
         elif items is not None:

@@ -6,6 +6,7 @@ import functools
 import json
 import logging
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 #: the option --out of commands that write a table
 table_option = click.option("--out", type=PATH, help="A file: .csv, .tsv, .xlsx, .jsonl, .json or .parquet.")
+#: seconds between two lines on one stage of long work
+EVERY = 10.0
 _FOLDER = click.Argument(["folder"], type=PATH, default=".")
 _JSON = click.Option(["--json", "as_json"], is_flag=True, help="Write the result as JSON.")
 _PRINTING = (
@@ -88,16 +91,15 @@ class Output:
 
     @contextmanager
     def progress(self) -> Iterator[Callable[[Progress], None]]:
-        """A callback that shows each stage as it runs on a terminal, or with --verbose as lines."""
+        """A callback that shows each stage as it runs: on a terminal with its time, elsewhere as lines."""
         if self.quiet or not sys.stderr.isatty():
-            last = ""
+            from lass.tagging.progress import STAGES
+
+            show = self.lines()
 
             def report(progress: Progress) -> None:
-                nonlocal last
-                line = f"{progress.stage} {progress.note}".rstrip()
-                if line != last:
-                    self.detail(line)
-                last = line
+                gap = "" if progress.gap is None else f"relative gap {progress.gap:.1e}"
+                show(STAGES.get(progress.stage, progress.stage), progress.note, gap)
 
             yield report
             return
@@ -105,6 +107,23 @@ class Output:
 
         with Stages(self.err) as stages:
             yield stages.report
+
+    def lines(self) -> Callable[[str, str, str], None]:
+        """A callback for progress in a file or pipe, which gets a stage, a note on it, and how far it is.
+
+        It writes a line where a stage begins, and within it at most one each :data:`EVERY` seconds; with
+        --verbose also each new note.
+        """
+        before, written = ("", ""), 0.0
+
+        def show(stage: str, note: str, how_far: str) -> None:
+            nonlocal before, written
+            now, is_new = time.monotonic(), self.verbose and (stage, note) != before
+            if stage != before[0] or is_new or now >= written + EVERY:
+                before, written = (stage, note), now
+                self.note(": ".join(filter(None, (stage, note or how_far))))
+
+        return show
 
 
 def _printable(text: str) -> str:

@@ -165,7 +165,8 @@ def next_items(output: Output, folder: Path, top: int) -> None:
     items tagged come undecided ones whose tags tell most of the others.
     """
     with opened(folder) as collection:
-        found = collection.next_items(top)
+        with output.progress() as making:
+            found = collection.next_items(top, report=making)
         items = collection.get_items([row.item for row in found])
     rows = [
         {"item": row.item, "title": caption(item), "score": row.score, "reason": row.reason}

@@ -302,12 +302,13 @@ class Collection(CollectionStore):
             self._cached = key, TagSuggester.from_collection(self)
         return self._cached[1]
 
-    def next_items(self, top: int = 10) -> list[NextItem]:
+    def next_items(self, top: int = 10, *, report: ProgressCallback | None = None) -> list[NextItem]:
         """Untagged items to tag next, each with a reason; needs neither tags nor a fit."""
+        from lass.tagging.progress import ignore_progress
         from lass.tagging.suggestions import next_items
 
         _expect(top=(top, int))
-        return next_items(self, top)
+        return next_items(self, top, report or ignore_progress)
 
     def evaluate(
         self, *, hide: float = 0.5, situations: Sequence[str] | None = None, seeds: int = 3,

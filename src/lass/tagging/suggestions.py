@@ -23,6 +23,7 @@ from lass.solvers.assignments import AnyAssignments, to_sparse
 from lass.solvers.solution import Solution
 from lass.tagging.completion import TagModel, scored
 from lass.tagging.preparation import computing, graph_of
+from lass.tagging.progress import ProgressCallback, ignore_progress
 from lass.tagging.storage import load_model
 
 #: rows processed together
@@ -315,7 +316,9 @@ class TagSuggester:
         return found[:, order[place[order] < limit]]
 
 
-def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
+def next_items(
+    collection: CollectionStore, top: int = 10, report: ProgressCallback = ignore_progress
+) -> list[NextItem]:
     """Items without annotations to annotate next, as one batch.
 
     The first are typical items that together cover the collection; the more items are annotated, the more
@@ -339,13 +342,13 @@ def next_items(collection: CollectionStore, top: int = 10) -> list[NextItem]:
     if top < 1:
         raise ValueError(f"top must be a whole number >= 1; found {top}")
     with computing(collection) as stage:
-        return _next_items(stage, top)
+        return _next_items(stage, top, report)
 
 
-def _next_items(collection: CollectionStore, top: int) -> list[NextItem]:
+def _next_items(collection: CollectionStore, top: int, report: ProgressCallback) -> list[NextItem]:
     fitted, graph = collection.saved_stamp("assignments"), collection.saved_array("graph")
     # a graph of more items than the assignments have would make them useless
-    W = graph_of(collection) if fitted is None or graph is None else graph.matrix
+    W = graph_of(collection, report) if fitted is None or graph is None else graph.matrix
     annotations = collection.annotation_matrix()
     G, ids = annotations.G[: W.shape[0]], annotations.ids[: W.shape[0]]
     solution = None
