@@ -45,8 +45,10 @@ compiled_with_caller = njit(**OPTIONS)
 compiled_exactly_with_caller = njit(**{**OPTIONS, "fastmath": False})
 
 
-#: seconds of compiling from which on it is logged
-NOTICED = 1.5
+#: seconds of compiling from which on it is logged: at the first fit, and not for the few kernels that only
+#: another command calls
+NOTICED = 5.0
+NOTICE = "compiling kernels that are needed for the first time; each is compiled once, then cached ..."
 
 
 class Kernel:
@@ -81,7 +83,7 @@ class Kernel:
 
         def notice() -> None:
             if compiling.buffer:  # on a busy machine it takes long to load them, too
-                logger.warning("compiling kernels; later runs find them cached ...")
+                logger.warning(NOTICE)
 
         timer = threading.Timer(max(NOTICED - before, 0.0), notice)
         timer.daemon = True
