@@ -177,14 +177,18 @@ def test_while_the_folder_is_away_nothing_is_acknowledged_and_then_it_goes_on(te
         assert client.post("/api/annotations", json=TAGGED).status_code == 200
         texts.rename(texts.with_name("elsewhere"))
         refused = annotated(client, 7, 1)
-        assert refused.status_code == 500
-        assert "moved, deleted or replaced" in refused.json()["error"]
-        assert notice(client) == (
-            f"There is no collection in {texts.name} any more: it was moved or deleted. "
+        why = (
+            f"There is no collection in {texts.name} any more: it was moved or deleted; move it back. "
             "Nothing can be stored; the Studio goes on when the collection is there again."
         )
+        assert refused.status_code == 503
+        assert refused.json()["error"] == f"Not stored. {why}"
+        assert notice(client) == why
+        flag = client.post("/api/flag", json={"row": 6, "flagged": True, "who": "ann"})
+        assert (flag.status_code, flag.json()["error"]) == (503, f"Not stored. {why}")
         assert client.get("/api/tags").status_code == 200
-        assert "moved, deleted or replaced" in client.get("/api/items/6").json()["error"]
+        item = client.get("/api/items/6")
+        assert (item.status_code, item.json()["error"]) == (503, why)
         texts.with_name("elsewhere").rename(texts)
         wait_for(lambda: not notice(client))
         after = wait(client)
@@ -213,7 +217,7 @@ def test_a_folder_that_is_replaced_is_followed_and_holds_what_is_acknowledged(te
             if answer.status_code == 200:
                 acknowledged.append(row)
             else:
-                assert "moved, deleted or replaced" in answer.json()["error"] or "closed" in answer.text
+                assert answer.status_code == 503 or "closed" in answer.text
             return len(acknowledged) == 5
 
         wait_for(goes_on)
@@ -256,7 +260,7 @@ def test_another_collection_in_the_same_place_is_not_annotated(texts, serve):
         how = Settings(created="2001-01-01T00:00:00+00:00", features={"kind": "text"})
         lass.Collection.create(texts, [Item("000", "", "other")], ["mail"], settings=how).close()
         for _ in range(3):
-            assert annotated(client, 0, 1).status_code == 500
+            assert annotated(client, 0, 1).status_code == 503
         wait_for(lambda: "Another collection is in" in notice(client))
     with lass.open(texts) as collection:
         assert collection.annotations_of("000") == {}

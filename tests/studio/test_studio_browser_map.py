@@ -141,6 +141,27 @@ def test_a_lasso_proposes_a_name_and_tags_in_one_action(page, plot, places, serv
         assert "drawn::around" not in collection.tags
 
 
+def test_a_lasso_with_shift_begins_on_the_name_of_a_group(page, plot):
+    name = page.get_by_test_id("group-label").first
+    expect(name).to_be_visible()
+    box, whole = name.bounding_box(), plot.bounding_box()
+    left, top = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    middle = whole["x"] + whole["width"] / 2, whole["y"] + whole["height"] / 2
+    page.keyboard.down("Shift")
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for corner in ((middle[0], top), middle, (left, middle[1])):
+        page.mouse.move(*corner, steps=5)
+    page.mouse.move(left, top, steps=5)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    expect(page.get_by_test_id("lasso-bar").get_by_role("status").first).to_have_text(re.compile("item"))
+    expect(page.get_by_test_id("tag-many")).to_be_hidden()
+    page.keyboard.press("Escape")
+    name.click()
+    expect(page.get_by_test_id("tag-many")).to_be_visible()
+
+
 @pytest.mark.parametrize("by", ["tool", "shift"])
 def test_a_lasso_annotates_many_items_at_once(page, plot, places, served, by):
     low, high = np.quantile(places, 0.35, axis=0).tolist(), np.quantile(places, 0.65, axis=0).tolist()

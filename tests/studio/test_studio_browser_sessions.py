@@ -178,10 +178,16 @@ def test_a_page_says_that_the_folder_is_away_and_goes_on_when_it_is_back(open_pa
         panel = open_item(page, 3)
         folder.rename(folder.with_name("elsewhere"))
         notice = page.get_by_test_id("notice")
-        expect(notice).to_contain_text("it was moved or deleted. Nothing can be stored", timeout=PATIENCE)
+        expect(notice).to_contain_text("it was moved or deleted; move it back. Nothing can", timeout=PATIENCE)
         shot(page, "session-away")
+        field = page.get_by_role("combobox", name="Add a tag")
+        field.fill("a new tag")
+        field.press("ControlOrMeta+Enter")
+        expect(page.get_by_text("Not stored. There is no collection in packages any more")).to_be_visible()
+        expect(field).to_have_value("a new tag")
         folder.with_name("elsewhere").rename(folder)
         expect(notice).to_have_count(0, timeout=PATIENCE)
+        expect(field).to_have_value("a new tag")
         with stored(page, "/api/annotations"):
             suggested(panel).click()
     with Collection.open(folder) as collection:

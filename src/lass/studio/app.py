@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 import lass
+from lass.collection.database import Moved
 from lass.model.atomic import FULL
 from lass.studio.access import AccessControl, Doors
 from lass.studio.context import Context
@@ -26,7 +27,7 @@ from lass.studio.events import Events
 from lass.studio.groups import Groups
 from lass.studio.messages import AnnotationsEvent, ErrorMessage, ReloadEvent, TagsEvent
 from lass.studio.routes import reads, review, transfer, writes
-from lass.studio.session import AppliedChange, NotFound, Session
+from lass.studio.session import REPLACED, AppliedChange, NotFound, Session
 from lass.studio.thumbnails import Thumbnails
 from lass.studio.trainer import Trainer
 from lass.studio.uploads import Uploads
@@ -127,9 +128,16 @@ def _answer_errors(app: FastAPI) -> None:
     async def busy(_: Request, error: TimeoutError) -> JSONResponse:
         return refuse(503, str(error))
 
+    @app.exception_handler(Moved)
+    async def away(request: Request, _: Moved) -> JSONResponse:
+        """The folder was moved, deleted or replaced; what was asked for may be asked for again later."""
+        what = "" if request.method == "GET" else "Not stored. "
+        context: Context = request.app.state.context
+        return refuse(503, f"{what}{context.session.away or f'{REPLACED}. Try again.'}")
+
     @app.exception_handler(OSError)
     async def failed(request: Request, error: OSError) -> JSONResponse:
-        """The disk is full, or the folder is gone: what was asked for is not stored."""
+        """The disk is full, for example: what was asked for is not stored."""
         where = f"{error.filename}: " if error.filename else ""
         full = error.errno in FULL
         what = "" if request.method == "GET" else "Not stored. "

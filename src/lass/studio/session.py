@@ -323,7 +323,7 @@ class Session:
     def flag(self, row: int, flagged: bool, who: str) -> None:
         """Mark an item to come back to, or take the mark away."""
         item = self.row(row).id
-        with self._lock:
+        with self._lock, self._noticing():
             self.collection.flag(item, flagged, who=who)
             others = {other: None for other in self.flagged if other != row}
             self.flagged = {row: None, **others} if flagged else others
@@ -393,7 +393,7 @@ class Session:
         """The files were moved, deleted or replaced: open what is there now, or say that nothing is."""
         name = self.folder.resolve().name  # where it lies is nothing for other people
         before, self._seen = self._seen, _state_of_files(self.folder)
-        why = f"There is no collection in {name} any more: it was moved or deleted"
+        why = f"There is no collection in {name} any more: it was moved or deleted; move it back"
         if None not in self._seen:
             why = f"The collection in {name} was replaced and is being read"
             if self._seen == before and (problems := quick_check(self.folder / DATABASE)):
