@@ -36,6 +36,24 @@ def press(page, key, stores=True):
     return before
 
 
+def test_the_counts_follow_each_answer_at_once(open_page, served):
+    page = start(open_page, served)
+    wait_until_ready(served.client)
+    page.reload()
+    count = page.get_by_test_id("review-count")
+    expect(count).to_contain_text("likely")
+    page.route("**/api/review", lambda _: None)  # nothing that the server counts comes any more
+    total, likely = (
+        int(one.replace(",", "")) for one in re.findall(r"([\d,]+) (?:left|likely)", count.inner_text())
+    )
+    for done, key in enumerate(("a", "x"), 1):
+        press(page, key)
+        expect(count).to_contain_text(f"{total - done:,} left, {likely - done:,} likely")
+    with stored(page, "/api/undo"):
+        page.keyboard.press("u")
+    expect(count).to_contain_text(f"{total - 1:,} left, {likely - 1:,} likely")
+
+
 def annotation(served, row, tag):
     found = served.get("/api/rows", rows=row)[0]["annotations"]
     return next((one["value"] for one in found if one["tag"] == tag), 0)

@@ -82,11 +82,22 @@ def test_scores_are_looked_through_by_parts_of_any_size(opened, monkeypatch, ord
 
 
 def test_what_was_decided_since_the_model_is_not_asked_again(opened):
-    first = review_queue(opened, opened.snapshot, ReviewQuery()).questions[0]
+    before = review_queue(opened, opened.snapshot, ReviewQuery())
+    first = before.questions[0]
     opened.annotate([(first.row, first.tag, -1)], "")
-    assert (first.row, first.tag) not in asked(review_queue(opened, opened.snapshot, ReviewQuery()))
+    now = review_queue(opened, opened.snapshot, ReviewQuery())
+    assert (first.row, first.tag) not in asked(now)
+    assert (now.total, now.likely) == (before.total - 1, before.likely - 1)
+    assert now.above == {
+        level: count - (first.score >= 0.01 * int(level)) for level, count in before.above.items()
+    }
     opened.undo("")
-    assert asked(review_queue(opened, opened.snapshot, ReviewQuery()))[0] == (first.row, first.tag)
+    assert review_queue(opened, opened.snapshot, ReviewQuery()).questions == before.questions
+    opened.annotate([(first.row, first.tag, 1)], "ann")
+    opened.annotate([(first.row, first.tag, -1)], "bob")
+    assert review_queue(opened, opened.snapshot, ReviewQuery()).total == before.total - 1
+    opened.delete_tag(first.tag, "ann")
+    assert first.tag not in {tag for _, tag in asked(review_queue(opened, opened.snapshot, ReviewQuery()))}
 
 
 def test_people_who_differ_are_an_order_of_their_own(opened):

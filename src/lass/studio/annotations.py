@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.collection.annotation_table import Entries, tags_of_items
+from lass.learning.predictors.tag_lists import pair_values
 
 Rows = NDArray[np.int64]
 
@@ -108,6 +109,19 @@ class Annotations:
             self._changed[row] = now
             self._is_changed[row] = True
         return former
+
+    def at(self, rows: NDArray[np.int32], tags: NDArray[np.int32]) -> NDArray[np.int8]:
+        """The annotations at some pairs of item and tag; 0 where there is none."""
+        found, known = np.zeros(len(rows), np.int8), tags < self._tags
+        found[known] = pair_values(self._by_item, rows[known].astype(np.int64), tags[known])
+        for place in np.flatnonzero(self._is_changed[rows]).tolist():
+            found[place] = self._changed[int(rows[place])].get(int(tags[place]), 0)
+        return found
+
+    @cached_property
+    def _by_item(self) -> sp.csr_array:
+        indptr, indices, values, *_ = self._entries
+        return sp.csr_array((values.astype(np.float64), indices, indptr), shape=(len(indptr) - 1, self._tags))
 
     @cached_property
     def _by_tag(self) -> sp.csc_array:

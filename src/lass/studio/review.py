@@ -22,8 +22,8 @@ from lass.studio.messages import (
 from lass.studio.session import Session
 from lass.studio.snapshot import LIKELY, Snapshot
 
-#: questions in one answer, and further ones that are looked at because others were answered meanwhile
-QUESTIONS, SPARE = 200, 800
+#: questions in one answer
+QUESTIONS = 200
 #: score from which on it is asked about a suggestion, and questions about one proposed item at most
 LEAST_SCORE, OF_ONE = 0.1, 3
 #: items whose scores are looked through together
@@ -62,14 +62,12 @@ def review_queue(session: Session, snapshot: Snapshot | None, query: ReviewQuery
         above = {level: int(np.count_nonzero(pairs.scores >= 0.01 * level)) for level in LEVELS}
         likely = int(np.count_nonzero(pairs.scores >= LIKELY))
     total = len(pairs.rows)
-    order = _order(session, pairs, query)[: QUESTIONS + SPARE]
-    asked = [at for at in order.tolist() if _is_open(session, pairs, at)][:QUESTIONS]
     questions = [
         ReviewQuestion(
             row=int(pairs.rows[at]), tag=int(pairs.tags[at]), strength=float(pairs.scores[at]), stated=False,
             score=min(float(pairs.scores[at]), 1.0) if known else None,
         )
-        for at in asked
+        for at in _order(session, pairs, query)[:QUESTIONS].tolist()
     ]  # fmt: skip
     return ReviewQueue(questions=questions, total=total, likely=likely, revision=revision, above=above)
 
@@ -80,11 +78,8 @@ def review_above(session: Session, snapshot: Snapshot | None, query: ReviewAbove
         raise ValueError("Too little is known for percentages: decide one by one, or tag more items first.")
     pairs = open_pairs(session, snapshot, query)
     pairs = pairs.taken(np.flatnonzero(pairs.scores >= query.score))
-    pairs = pairs.taken(np.lexsort((pairs.tags, pairs.rows, pairs.scores)))
-    kept = [at for at in range(len(pairs.rows)) if _is_open(session, pairs, at)]
-    if len(kept) > MAX_ANNOTATIONS:  # the surest of them
-        kept = kept[-MAX_ANNOTATIONS:]
-    pairs = pairs.taken(np.array(kept, np.intp))
+    order = np.lexsort((pairs.tags, pairs.rows, pairs.scores))
+    pairs = pairs.taken(order[-MAX_ANNOTATIONS:])  # the surest of them
     return ReviewAboveResult(
         annotations=[
             AnnotationChange(row=row, tag=tag, value=1)
@@ -92,12 +87,12 @@ def review_above(session: Session, snapshot: Snapshot | None, query: ReviewAbove
         ],
         scores=pairs.scores[:SHOWN].tolist(),
         items=len(np.unique(pairs.rows)), tags=len(np.unique(pairs.tags)),
-        expected_wrong=float(np.mean(1.0 - pairs.scores.astype(float))) if kept else 0.0,
+        expected_wrong=float(np.mean(1.0 - pairs.scores.astype(float))) if len(pairs.rows) else 0.0,
     )  # fmt: skip
 
 
 def open_pairs(session: Session, snapshot: Snapshot, query: ReviewQuery) -> Pairs:
-    """Suggestions of the model: not annotated when it was computed, and above the mean of their tags.
+    """Suggestions of the model above the mean of their tags, annotated neither then nor since.
 
     From :data:`LEAST_SCORE` on, where scores are shown as percentages.
     """
@@ -118,7 +113,7 @@ def open_pairs(session: Session, snapshot: Snapshot, query: ReviewQuery) -> Pair
         tags, values = block.indices[at].astype(np.int32, copy=False), block.data[at]
         unstated = pair_values(snapshot.model.solution.problem.G, rows.astype(np.intp), tags) == 0
         found.append(Pairs(rows, tags, values).taken(unstated))
-    return Pairs(*map(np.concatenate, zip(*found, strict=True)))
+    return _undecided(session, Pairs(*map(np.concatenate, zip(*found, strict=True))))
 
 
 def _wanted_rows(session: Session, snapshot: Snapshot | None, query: ReviewQuery) -> NDArray[np.bool_] | None:
@@ -138,7 +133,7 @@ def _wanted_rows(session: Session, snapshot: Snapshot | None, query: ReviewQuery
 def _order(session: Session, pairs: Pairs, query: ReviewQuery) -> NDArray[np.intp]:
     """Places of the pairs, the first to ask about first."""
     if query.order == "surest":
-        first = _largest(pairs.scores, QUESTIONS + SPARE)
+        first = _largest(pairs.scores, QUESTIONS)
         return first[np.lexsort((pairs.tags[first], pairs.rows[first], -pairs.scores[first]))]
     proposed = np.array(session.queue or [], np.intp)
     places = np.full(max(len(session.items), int(pairs.rows.max(initial=0)) + 1), len(proposed))
@@ -148,7 +143,7 @@ def _order(session: Session, pairs: Pairs, query: ReviewQuery) -> NDArray[np.int
     queued = queued[np.lexsort((pairs.tags[queued], -pairs.scores[queued], place[queued]))]
     queued = queued[np.arange(len(queued)) - np.searchsorted(place[queued], place[queued]) < OF_ONE]
     uncertain = np.abs(pairs.scores - LIKELY)
-    first = _largest(-uncertain, QUESTIONS + SPARE)
+    first = _largest(-uncertain, QUESTIONS)
     first = first[np.lexsort((pairs.tags[first], pairs.rows[first], uncertain[first]))]
     return np.concatenate([queued, first[~np.isin(first, queued)]])
 
@@ -159,11 +154,16 @@ def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
     return np.argpartition(-values, count)[:count]
 
 
-def _is_open(session: Session, pairs: Pairs, at: int) -> bool:
-    """Whether nobody has decided since the model was computed."""
-    row, tag = int(pairs.rows[at]), int(pairs.tags[at])
-    decided = tag in session.annotations[row] or tag in session.disputed.get(row, ())
-    return not decided and tag not in session.retired
+def _undecided(session: Session, pairs: Pairs) -> Pairs:
+    """Those on which nobody has decided since the model was computed."""
+    open_now = session.annotations.at(pairs.rows, pairs.tags) == 0
+    open_now &= ~np.isin(pairs.tags, list(session.retired))
+    rows = np.array([row for row, tags in session.disputed.items() for _ in tags], np.int64)
+    tags = np.array([tag for tags in session.disputed.values() for tag in tags], np.int64)
+    if len(rows):
+        many = len(session.names)
+        open_now &= ~np.isin(pairs.rows.astype(np.int64) * many + pairs.tags, rows * many + tags)
+    return pairs.taken(open_now)
 
 
 def _doubted(session: Session, snapshot: Snapshot | None, query: ReviewQuery) -> list[ReviewQuestion]:

@@ -7,7 +7,7 @@ import { plural } from "../lib/format";
 import type { Command } from "../lib/keys";
 import type { Filter } from "../lib/query";
 import { studio } from "../lib/studio.svelte";
-import type { AnnotationChange, ReviewQuery, ReviewQuestion } from "../lib/types";
+import type { AnnotationChange, ReviewQuery, ReviewQuestion, ReviewQueue } from "../lib/types";
 import { itemDetails } from "../panel/details";
 import { readPlace, writtenPlace, type Order } from "./place";
 import { keyOf, rate, remaining } from "./questions";
@@ -25,6 +25,8 @@ interface Decision {
 /** Questions left at which more are asked for, and items whose details are fetched ahead. */
 const FEW = 15;
 const AHEAD = 3;
+/** Score from which on a suggestion counts as likely. */
+const LIKELY = 0.5;
 
 /** What an answer did, as a sentence. */
 function described({ question, answer, annotations }: Decision): string {
@@ -33,10 +35,13 @@ function described({ question, answer, annotations }: Decision): string {
   return `${answer === "reject" ? "−" : "+"}${studio.tagName(question.tag)} on ${item?.id ?? "an item"}`;
 }
 
-/** How many questions it answered: none that are still there. */
-function answers({ answer, annotations }: Decision): number {
-  if (answer === "keep") return 1;
-  return annotations.length;
+/** How many questions with at least a score were answered: none that are still there. */
+function answers(decisions: readonly Decision[], least = 0): number {
+  const counts = decisions.map(({ question, answer, annotations }) => {
+    if (answer === "keep") return 1;
+    return answer === "all" || (question.score ?? 0) >= least ? annotations.length : 0;
+  });
+  return counts.reduce((sum, one) => sum + one, 0);
 }
 
 class Review {
@@ -46,25 +51,30 @@ class Review {
   questions = $state.raw<ReviewQuestion[]>([]);
   /** of all, how many there were when they were asked for last */
   total = $state(0);
-  /** how many suggestions have a score of at least so many per cent */
-  above = $state.raw<Record<string, number>>({});
   error = $state("");
   ready = $state(false);
   loading = $state(false);
   /** what was answered in this sitting, the latest last */
   history = $state.raw<Decision[]>([]);
-  /** of those that are left, how many have a score of one half or more; null without scores */
-  likely = $state<number | null>(null);
   #times = $state.raw<number[]>([]);
-  /** answers that the total already counts */
-  #counted = $state(0);
+  /** the counts as they were asked for last, and what was answered by then */
+  #found = $state.raw<Pick<ReviewQueue, "likely" | "above">>({ likely: null, above: {} });
+  #counted = $state.raw<readonly Decision[]>([]);
   #done = new Set<string>();
   #request = 0;
   #undoing: Promise<void> = Promise.resolve();
 
   current = $derived(this.questions[0]);
-  answered = $derived(this.history.reduce((sum, one) => sum + answers(one), 0));
-  left = $derived(Math.max(this.total - (this.answered - this.#counted), this.questions.length));
+  answered = $derived(answers(this.history));
+  left = $derived(Math.max(this.total - this.#since(0), this.questions.length));
+  /** of those that are left, how many have a score of one half or more; null without scores */
+  likely = $derived(this.#found.likely === null ? null : Math.max(this.#found.likely - this.#since(LIKELY), 0));
+  /** how many suggestions have a score of at least so many per cent */
+  above = $derived<Record<string, number>>(
+    Object.fromEntries(
+      Object.entries(this.#found.above).map(([level, count]) => [level, Math.max(count - this.#since(Number(level) / 100), 0)]),
+    ),
+  );
   rate = $derived(rate(this.#times));
   query = $derived<ReviewQuery>({
     order: this.order,
@@ -98,16 +108,15 @@ class Review {
   async load(): Promise<void> {
     const request = ++this.#request;
     this.loading = true;
-    const counted = untrack(() => this.answered);
+    const counted = untrack(() => this.history);
     try {
       const found = await api.review(untrack(() => this.query));
       if (request !== this.#request) return;
       this.questions = remaining(this.questions, found.questions, this.#done);
       // where people differ, a question that was answered here stays one for the server
       this.total = found.total - found.questions.filter((one) => this.#done.has(keyOf(one))).length;
-      this.likely = found.likely;
+      this.#found = found;
       this.#counted = counted;
-      this.above = found.above;
       this.error = "";
       this.ready = true;
       this.#fetchAhead();
@@ -214,6 +223,11 @@ class Review {
   #leave(answer: "keep" | "skip"): void {
     const question = this.current;
     if (question) this.#next({ question, answer, annotations: [], before: [], stored: Promise.resolve(true) });
+  }
+
+  /** How many questions with at least a score were answered since the counts were asked for. */
+  #since(least: number): number {
+    return answers(this.history, least) - answers(this.#counted, least);
   }
 
   #next(decision: Decision): void {
