@@ -1,5 +1,7 @@
 """Ranking items by what a label would change: against solving again for every item and category."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -327,3 +329,16 @@ def test_bad_models():
             rank(lass.solve(PATH, G, lam))
     with pytest.raises(ValueError, match="category_graph"):
         rank(lass.solve(PATH, G, 1.0, category_graph=[[0, 1], [1, 0]]))
+
+
+def test_sparse_assignments_are_never_made_dense():
+    rng = np.random.default_rng(7)
+    N, K = 400, 200_000
+    G = sp.csr_array((np.ones(200), (np.arange(200), rng.integers(K, size=200))), (N, K))
+    solution = lass.solve(connected(rng, N), G, 0.1, tol=1e-2, output="sparse")
+    tracemalloc.start()
+    for by in ("margin", "change"):
+        rank(solution, by=by, top=2, probes=4)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * N * K / 20

@@ -24,11 +24,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from lass.graph.laplacians import as_sparse
+from lass.graph.laplacians import as_sparse, csr_of
 from lass.model.linear_systems import ConjugateGradients
 from lass.model.problem import Problem
 from lass.model.quadratic_program import Array, GraphOperator
 from lass.model.uniqueness import TOLERANCE
+from lass.solvers.assignments import AnyAssignments, is_sparse
 from lass.solvers.solution import check_single
 
 #: excess of the diagonal, as a share of the degree, in components without any label
@@ -176,18 +177,36 @@ def _chosen(among: ArrayLike, N: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _uncertainty(Z: Any, rows: NDArray[np.intp], by: str) -> Array:
+def _uncertainty(Z: AnyAssignments, rows: NDArray[np.intp], by: str) -> Array:
     """How undecided each of the rows is, from 0 to 1."""
-    step = max(1, ENTRIES // Z.shape[1])
-    blocks = (Z[rows[low : low + step]] for low in range(0, len(rows), step))
     if by == "change":
-        return np.concatenate([1.0 - (block * block).sum(axis=1) for block in blocks])
+        return np.asarray(1.0 - _sums_of_squares(Z, rows))
     if Z.shape[1] == 1:
         return np.zeros(len(rows))
-    margins = np.concatenate([np.diff(np.partition(block, -2, axis=1)[:, -2:])[:, 0] for block in blocks])
+    margins = _margins(Z, rows)
     # without steps, rounding would put items in order that are equally undecided
     steps = np.round(margins / max(STEP * float(margins.max()), TOLERANCE))
     return np.asarray(np.searchsorted(np.sort(-steps), -steps, side="right") / len(rows), float) ** 2
+
+
+def _margins(Z: AnyAssignments, rows: NDArray[np.intp]) -> Array:
+    """The difference of the two largest shares of each row."""
+    if is_sparse(Z):
+        shares = Z.top(2)[1][rows]
+        return np.asarray(shares[:, 0] - shares[:, 1])
+    step = max(1, ENTRIES // Z.shape[1])
+    blocks = (Z[rows[low : low + step]] for low in range(0, len(rows), step))
+    return np.concatenate([np.diff(np.partition(block, -2, axis=1)[:, -2:])[:, 0] for block in blocks])
+
+
+def _sums_of_squares(Z: AnyAssignments, rows: NDArray[np.intp]) -> Array:
+    """The sum of the squares of the shares of each row."""
+    if not is_sparse(Z):
+        return np.asarray(np.square(Z[rows]).sum(axis=1))
+    some = Z.taken(rows)
+    stored = some.to_csr(copy=False)
+    squares = csr_of(stored.data**2, stored.indices, stored.indptr, stored.shape).sum(axis=1)
+    return np.asarray(squares + (Z.shape[1] - some.lengths) * some.background**2)
 
 
 def _signs(rng: np.random.Generator, rows: int, columns: int) -> Array:

@@ -26,7 +26,7 @@ from lass.solvers.solution import Solution
 
 #: share of a walk that goes on at every step
 ON = 0.5
-#: items whose additions are computed together, and those that cover already
+#: items whose additions are computed together at first, and those that cover already
 BATCH, MANY = 64, 4096
 #: rows of W that are summed together
 PART = 65_536
@@ -246,7 +246,7 @@ class _Walks:
 
 def _largest(walks: _Walks, bounds: Array, covered: Array, order: NDArray[np.intp]) -> int:
     """The item that adds most, its addition being its bound then; few bounds need to be computed again."""
-    fresh = np.zeros(len(bounds), bool)
+    fresh, count = np.zeros(len(bounds), bool), BATCH
     while True:
         best = bounds[fresh].max(initial=-np.inf)
         least = best - STEP * abs(best)
@@ -254,7 +254,8 @@ def _largest(walks: _Walks, bounds: Array, covered: Array, order: NDArray[np.int
         if not len(stale):
             found = np.flatnonzero(fresh & (bounds >= least))
             return int(found[order[found].argmin()])
-        if len(stale) > BATCH:
-            stale = stale[np.argpartition(-bounds[stale], BATCH)[:BATCH]]
+        if len(stale) > count:
+            stale = stale[np.argpartition(-bounds[stale], count)[:count]]
+        count *= 2  # where most are nearly equal, few looks at all bounds
         bounds[stale] = walks.additions(stale, covered)
         fresh[stale] = True
