@@ -379,7 +379,7 @@ MISTAKES = {
     ("fit", "{c}", "--address", "auto"): "--address auto needs --engine ray",
     ("fit", "{c}", "--engine", "steam"): "Invalid value for '--engine'",
     ("fit", "{c}", "--engine", "ray", "--workers", "0"): "Invalid value for '--workers'",
-    ("fit", "{c}", "--engine", "ray", "--smoothing", "0.1"): "smoothing cannot be done on workers",
+    ("fit", "{c}", "--engine", "ray", "--facets", "on"): 'facets = "on" cannot be done on workers',
     ("fit", "{c}", "--lam", "0.3", "--engine", "ray", "--address", "127.0.0.1:1"): "cannot be reached",
     ("tag", "{c}", "mut", "+use::mail"): "no item 'mut'",
     ("tag", "{c}", "mutt", "+use::mial"): "? To make it, add --new on the command line",

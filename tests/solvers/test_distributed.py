@@ -13,7 +13,7 @@ from lass.solvers.distributed.transport import InProcess
 from oracle import cases, check_against_oracle
 
 #: what of the model goes on partitions, beside graph and affinities
-EXTRAS = ("fixed", "ridge", "normalized")
+EXTRAS = ("fixed", "ridge", "normalized", "category_graph")
 
 
 @st.composite
@@ -31,6 +31,7 @@ def labelled_cases(draw):
 @settings(deadline=None, max_examples=200)
 def test_iterates_are_those_of_one_machine(given_case, steps, shared_memory, device):
     case, labels = given_case
+    device = None if "category_graph" in case.options else device
     how = {"tol": 0.0, "max_iter": steps, **case.options}
     here = lass.solve(case.W, case.G, case.lam, method="gradient", **how)
     sol = solve(
@@ -111,13 +112,18 @@ def test_an_engine_solves_elsewhere(blobs):
     ("how", "message"),
     [
         ({"prior": [0.5, 0.5]}, r"engine=Partitions\(...\) does not support a prior"),
-        ({"category_graph": np.ones((2, 2))}, "does not support a category_graph"),
         ({"start": np.ones((3, 3))}, "start must be a Solution or finite numbers"),
     ],
 )
 def test_what_an_engine_cannot_do_is_refused(how, message):
     with pytest.raises(ValueError, match=message):
         lass.solve([[0, 1], [1, 0]], np.eye(2), 0.5, engine=Partitions(2), **how)
+
+
+def test_a_graph_of_categories_does_not_go_on_devices():
+    how = {"category_graph": np.ones((2, 2)) - np.eye(2), "partitions": 2}
+    with pytest.raises(ValueError, match="on a device take no category_graph"):
+        solve([[0, 1], [1, 0]], np.eye(2), 0.5, device="cpu", **how)
 
 
 def test_nothing_is_iterated_without_labels():

@@ -60,6 +60,17 @@ def test_solve_takes_the_engine(cluster, clouds, here):
     np.testing.assert_allclose(sol.Z, here.Z, rtol=0, atol=1e-12)
 
 
+def test_a_graph_of_categories_goes_to_workers(cluster, clouds):
+    path = np.diag([1.0, 2.0, 0.0, 0.0], 1)
+    how = {"category_graph": path + path.T}
+    here = lass.solve(*clouds[1:], 0.2, method="gradient", tol=1e-6, **how)
+    sol = lass.solve(*clouds[1:], 0.2, tol=1e-6, engine=Partitions(2, transport="ray"), **how)
+    np.testing.assert_allclose(sol.Z, here.Z, rtol=0, atol=1e-12)
+    assert sol.n_iter == here.n_iter
+    with pytest.raises(ValueError, match="on a device take no category_graph"):
+        solve(*clouds[1:], 0.2, partitions=2, transport="ray", device="cpu", **how)
+
+
 def test_rows_may_live_on_a_device_of_the_worker(cluster, clouds, here):
     sol = solve(*clouds[1:], 0.2, partitions=2, tol=1e-6, transport="ray", device="cpu")
     np.testing.assert_allclose(sol.Z, here.Z, rtol=0, atol=1e-12)

@@ -77,6 +77,20 @@ def test_too_large_for_the_memory_is_an_error(monkeypatch):
             complete(sp.csr_array((3, 3)), sp.csr_array((3, 2)), 1.0, engine=Partitions(2))
 
 
+def test_an_engine_smooths_similar_tags_too():
+    W, G = (
+        sp.csr_array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]]),
+        sp.csr_array([[1.0, 0, 0], [0, 0, 0], [0, 0, 1]]),
+    )
+    similar = sp.csr_array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    here, there = (
+        complete(W, G, 0.5, tol=1e-8, category_graph=similar, engine=engine)
+        for engine in (None, Partitions(2))
+    )
+    np.testing.assert_allclose(there.solution.Z.to_dense(), here.solution.Z.to_dense(), atol=1e-3)
+    assert there.solution.Z[1][1] > 0.1
+
+
 def test_what_percentages_need_is_said_in_words():
     two_tags = np.arange(30) % 2
     for tagged, words in {

@@ -15,11 +15,13 @@ from click.testing import CliRunner
 import lass
 from lass.cli import group
 from lass.collection import Item, Settings
+from lass.kernels import threads
 from lass.learning.predictors import tag_assignments
 from lass.model.atomic import draft_of
-from lass.tagging.distributed import Workers, fitting, sizes
+from lass.tagging.distributed import Workers, fitting, sizes, solving
 from lass.tagging.distributed.cluster import Cluster
 from lass.tagging.distributed.sizes import Shape, cut
+from lass.tagging.distributed.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # what workers are to run instead
@@ -38,11 +40,18 @@ def ray_cluster():
     ray.shutdown()
 
 
+def solve_as_large_ones(patch):
+    """Solve problems this small in sparse form too, in few sweeps over several slices or on workers."""
+    patch.setattr(tag_assignments, "DENSE", 0)
+    patch.setattr(tag_assignments, "SWEEPS", 7)
+    for module in (threads, solving):
+        patch.setattr(module, "WORK_PER_THREAD", 1000)
+
+
 @pytest.fixture(autouse=True)
 def sparse_solve(monkeypatch):
-    """Problems this small are solved in sparse form too, in few sweeps."""
-    monkeypatch.setattr(tag_assignments, "DENSE", 0)
-    monkeypatch.setattr(tag_assignments, "SWEEPS", 7)
+    """For every test here."""
+    solve_as_large_ones(monkeypatch)
 
 
 def drawn(seed=0):
@@ -79,17 +88,26 @@ def texts(folder):
     return lass.Collection.create(folder, items, annotations=known, settings=settings)
 
 
+def with_parents(folder):
+    """Items with given vectors, whose tags have parents, and a tag without annotations."""
+    made = vectors(folder)
+    for k in range(0, TAGS, 2):
+        made.rename_tag(f"tag {k}", f"{'abc'[k % 3]}::tag {k}")
+    made.add_tag("a::another")
+    made.change_settings(smoothing=0.5)
+    return made
+
+
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """What one machine finds for both kinds of items."""
-    before = tag_assignments.DENSE, tag_assignments.SWEEPS
-    tag_assignments.DENSE, tag_assignments.SWEEPS = 0, 7
+    """What one machine finds for each kind of items."""
     found = {}
-    for make in (vectors, texts):
-        with make(tmp_path_factory.mktemp("alone") / "items") as collection:
-            result = collection.fit(draw_map=False)
-            found[make] = result, collection.graph, collection.suggest(limit=50)
-    tag_assignments.DENSE, tag_assignments.SWEEPS = before
+    with pytest.MonkeyPatch.context() as patch:
+        solve_as_large_ones(patch)
+        for make in (vectors, texts, with_parents):
+            with make(tmp_path_factory.mktemp("alone") / "items") as collection:
+                result = collection.fit(draw_map=False)
+                found[make] = result, collection.graph, collection.suggest(limit=50)
     return found
 
 
@@ -107,7 +125,7 @@ def check_same(result, other):
     assert result.certificate == other.certificate
 
 
-@pytest.mark.parametrize(("make", "workers"), [(vectors, 2), (vectors, 4), (texts, 2)])
+@pytest.mark.parametrize(("make", "workers"), [(vectors, 2), (vectors, 4), (texts, 2), (with_parents, 2)])
 def test_the_answer_is_that_of_one_machine(alone, make, workers, tmp_path):
     expected, graph, suggested = alone[make]
     out = tmp_path / "suggestions"
@@ -128,6 +146,29 @@ def test_the_answer_is_that_of_one_machine(alone, make, workers, tmp_path):
         (one.item, one.tag, one.rank) for one in every
     ]
     np.testing.assert_allclose([row["score"] for row in rows], [one.score for one in every], atol=1e-6)
+
+
+def test_smoothing_on_workers_is_certified(alone, tmp_path):
+    known = alone[with_parents][0].model.solution
+    with with_parents(tmp_path / "items") as collection:
+        mine = collection.fit(engine=Workers(2, parts=5), draw_map=False).model.solution
+        own = collection.names().index("a::another")
+    assert "on 5 parts" in mine.method
+    assert mine.gap == pytest.approx(known.gap, rel=1e-6)
+    assert mine.problem.gap(mine.Z.to_dense()) == pytest.approx(mine.gap, rel=1e-6)
+    # a tag without annotations has shares, as those of the same parent do
+    assert mine.Z.to_dense()[:, own].sum() > 1
+
+
+def test_assignments_stay_in_order_when_memory_is_let_go(tmp_path):
+    space = Workspace(str(tmp_path), (0, 1, 2), 10)
+    for part in space.parts:
+        rows = sp.csr_array((np.array([0.25, 0.75]), np.array([2, part]), np.array([0, 2])), shape=(1, 3))
+        space.write_csr("now", part, rows, background=np.zeros(1))
+    Z = solving.whole(space, "now", 3)
+    assert Z.feasible  # looks at some rows after the others, and lets their memory go
+    assert Z.to_csr().indices.tolist() == [0, 2, 1, 2]
+    assert Z.to_dense().tolist() == [[0.75, 0, 0.25], [0, 0.75, 0.25]]
 
 
 def with_edges(folder, helpful):
@@ -191,14 +232,14 @@ class KillingCluster(Cluster):
 
 
 @pytest.mark.timeout(600)  # each of nine killed workers is a process that starts anew
-@pytest.mark.parametrize("make", [vectors, texts])
+@pytest.mark.parametrize("make", [vectors, texts, with_parents])
 def test_a_worker_killed_at_every_stage_is_replaced(alone, make, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "Cluster", KillingCluster)
     with make(tmp_path / "items") as collection:
         result = collection.fit(engine=Workers(2), draw_map=False)
     check_same(result, alone[make][0])
     # numbers are standardised where they are, and texts are reduced
-    first, then = ([], []) if make is vectors else (["features"], ["reduction"])
+    first, then = (["features"], ["reduction"]) if make is texts else ([], [])
     stages = [
         *first,
         "neighbours",

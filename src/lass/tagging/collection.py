@@ -328,8 +328,14 @@ class Collection(CollectionStore):
         from lass.tagging.canonical import CanonicalOrder, permuted
         from lass.tagging.evaluation import FILE, evaluate
         from lass.tagging.facet_choice import facets_of
-        from lass.tagging.pipeline import smoothing_of
-        from lass.tagging.preparation import computing, features_of, graph_of, groups_of, predictor_inputs
+        from lass.tagging.preparation import (
+            computing,
+            features_of,
+            graph_of,
+            groups_of,
+            predictor_inputs,
+            smoothing_of,
+        )
         from lass.tagging.storage import saved_model
 
         _expect(hide=(hide, Real), seeds=(seeds, int), top=(top, int), group=(group, str))

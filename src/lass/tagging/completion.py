@@ -169,7 +169,7 @@ def complete(
     Raises
     ------
     ValueError
-        Where a ``category_graph`` or an ``engine`` needs more memory than there is.
+        Where an ``engine`` needs more memory than there is.
 
     Examples
     --------
@@ -181,7 +181,8 @@ def complete(
     >>> model.solution.Z[1].round(3)
     array([0.5, 0.5])
     """
-    check_form(G, category_graph, engine)
+    if engine is not None:
+        check_memory(G.shape)
     choice = choose_lam(W, G) if lam == "auto" else None
     value = float(lam) if choice is None else choice.lam
     if facets is not None:
@@ -201,22 +202,14 @@ def complete(
     return TagModel(solution, value, choice, propagation=carried)
 
 
-def check_form(G: sp.csr_array, category_graph: Any, engine: Engine | None) -> None:
-    """Raise a ``ValueError`` where an option needs all numbers of items x tags, and they do not fit."""
-    if category_graph is not None and engine is not None:
-        raise ValueError("smoothing cannot be done on workers; set smoothing to 0, or leave the engine out")
-    if engine is not None:
-        check_memory(G.shape, "on workers", "solve on this machine")
-
-
-def check_memory(shape: tuple[int, int], where: str, instead: str = "") -> None:
-    """Raise a ``ValueError`` where all numbers of items x tags do not fit, with what can be done instead."""
+def check_memory(shape: tuple[int, int]) -> None:
+    """Raise a ``ValueError`` where all numbers of items x tags do not fit, which an engine needs."""
     items, tags = shape
     if not fits(items, tags):
-        advice = ", ".join(filter(None, ["Leave rare tags out", instead, "or set the environment variable"]))
         raise ValueError(
-            f"{items:,} items x {tags:,} tags need about {needed_gib(items, tags):.1f} GiB of memory {where}"
-            f", and {allowed_gib():.3g} GiB are allowed. {advice} LASS_MEMORY_GIB if there is more"
+            f"{items:,} items x {tags:,} tags need about {needed_gib(items, tags):.1f} GiB of memory on "
+            f"workers, and {allowed_gib():.3g} GiB are allowed. Leave rare tags out, solve on this machine, "
+            "or set the environment variable LASS_MEMORY_GIB if there is more"
         )
 
 

@@ -37,11 +37,17 @@ from lass.tagging.pipeline import (
     FitResult,
     choose_comparisons,
     saved_predictors,
-    smoothing_of,
     solve_progress,
     train,
 )
-from lass.tagging.preparation import graph_of, groups_of, outdated, predictor_inputs, reduced_features
+from lass.tagging.preparation import (
+    graph_of,
+    groups_of,
+    outdated,
+    predictor_inputs,
+    reduced_features,
+    smoothing_of,
+)
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
 from lass.tagging.storage import FitRecord, SavedPredictors, StoredModel, read_model, save_model
 from lass.tagging.tag_counts import count_tags

@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from lass.collection import AnnotationMatrix, CollectionStore
-from lass.collection.reading import category_graph
 from lass.collection.staging import Superseded
 from lass.graph import Health, health
 from lass.kernels.threads import thread_count
@@ -25,7 +24,7 @@ from lass.solvers import Callback, Step
 from lass.solvers.plan import Engine
 from lass.tagging.canonical import CanonicalOrder, fingerprint
 from lass.tagging.comparison import FILE as COMPARISONS
-from lass.tagging.completion import TOL, TagModel, check_form, choose_lam, complete, with_scores
+from lass.tagging.completion import TOL, TagModel, check_memory, choose_lam, complete, with_scores
 from lass.tagging.distributed.cluster import StageCost, Workers
 from lass.tagging.distributed.fitting import fitted_on_workers
 from lass.tagging.facet_choice import choose_facets, facets_of
@@ -37,6 +36,7 @@ from lass.tagging.preparation import (
     groups_of,
     outdated,
     predictor_inputs,
+    smoothing_of,
     trees_sentence,
 )
 from lass.tagging.progress import Progress, ProgressCallback, StageTimer, ignore_progress
@@ -167,7 +167,8 @@ def _fit_here(
     """The fit of a staged collection in this process, but for the solve with an ``engine``."""
     annotations = stage.annotation_matrix()
     G = annotations.G
-    check_form(G, stage.settings.smoothing or None, engine)
+    if engine is not None:
+        check_memory(G.shape)
     damaged = stage.discard_damaged()
     timer = StageTimer(report)
     with restored_on_error(stage.path / "arrays" / COMPARISONS):
@@ -356,9 +357,3 @@ def solve_progress(G: sp.csr_array, report: ProgressCallback) -> Callback:
         report(Progress("solve", gap=step.gap / stake))
 
     return step_done
-
-
-def smoothing_of(collection: CollectionStore, names: list[str]) -> sp.csr_array | None:
-    """Edges between tags with the same parent, as the settings ask for; None if they do not."""
-    strength = collection.settings.smoothing
-    return category_graph(names) * strength if strength else None

@@ -22,7 +22,7 @@ from lass.collection.features import (
     image_features,
 )
 from lass.collection.features.words import side_by_side
-from lass.collection.reading import BadRow
+from lass.collection.reading import BadRow, category_graph
 from lass.collection.records import PARTS, did_you_mean
 from lass.collection.staging import Superseded
 from lass.graph import KNNGraph
@@ -317,6 +317,12 @@ def trees_sentence(collection: CollectionStore, model: TagModel | None) -> str:
     tagged = np.count_nonzero((model.solution.problem.G > 0).sum(axis=1))
     why = "too few items are tagged" if tagged < MIN_TAGGED else "they got no weight"
     return f"trees are left out: {why}"
+
+
+def smoothing_of(collection: CollectionStore, names: Sequence[str]) -> sp.csr_array | None:
+    """Edges between tags with the same parent, as the settings ask for; None if they do not."""
+    strength = collection.settings.smoothing
+    return category_graph(names) * strength if strength else None
 
 
 def compared_by(collection: CollectionStore) -> str:

@@ -60,7 +60,7 @@ class Partitions:
     checkpoint_every: int = 100
     device: str | None = None
     capabilities: ClassVar[Capabilities] = Capabilities(
-        zero_lam=False, infinite_lam=False, harmonic_limit=False
+        zero_lam=False, infinite_lam=False, harmonic_limit=False, category_graph=True
     )
 
     def run(self, problem: Problem, start: Start | None, monitor: Monitor, tol: float) -> Result:
@@ -116,11 +116,13 @@ def _parts(problem: Problem, labels: Labels, count: int, start: Array | None) ->
         first = start[problem.free]
     elif len(problem.fixed_rows):
         first = qp.vertex()  # where only one machine can tell own affinities from those to fixed rows
+    bound = 0.0 if qp.C is None else float(np.linalg.norm(qp.C, 2))
     parts = []
     for number, lists in enumerate(split(operator.W, problem.linear_term(), labels[problem.free], count)):
         part = assemble(number, problem.K, *lists)
         part.diagonal = operator.diagonal[part.items]
         part.start = None if first is None else first[part.items]
+        part.category_laplacian, part.category_bound = problem.category_laplacian, bound
         parts.append(part)
     return parts
 

@@ -19,6 +19,8 @@ class DeviceArrays:
     """Rows of Z and Y on a device, own rows first; border rows cross to the host and back."""
 
     def __init__(self, part: Part, lam: float, device: str) -> None:
+        if part.category_laplacian is not None:
+            raise ValueError("partitions on a device take no category_graph; leave one of the two out")
         self.place, self.own = checked_device(device), len(part.items)
         self.work, self.size = loops(self.place), part.categories
         layout = Layout(self.own, 1, part.categories)

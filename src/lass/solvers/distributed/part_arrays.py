@@ -54,13 +54,13 @@ class PartArrays(Protocol):
 def degrees(part: Part) -> tuple[Array, Array]:
     """The diagonal of the Laplacian, and the steps: one over a majorizer of it.
 
-    An item without neighbours stays where it is, whatever its step.
+    An item without neighbours stays where it is, whatever its step, where categories have no graph.
     """
     pointers, _, weights = part.graph
     own = len(part.items)
     sums = np.bincount(np.repeat(np.arange(own), np.diff(pointers)), weights, own).astype(float)
     diagonal = sums if part.diagonal is None else np.array(part.diagonal)
-    bound = diagonal + sums
+    bound = diagonal + sums + part.category_bound
     return diagonal, np.divide(1.0, bound, out=np.ones(own), where=bound > 0)
 
 
@@ -77,6 +77,7 @@ class HostArrays:
         self.linear = (starts, where, values / (2.0 * lam), np.zeros(K))
         self.arrays = {"Z": np.empty((part.size, K)), "Y": np.empty((part.size, K))}
         self.product = np.empty((self.own, K))
+        self.category_laplacian = part.category_laplacian
 
     def put(self, name: str, own: Array) -> None:
         """Set the own rows."""
@@ -126,6 +127,8 @@ class HostArrays:
         pointers, rows = self.graph[0], self.arrays[name]
         width = int(pointers[last] - pointers[first]) // max(last - first, 1) + 1
         _over(kernels().apply, first, last, width * rows.shape[1], *self.graph, rows, self.product)
+        if self.category_laplacian is not None:
+            self.product[first:last] += rows[first:last] @ self.category_laplacian
 
 
 def _over(kernel: Callable[..., Any], first: int, last: int, width: int, *arguments: Any) -> Any:

@@ -61,6 +61,8 @@ class Part:
     borders: dict[int, Border]
     diagonal: Array | None = None  # of the Laplacian, where it is not the sum of the weights
     start: Array | None = None  # own rows to begin with
+    category_laplacian: sp.csr_array | None = None  # of the graph of the categories, where there is one
+    category_bound: float = 0.0  # its largest eigenvalue
 
     @property
     def size(self) -> int:

@@ -58,7 +58,8 @@ def solve(
     """Solve on several workers: :func:`lass.solve` with :class:`Partitions` as its engine.
 
     Graph and answer are in the memory of this process; :func:`solve_parquet` is for
-    those that fit on no machine. There is no prior, no category graph and no negative weight.
+    those that fit on no machine, and have no category graph. There is no prior and no negative weight, and
+    no category graph on a ``device``.
 
     Examples
     --------

@@ -22,9 +22,9 @@ class PartSummary(NamedTuple):
     edges: int
     affinities: int
     stake: float  # the sum of the ranges of the affinities
-    connected_stake: float  # the same for the items with neighbours: the others need no iterations
+    connected_stake: float  # the same for the items that move: those with neighbours or linked categories
     degrees: float  # the sum of the degrees
-    checksum: float  # changes with any affinity
+    checksum: float  # changes with any affinity, and with the weights between categories
     borders: dict[int, Border]
 
 
@@ -64,10 +64,12 @@ class Worker:
         ranges = row_ranges(part.affinities())
         starts, where, values = part.linear
         items = np.repeat(part.items, np.diff(starts)) % 9973 + 1.0
+        between = part.category_laplacian
+        categories = 0.0 if between is None else float(between.data**2 @ (between.indices + 1.0))
         return PartSummary(
             len(part.items), len(part.graph[1]), len(values), float(ranges.sum()),
-            float(ranges[diagonal > 0].sum()), float(diagonal.sum()),
-            float((values * items) @ (where + 1.0)), part.borders,
+            float(ranges[diagonal + part.category_bound > 0].sum()), float(diagonal.sum()),
+            float((values * items) @ (where + 1.0)) + categories, part.borders,
         )  # fmt: skip
 
     def border(self) -> Items:

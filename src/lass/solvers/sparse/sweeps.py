@@ -149,7 +149,7 @@ class _SmoothedRows(_RowsHere):
     def __init__(self, problem: Problem, Z: SparseAssignments) -> None:
         assert problem.category_laplacian is not None
         self.laplacian = problem.category_laplacian
-        bound = float(abs(self.laplacian).sum(axis=1).max(initial=0.0))
+        bound = largest_eigenvalue_bound(self.laplacian)
         super().__init__(problem, Z, bound)
         W = sp.csr_array(problem.W + bound * sp.eye_array(problem.N))
         self.graph = (W.indptr.astype(np.int64), W.indices.astype(np.int32, copy=False), W.data)
@@ -158,3 +158,16 @@ class _SmoothedRows(_RowsHere):
         scaled = self.problem.G / (2.0 * self.problem.lam)
         found = sp.csr_array(scaled - above_background(Z, self.K) @ self.laplacian)
         return found.indptr.astype(np.int64), found.indices.astype(np.int32, copy=False), found.data
+
+
+def largest_eigenvalue_bound(laplacian: sp.csr_array) -> float:
+    """A number that is at least the largest eigenvalue of a Laplacian; O(nnz).
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from lass.solvers.sparse.sweeps import largest_eigenvalue_bound
+    >>> largest_eigenvalue_bound(sp.csr_array([[1.0, -1.0], [-1.0, 1.0]]))
+    2.0
+    """
+    return float(abs(laplacian).sum(axis=1).max(initial=0.0))

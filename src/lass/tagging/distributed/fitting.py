@@ -58,6 +58,7 @@ from lass.tagging.preparation import (
     reduced_features,
     reduced_from,
     reduces_here,
+    smoothing_of,
 )
 from lass.tagging.progress import Progress, ProgressCallback
 from lass.tagging.storage import (
@@ -115,14 +116,12 @@ def fitted_on_workers(
     tol: float,
 ) -> Iterator[FittedParts]:  # fmt: skip
     """Compute features, graph and model of a collection on workers; its working folder is gone afterwards."""
-    if collection.settings.smoothing:
-        raise ValueError("smoothing cannot be done on workers; set smoothing to 0, or leave the engine out")
     if collection.settings.facets == ON:
         raise ValueError(
             'facets = "on" cannot be done on workers, where all tags share one distribution; set facets to '
             "auto or off, or leave the engine out"
         )
-    order = CanonicalOrder.of(annotations)
+    order = CanonicalOrder.of(annotations, smoothing=bool(collection.settings.smoothing))
     shape = _shape(collection, len(order.rows), len(order.columns))
     parts, block = cut(shape, workers.count, workers.parts, workers.memory)
     with _working_folder(collection) as folder, Cluster(workers) as cluster:
@@ -249,7 +248,8 @@ class _Fit:
             choice = choose_lam(W, G, pause=partial(self.report, Progress("lam")))
             lam, reason = choice.lam, choice.reason
         self.report(Progress("solve"))
-        problem = Problem(W, G, float(lam))
+        similar = smoothing_of(self.collection, [self.annotations.names[tag] for tag in self.order.columns])
+        problem = Problem(W, G, float(lam), category_graph=similar)
         walks = self._propagated("all", G)
 
         def solved(step: Any) -> None:
@@ -270,7 +270,10 @@ class _Fit:
         )  # fmt: skip
         own = model.solution.problem
         if not self.order.is_identity:
-            own = Problem(result.W, self.annotations.G, model.lam)
+            own = Problem(
+                result.W, self.annotations.G, model.lam,
+                category_graph=self.order.tags_in_collection(similar),
+            )  # fmt: skip
         result.model = self.order.restored(model, own)
 
     def _propagated(self, run: str, G: sp.csr_array) -> Walks:

@@ -2,7 +2,8 @@
 
 Parts end where the slices of one machine do (with up to 16 parts), and rows within a slice are visited in the
 same order, so that every sweep gives the same assignments as there. A task reads the rows of neighbours from
-the files of their parts, for some of its own rows at a time.
+the files of their parts, for some of its own rows at a time. With a graph of the categories, whose Laplacian
+is a table that all tasks read, sweeps go by the bound that separates the categories, as on one machine.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.kernels.threads import WORK_PER_THREAD, kernels
@@ -23,13 +25,17 @@ from lass.solvers.capabilities import Capabilities
 from lass.solvers.monitor import Monitor
 from lass.solvers.sparse import SparseAssignments
 from lass.solvers.sparse.backend import Sparse, begin, known_rows
+from lass.solvers.sparse.certificate import above_background
 from lass.solvers.sparse.mapping import largest
 from lass.solvers.sparse.row_buffers import LEAST, SLACK
-from lass.solvers.sparse.sweeps import improve
+from lass.solvers.sparse.sweeps import improve, largest_eigenvalue_bound
 from lass.solvers.start import Start
 from lass.tagging.distributed.cluster import Cluster
 from lass.tagging.distributed.local_graph import LocalGraph
 from lass.tagging.distributed.workspace import Arrays, Rows, Workspace, as_csr
+
+#: table of a run with the Laplacian of the categories, one part
+CATEGORIES = "categories"
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class SparseOnWorkers:
 
     capabilities: ClassVar[Capabilities] = Capabilities(
         fixed_rows=False, ridge=False, any_laplacian=False, zero_lam=False, infinite_lam=False,
-        harmonic_limit=False, sparse_output=True, warm_start=False,
+        harmonic_limit=False, sparse_output=True, warm_start=False, category_graph=True,
     )  # fmt: skip
     cluster: Cluster
     space: Workspace
@@ -65,7 +71,7 @@ class SparseOnWorkers:
         with monitor.interruptible():
             improve(rows, 2.0 * problem.lam, monitor)
         Z = whole(space, f"{name}/now-{rows.number}", problem.K)
-        space.remove(f"{name}/now-{rows.number}", f"{name}/ahead-{rows.number}")
+        space.remove(f"{name}/now-{rows.number}", f"{name}/ahead-{rows.number}", f"{name}/{CATEGORIES}")
         note = f"sweeps in sparse form on {len(space.parts)} parts ({Z.stored / len(Z):.1f} entries a row)"
         return Result(Z, [note])
 
@@ -78,6 +84,8 @@ class Model(NamedTuple):
     scale: float
     #: the part of a price that every row that moves has
     portion: float
+    #: at least the largest eigenvalue of the Laplacian of the categories, which is in the table; None without
+    bound: float | None
 
 
 class RowsOnWorkers:
@@ -85,8 +93,12 @@ class RowsOnWorkers:
 
     def __init__(self, cluster: Cluster, space: Workspace, run: str, problem: Problem) -> None:
         self.cluster, self.space, self.run = cluster, space, run
-        moving = int((problem.diagonal > 0).sum())
-        self.model = Model(problem.K, 2.0 * problem.lam, 1.0 / max(1, moving))
+        laplacian, bound = problem.category_laplacian, None
+        if laplacian is not None:
+            bound = largest_eigenvalue_bound(laplacian)
+            space.write_csr(f"{run}/{CATEGORIES}", 0, laplacian)
+        moving = int((problem.diagonal + (bound or 0.0) > 0).sum())
+        self.model = Model(problem.K, 2.0 * problem.lam, 1.0 / max(1, moving), bound)
         #: sweeps done
         self.number = 0
 
@@ -110,7 +122,16 @@ class RowsOnWorkers:
 
 
 def whole(space: Workspace, name: str, tags: int) -> SparseAssignments:
-    """The assignments of all parts: for the driver alone."""
+    """The assignments of all parts: for the driver alone.
+
+    Rows are put in order in the files: what changes in mapped memory is lost when the memory is let go.
+    """
+    for part in space.parts:
+        arrays = space.read(name, part, changeable=True)
+        rows = as_csr(arrays, tags)
+        if not rows.has_sorted_indices:
+            rows.sort_indices()
+            space.write_csr(name, part, rows, background=arrays["background"])
     arrays = space.joined(name)
     return SparseAssignments(as_csr(arrays, tags), arrays["background"])
 
@@ -136,13 +157,16 @@ def sweep_part(
     space: Workspace, run: str, part: int, number: int, model: Model, price: float, momentum: float
 ) -> float:
     """One sweep over the rows of a part, and their extension; how far uphill that points."""
-    kernel = kernels("sparse_rows")
+    kernel, laplacian = kernels("sparse_rows"), _categories(space, run, model)
     swept, extended, uphill = _Written(), _Written(), 0.0
     for low, high in space.slices(part):
         new = _Written()  # what the rows of this slice have become
         for rows in _blocks(low, high, space.block):
             local = LocalGraph.load(space, rows)
             degree, affinities = _own(space, run, local, model)
+            W = local.W
+            if model.bound is not None:  # edges from each row to itself
+                W, degree = _with_own_edges(local, model.bound), degree + model.bound
             inverse = np.divide(1.0, degree, out=np.zeros(len(degree)), where=degree > 0)
             cost = model.scale * degree
             cost[local.own] += row_ranges(as_csr(_stored(affinities, local), model.tags))
@@ -153,13 +177,17 @@ def sweep_part(
             old = space.take(f"{run}/ahead-{number}", outside)
             Z = _joined(old, new.taken(local.known[inside] - low), first)
             begin_at, end_at = int(local.own[0]), int(local.own[-1]) + 1
-            graph = (local.W.indptr.astype(np.int64), local.W.indices, local.W.data)
+            graph = (W.indptr.astype(np.int64), W.indices, W.data)
+            now, ahead = (space.take(f"{run}/{name}-{number}", rows) for name in ("now", "ahead"))
+            affinities = (*affinities[:2], affinities[2] / model.scale)
+            if laplacian is not None:
+                above = above_background(_Rows(_arrays(ahead)), model.tags)
+                affinities = _less(affinities, sp.csr_array(above @ laplacian), local)
             found, _ = _filled(
                 kernel.sweep, begin_at, end_at, (Z[1] - Z[0]), *graph, inverse,
-                affinities[0], affinities[1], affinities[2] / model.scale, model.tags, cuts, Z,
+                *affinities, model.tags, cuts, Z,
             )  # fmt: skip
             new.add(found)
-            now, ahead = (space.take(f"{run}/{name}-{number}", rows) for name in ("now", "ahead"))
             Z1, Z0, Y1 = _arrays(found), _arrays(now), _arrays(ahead)
             lengths = (Z1[1] - Z1[0]) + (Z0[1] - Z0[0])
             further, slope = _filled(
@@ -184,11 +212,17 @@ def sweep_part(
 
 def certify_part(space: Workspace, run: str, part: int, number: int, model: Model) -> tuple[float, float]:
     """The part's share of objective and gap."""
-    total = np.zeros(2)
+    total, laplacian = np.zeros(2), _categories(space, run, model)
     for rows in space.blocks(part):
         local = LocalGraph.load(space, rows)
         degree, affinities = _own(space, run, local, model)
         Z = _arrays(space.take(f"{run}/now-{number}", local.known))
+        if laplacian is not None:  # as in lass.solvers.sparse.certificate
+            now = space.take(f"{run}/now-{number}", rows)
+            above = above_background(_Rows(_arrays(now)), model.tags)
+            through = sp.csr_array(above @ laplacian)
+            total[0] -= 0.5 * model.scale * float(above.multiply(through).sum())
+            affinities = _less(affinities, model.scale * through, local)
         own = np.asarray(local.own, np.int64)
         terms = np.empty((2, len(own)))
         graph = (local.W.indptr.astype(np.int64), local.W.indices, local.W.data)
@@ -212,6 +246,42 @@ def _own(
     lengths[local.own] = np.diff(G["indptr"])
     pointers = np.concatenate([[0], np.cumsum(lengths)])
     return np.asarray(local.sums.degree), (pointers, G["indices"], G["data"].astype(float))
+
+
+class _Rows(NamedTuple):
+    """Rows as :class:`~lass.solvers.sparse.certificate.SparseRows` has them."""
+
+    arrays: tuple[NDArray[Any], ...]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Entries of each row."""
+        return np.asarray(self.arrays[1] - self.arrays[0])
+
+
+def _categories(space: Workspace, run: str, model: Model) -> sp.csr_array | None:
+    """The Laplacian of the categories, if they have a graph."""
+    return None if model.bound is None else as_csr(space.read(f"{run}/{CATEGORIES}"), model.tags)
+
+
+def _less(
+    affinities: tuple[NDArray[Any], ...], through: sp.csr_array, local: LocalGraph
+) -> tuple[NDArray[Any], ...]:
+    """Affinities of the rows less what similar categories take from them, in local numbers."""
+    found = sp.csr_array(as_csr(_stored(affinities, local), through.shape[1]) - through)
+    lengths = np.zeros(len(local.known), np.int64)
+    lengths[local.own] = np.diff(found.indptr)
+    pointers = np.concatenate([[0], np.cumsum(lengths)])
+    return pointers, found.indices.astype(np.int32, copy=False), found.data
+
+
+def _with_own_edges(local: LocalGraph, weight: float) -> sp.csr_array:
+    """The edges of the rows, and one from each of them to itself."""
+    itself = np.zeros(len(local.known))
+    itself[local.own] = weight
+    W = sp.csr_array(local.W + sp.diags_array(itself))
+    W.indices = W.indices.astype(np.int32, copy=False)
+    return W
 
 
 def _stored(affinities: tuple[NDArray[Any], ...], local: LocalGraph) -> Arrays:
