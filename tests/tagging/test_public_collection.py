@@ -33,6 +33,32 @@ def programs(files):
         yield collection
 
 
+PEOPLE = [("b", "c"), ("c", "d"), ("d", "e", 2.0)]
+
+
+@pytest.mark.parametrize("form", ["list", "frame", "file", "matrix"])
+def test_edges_alone_name_the_items(tmp_path, form):
+    edges = [(*edge, 1.0)[:3] for edge in PEOPLE]
+    frame = pd.DataFrame(edges, columns=["from", "to", "weight"])
+    frame.to_csv(tmp_path / "edges.csv", index=False)
+    run("init", tmp_path / "command", "--edges", tmp_path / "edges.csv")
+    line = np.diag([1.0, 1.0, 2.0], 1)
+    given = {"list": edges, "frame": frame, "file": tmp_path / "edges.csv", "matrix": line + line.T}[form]
+    with (
+        lass.create(tmp_path / "c", edges=given) as made,
+        lass.open(tmp_path / "command") as command,
+    ):
+        assert made.ids() == (["0", "1", "2", "3"] if form == "matrix" else command.ids())
+        assert made.settings.features == command.settings.features
+        np.testing.assert_array_equal(made.graph.toarray(), line + line.T)
+        np.testing.assert_array_equal(made.graph.toarray(), command.graph.toarray())
+
+
+def test_the_names_of_columns_are_no_edge_of_a_list(tmp_path):
+    with lass.create(tmp_path / "c", [{"id": name} for name in "abc"], edges=[("a", "c")]) as made:
+        assert made.graph.toarray().tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+
+
 def by_item():
     tags = {}
     for (item, tag), value in PAIRS.items():

@@ -73,9 +73,6 @@ def init(output: Output, folder: Path, **options: Any) -> None:
         )
     named, notes = propose_columns(_one_or_several(options))
     if named["items"] is None:
-        from lass.collection.features import edge_items
-
-        named["items"] = [{"id": item} for item in edge_items(options["edges"], encoding=options["encoding"])]
         notes.append("items are those that the edges name; others: --items")
     new = read_new(**named)
     new.notes[:0] = notes

@@ -204,8 +204,9 @@ def read_new(
     """Read all that a new collection is made of; ``options`` are those of :func:`read_tables`.
 
     Items are compared in one way: by their texts or pictures, or by ``numeric`` columns or ``vectors``.
-    ``edges`` are another way where none of these is named (``text`` included), else they count beside it.
-    With a model ``embed`` texts and pictures are embedded as well, see :func:`with_model`.
+    ``edges`` are another way where none of these is named (``text`` included), else they count beside it;
+    without ``items`` they name the items. With a model ``embed`` texts and pictures are embedded as well, see
+    :func:`with_model`.
     """
     given = {"numeric": options.get("numeric") or None, "vectors": vectors}
     kinds = [kind for kind, value in given.items() if value is not None]
@@ -221,6 +222,14 @@ def read_new(
     if kinds == ["edges"] and metric is not None:
         raise ValueError(f"metric is not used where edges are given; found {metric!r}. Leave it out")
     check_metric(metric)
+    if items is None:
+        from lass.collection.features import edge_items
+
+        if edges is None:
+            raise ValueError(
+                "items must be a path, a data frame or a list, or there must be edges; found None"
+            )
+        items = [{"id": item} for item in edge_items(edges, encoding=options.get("encoding"))]
     imported = read_tables(items=items, **options)
     new = NewCollection(
         imported.items, imported.annotations, imported.skipped, imported.found, imported.notes

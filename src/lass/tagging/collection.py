@@ -478,7 +478,7 @@ def open(folder: str | Path, *, read_only: bool = False) -> Collection:
 
 
 def create(
-    folder: str | Path, items: Any, *, id: str | None = None, title: str | None = None,
+    folder: str | Path, items: Any = None, *, id: str | None = None, title: str | None = None,
     text: str | Iterable[str] = (), tags: Any = None, tag_column: str | None = None, vectors: Any = None,
     edges: Any = None, numeric: str | Iterable[str] = (), embed: str | None = None,
     metric: str | None = None, n_neighbors: int = 30, name: str = "", skip_bad: bool = False, **reading: Any,
@@ -491,9 +491,9 @@ def create(
     ----------
     folder : str or Path
         Where nothing is yet, or an empty folder.
-    items : path, DataFrame, list of dict, or list of str
+    items : path, DataFrame, list of dict, or list of str, optional
         A table with one row an item (.csv, .tsv, .jsonl, .parquet), a folder of texts or pictures, a table
-        in memory, or texts, whose ids are then "0", "1", and so on.
+        in memory, or texts, whose ids are then "0", "1", and so on. By default those that ``edges`` name.
     id, title : str, optional
         Columns that name an item and that it is shown by; by default id, item or key, else the first, and
         title or name.
@@ -508,8 +508,8 @@ def create(
     vectors : path or array of shape (N, D), optional
         One row an item.
     edges : path, DataFrame, list of (a, b) or (a, b, weight), or matrix of shape (N, N), optional
-        Which items are similar. Beside ``text``, ``numeric``, ``vectors`` or ``embed``, items are compared by
-        both, as far as hidden tags say that it helps.
+        Which items are similar; alone they name the items. Beside ``text``, ``numeric``, ``vectors`` or
+        ``embed``, items are compared by both, as far as hidden tags say that it helps.
     numeric : str or several, optional
         Columns of numbers.
     embed : str, optional
@@ -537,6 +537,10 @@ def create(
     ...     with lass.create(f"{folder}/programs", items, tags={"mutt": ["mail", "-game"]}) as programs:
     ...         print(programs.tags, len(programs))
     ['game', 'mail'] 2
+    >>> with TemporaryDirectory() as folder:
+    ...     with lass.create(f"{folder}/friends", edges=[("ann", "bob"), ("bob", "cleo")]) as friends:
+    ...         print(friends.ids())
+    ['ann', 'bob', 'cleo']
     """
     _expect(folder=(folder, str | Path), id=(id, str), title=(title, str), tag_column=(tag_column, str))
     _expect(
@@ -545,8 +549,6 @@ def create(
     text = _texts([text] if isinstance(text, str) else text, "text") or ()
     numeric = _texts([numeric] if isinstance(numeric, str) else numeric, "numeric") or ()
     check_text(name, "name", empty=True)
-    if items is None:
-        raise ValueError("items must be a path, a data frame or a list; found None")
     if unknown := set(reading) - READING:
         raise ValueError(
             f"create() has no argument {min(unknown)!r}; reading takes {', '.join(sorted(READING))}"

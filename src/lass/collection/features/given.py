@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,11 +119,16 @@ def _is_an_edge(columns: Sequence[str], where: Mapping[str, int]) -> bool:
     return all(name.strip() in where for name in columns[:2]) and all(map(_is_number, columns[2:]))
 
 
-def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
-    """The items that a table of edges names, in the order in which they come.
+def _is_list(source: Any) -> bool:
+    """Whether it is a list of edges, whose columns have the names that we gave them."""
+    return not (isinstance(source, str | Path) or hasattr(source, "columns"))
 
-    With a third column, the first line is the header where that is no number; with two, where it names no
-    item that recurs below, and no number. ``read_edges`` with these items agrees.
+
+def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
+    """The items that edges name, in the order in which they come; of a matrix "0", "1", and so on.
+
+    With a third column, the first line of a file is the header where that is no number; with two, where it
+    names no item that recurs below, and no number. ``read_edges`` with these items agrees.
 
     Examples
     --------
@@ -130,11 +136,15 @@ def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
     >>> edge_items([("mutt", "pine"), ("pine", "elm")])
     ['mutt', 'pine', 'elm']
     """
+    if sp.issparse(source) or isinstance(source, np.ndarray):
+        return [str(row) for row in range(source.shape[0])]
     table = any_table(source, BadRowLog.of(source, "edges", True), ("a", "b", "weight"), encoding)
     rows = [[text_of(cell).strip() for cell in cells[:2]] for _, cells in table.rows]
     below = {item for ends in rows for item in ends}
     first = [name.strip() for name in table.columns]
-    if len(first) > 2:
+    if _is_list(source):
+        is_header = True
+    elif len(first) > 2:
         is_header = not _is_number(first[2])
     else:
         is_header = below.isdisjoint(first) and not any(map(_is_number, first))
@@ -212,7 +222,8 @@ def read_edges(
         raise bad_rows.error(f"needs columns a, b and, if you like, weight; found {width} columns")
     where = {item: n for n, item in enumerate(ids)}
     edges: dict[tuple[int, int], float] = {}
-    first = [(1, list(table.columns))] if _is_an_edge(table.columns, where) else []
+    is_header = _is_list(source) or not _is_an_edge(table.columns, where)
+    first = [] if is_header else [(1, list(table.columns))]
     for line, cells in chain(first, table.rows):
         try:
             ends = [text_of(cell).strip() for cell in cells[:2]]
