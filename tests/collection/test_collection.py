@@ -279,12 +279,14 @@ def test_what_is_stale_comes_with_a_reason(songs):
     songs.annotate("creep", {"rock": 1})  # while the assignments were being made
     songs.save_assignments(np.full((3, 2), 0.5), known.number, lam=3.0)
     assert songs.stale() == {"assignments": "made after change 2, now 3"}
+    assert songs.newer_than_suggestions() == "1 annotation"
     songs.save_assignments(np.full((3, 2), 0.5), songs.annotation_matrix().number)
     assert songs.stale() == {}
 
     with CollectionStore.open(songs.path) as other:
         other.change_settings(lam=2.0)
         assert songs.stale() == {"assignments": "lam was 'auto', now 2.0"}
+        assert songs.newer_than_suggestions() == "the settings (lam was 'auto', now 2.0)"
         other.change_settings(lam="auto", n_neighbors=5)
     assert songs.stale() == {
         "graph": "n_neighbors was 30, now 5",
@@ -292,6 +294,8 @@ def test_what_is_stale_comes_with_a_reason(songs):
     }
     songs.save_graph(W)
     assert songs.stale() == {"assignments": "the graph has been made anew"}
+    again = "what they are computed from (the graph has been made anew)"
+    assert songs.newer_than_suggestions() == again
     songs.change_settings(features={"kind": "text"})
     assert songs.stale()["features"] == "kind was not set, now 'text'"
     songs.save_features(sp.csr_array(np.eye(3)))
@@ -301,6 +305,7 @@ def test_what_is_stale_comes_with_a_reason(songs):
     stale = songs.stale()
     assert stale["features"] == "made for 3 items, now 4"
     assert "made for 2 tags, now 3; made after change 3, now 5" in stale["assignments"]
+    assert songs.newer_than_suggestions() == "1 annotation, 1 item and 1 tag"
     songs.change_settings(metric="precomputed")
     songs.save_graph(sp.csr_array((4, 4)))
     songs.save_assignments(np.full((4, 3), 1 / 3), songs.annotation_matrix().number)

@@ -134,7 +134,7 @@ def test_a_missing_evaluation_is_left_out_and_stale_arrays_are_named(collection,
     try:
         text = "".join(read(write_report(collection)).text)
         assert "How good suggestions are" not in text
-        assert "Out of date: assignments" in text
+        assert "Suggestions are older than 1 annotation; lass fit" in text
     finally:
         collection.undo()
         if kept is not None:

@@ -78,11 +78,11 @@ def fit(
 ) -> None:  # fmt: skip
     """Complete the tags of the collection in FOLDER from its annotations.
 
-    Features and graph are computed where they are out of date, assignments and scores always and from nothing
-    but items, edges, annotations and settings: the same collection gives the same answer, whatever was done
-    before. Without annotations there are a graph and a map. Options of graph and model are written into
-    collection.toml and stay; those of engine and device do not. --verbose prints the certificate as well: how
-    far from the optimum the assignments can be at most.
+    Features and graph are computed where items or settings changed, assignments and scores always and from
+    nothing but items, edges, annotations and settings: the same collection gives the same answer, whatever
+    was done before. Without annotations there are a graph and a map. Options of graph and model are written
+    into collection.toml and stay; those of engine and device do not. --verbose prints the certificate as
+    well: how far from the optimum the assignments can be at most.
 
     With --update only items near new annotations change: several times as fast, and lass suggest says that
     scores rest on earlier annotations until the next fit without it. Up to about 200 tagged items every

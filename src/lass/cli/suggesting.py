@@ -59,11 +59,11 @@ def suggest(
     if limit is None and not whole:
         limit = SHOWN
     with _no_cycles(), opened(folder) as collection:
-        retrained, stale = collection.is_retrained(), collection.stale()
-        for name, why in stale.items():
-            output.note(f"note: {name} out of date ({why}); lass fit {folder} brings them up to date")
-        if not stale and not retrained:
-            output.note(f"note: scores rest on earlier annotations; lass fit {folder} trains them again")
+        retrained, newer = collection.is_retrained(), collection.newer_than_suggestions()
+        if newer:
+            output.note(f"note: suggestions are older than {newer}; run lass fit {folder}")
+        elif not retrained:
+            output.note(f"note: scores rest on earlier annotations; run lass fit {folder}")
         chosen: dict[str, Any] = {"tag": tag, "items": items or None}
         suggestions: list[Suggestion] = []
         doubtful: list[DoubtfulTag] = []

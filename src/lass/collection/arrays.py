@@ -234,6 +234,16 @@ def relevant(name: str, settings: Settings) -> dict[str, Any]:
     return known.get(name, {})
 
 
+def changed_settings(name: str, stamp: Stamp, settings: Settings) -> list[str]:
+    """Settings that an array was made with, and that are others now."""
+    then, now = stamp.settings, relevant(name, settings)
+    return [
+        f"{key} was {_shown(then, key)}, now {_shown(now, key)}"
+        for key in sorted(then.keys() | now.keys())
+        if _shown(then, key) != _shown(now, key)
+    ]
+
+
 def stale(
     stamps: dict[str, Stamp | None], settings: Settings, items: int, tags: int, needed: int, last: int,
     damaged: Collection[str] = (),
@@ -258,12 +268,7 @@ def stale(
             why.append(f"made for {stamp.categories} tags, now {tags}")
         if name == "assignments" and not needed <= stamp.changes <= last:
             why.append(f"made after change {stamp.changes}, now {needed}")
-        then, now = stamp.settings, relevant(name, settings)
-        why += [
-            f"{key} was {_shown(then, key)}, now {_shown(now, key)}"
-            for key in sorted(then.keys() | now.keys())
-            if _shown(then, key) != _shown(now, key)
-        ]
+        why += changed_settings(name, stamp, settings)
         if source in result:
             why.append(f"the {source} must be made anew")
         elif before is not None and stamp.source != before.token and not (source == "features" and given):

@@ -157,6 +157,12 @@ def last(connection: Connection, column: str = "number", logs: Iterable[str] = L
     return max(int(connection.execute(query).fetchone()[0]) for query in queries)
 
 
+def count_after(connection: Connection, number: int) -> int:
+    """How many annotations were changed after a change."""
+    row = connection.execute("SELECT count(*) FROM changes WHERE number > ?", (number,)).fetchone()
+    return int(row[0])
+
+
 def undo(connection: Connection, who: str | None, by: str, change: int | None = None) -> list[int]:
     """Reverse the last action that stands, or that of a change (of one person, if named), if any."""
     whose, given = _by(who)

@@ -7,7 +7,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sized
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -851,6 +851,47 @@ class CollectionStore:
         found = self._stale()
         found.pop("map", None)
         return found
+
+    def newer_than_suggestions(self) -> str:
+        """What the saved suggestions do not include, for people; empty if they are of the present state.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> import lass
+        >>> texts = ["reads mail", "mail and news", "news reader", "a chess game"]
+        >>> with TemporaryDirectory() as folder:
+        ...     with lass.create(f"{folder}/programs", texts, tags={"0": ["mail"]}) as programs:
+        ...         _ = programs.fit()
+        ...         _ = programs.tag("1", "mail", "news", new=True)
+        ...         programs.newer_than_suggestions()
+        '2 annotations and 1 tag'
+        """
+        stale = self.stale()
+        if not stale:
+            return ""
+        stamps = {}
+        for name in stale:
+            with suppress(ValueError):  # damaged
+                stamps[name] = self.saved_stamp(name)
+        newer = {}
+        if (stamp := stamps.get("assignments")) is not None:
+            with self._database.reading() as connection:
+                newer = {
+                    "annotation": change_log.count_after(connection, stamp.changes),
+                    "item": item_table.count(connection) - stamp.items,
+                    "tag": len(tag_table.names(connection)) - stamp.categories,
+                }
+        parts = [f"{n:,} {what}{'s' if n > 1 else ''}" for what, n in newer.items() if n > 0]
+        settings = [
+            one for name, stamp in stamps.items() if stamp is not None
+            for one in arrays.changed_settings(name, stamp, self.settings)
+        ]  # fmt: skip
+        if settings:
+            parts.append(f"the settings ({', '.join(settings)})")
+        if not parts:  # damaged, or of another copy of the database
+            return f"what they are computed from ({'; '.join(stale.values())})"
+        return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
     def stale_map(self) -> str | None:
         """Why the map must be drawn anew; None if it is fresh."""

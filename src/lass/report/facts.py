@@ -43,8 +43,8 @@ class Facts:
     facets: dict[str, list[tuple[str, int]]]
     lam: float
     relative_gap: float
-    #: array -> why it is out of date
-    stale: dict[str, str]
+    #: what suggestions do not include
+    newer: str
     demand: list[TagDemand]
     suggestions: dict[str, list[Suggestion]]
     doubtful: list[DoubtfulTag]
@@ -72,7 +72,7 @@ def gather(collection: CollectionStore) -> Facts:
     return Facts(
         name=settings.name, created=settings.created, graph=health(suggester.problem.W, labelled),
         tags=count_tags(annotations), facets=facets(stated),
-        lam=saved.lam, relative_gap=saved.relative_gap, stale=collection.stale(),
+        lam=saved.lam, relative_gap=saved.relative_gap, newer=collection.newer_than_suggestions(),
         demand=_demand(suggester, stated), suggestions=shown, doubtful=doubtful, next_items=asked,
         titles={item.id: _title(item) for item in collection.get_items(named)},
         evaluation=Evaluation.load(file) if file.is_file() else None,

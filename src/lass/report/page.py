@@ -70,7 +70,7 @@ def document(title: str, body: Markup, more_style: str = "") -> str:
 
 
 def _overview(facts: Facts) -> Markup:
-    """The counts, and whether anything is out of date."""
+    """The counts, and what suggestions do not include."""
     counts = facts.tags
     cards = [
         (f"{counts.items:,}", "items"),
@@ -80,8 +80,8 @@ def _overview(facts: Facts) -> Markup:
         (f"{counts.negative:,}", "negative annotations"),
     ]
     numbers = tag("div", *(tag("div", tag("b", n), tag("span", what)) for n, what in cards), class_="cards")
-    notes = [tag("p", f"Out of date: {name} ({why}).", class_="warning") for name, why in facts.stale.items()]
-    return join([numbers, *notes])
+    note = f"Suggestions are older than {facts.newer}; lass fit includes them."
+    return join([numbers, *([tag("p", note, class_="warning")] if facts.newer else [])])
 
 
 def _trust(facts: Facts) -> Markup:
