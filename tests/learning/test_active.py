@@ -342,3 +342,16 @@ def test_sparse_assignments_are_never_made_dense():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * N * K / 20
+
+
+def test_an_error_of_pause_ends_the_work():
+    rng = np.random.default_rng(4)
+    solution = lass.solve(connected(rng, 50), labelled(rng, 50, 3, 3), 1.0)
+    calls = iter(range(100))
+
+    def pause():
+        if next(calls) == 3:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        rank(solution, probes=8, top=5, pause=pause)

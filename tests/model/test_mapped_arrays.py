@@ -1,5 +1,8 @@
 """Arrays that are written and hashed in pieces: the same bytes as those of one array."""
 
+import subprocess
+import sys
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -44,3 +47,24 @@ def test_indices_are_saved_in_32_bits_from_pieces_too():
         name: value.dtype for name, value in expected.items()
     }
     assert token_of(found, "") == token_of(expected, "")
+
+
+FREED = """
+from pathlib import Path
+from lass.model.mapped_arrays import return_freed
+resident = lambda: 4096 * int(Path("/proc/self/statm").read_text().split()[1])
+kept, freed = [], []
+for _ in range(20_000):
+    freed.append(bytearray(8000))
+    kept.append(bytearray(100))
+full = resident()
+freed.clear()
+return_freed()
+print(full - resident())
+"""
+
+
+def test_freed_memory_goes_back_to_the_system():
+    # what is kept lies between what is freed: only the pages in between can go back
+    done = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 60e6

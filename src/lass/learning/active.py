@@ -54,7 +54,7 @@ class Ranking(NamedTuple):
 
 def rank(
     model: Any, *, by: str = "margin", among: ArrayLike | None = None, top: int | None = None,
-    probes: int = 64, seed: int = 0,
+    probes: int = 64, seed: int = 0, pause: Callable[[], object] = int,
 ) -> Ranking:  # fmt: skip
     """Rank the unlabelled items by what a label of theirs would change.
 
@@ -85,6 +85,8 @@ def rank(
         relative error below ``sqrt(2 / probes)``, and what an item tells from as many again.
     seed : int
         Of the samples.
+    pause : callable
+        Called before each linear system; an error it raises ends the work.
 
     Returns
     -------
@@ -127,7 +129,7 @@ def rank(
         return Ranking(candidates, np.zeros(0))
     places = np.searchsorted(rows, candidates)
     uncertainty = _uncertainty(Z, rows, by)[places] if by == "margin" else _uncertainty(Z, candidates, by)
-    field = GaussianField(problem, rows, places, probes, seed, explains=by == "margin")
+    field = GaussianField(problem, rows, places, probes, seed, by == "margin", pause)
     worth = field.explained if by == "margin" else field.coverage
     scores = uncertainty * worth()
     if top is None:
@@ -228,9 +230,9 @@ class GaussianField:
 
     def __init__(
         self, problem: Problem, rows: NDArray[np.intp], places: NDArray[np.intp], probes: int, seed: int,
-        explains: bool = False,
+        explains: bool = False, pause: Callable[[], object] = int,
     ) -> None:  # fmt: skip
-        self.places = places
+        self.places, self._pause = places, pause
         self.W = _within(problem.W, rows)
         degree = np.asarray(self.W.sum(axis=1)).ravel()
         excess = np.maximum(problem.diagonal[rows] - degree, 0.0)
@@ -285,6 +287,7 @@ class GaussianField:
         return unit
 
     def _solve(self, B: Array, tol: float) -> Array:
+        self._pause()
         return ConjugateGradients(self.operator.apply, self.diagonal, tol=tol).solve(B)
 
     def _sampled(

@@ -28,7 +28,7 @@ from lass.solvers.solution import Solution
 ON = 0.5
 #: items whose additions are computed together at first, and those that cover already
 BATCH, MANY = 64, 4096
-#: rows of W that are summed together
+#: rows of W that are summed together, and items whose additions are computed together at most
 PART = 65_536
 #: additions that differ by less than this share are the same
 STEP = 1e-9
@@ -124,8 +124,7 @@ def _covering(
     bounds[known] = -np.inf
     items, added = [], []
     for _ in range(min(top, N - len(known))):
-        pause()
-        item = _largest(walks, bounds, covered, numbers)
+        item = _largest(walks, bounds, covered, numbers, pause)
         items.append(item)
         added.append(float(bounds[item]))
         bounds[item] = -np.inf
@@ -166,7 +165,7 @@ def propose(
     if solution is not None and 0 < solution.problem.lam < np.inf and not _places(share, top).all():
         pause()
         among = _evenly(np.flatnonzero(~known), places)
-        changing = rank(solution, top=top, among=among)
+        changing = rank(solution, top=top, among=among, pause=pause)
     taken = _in_turns(found, changing, share, top)
     near = weights[np.array([row for row, *_ in taken], np.intp)]
     of_them = (near != 0).astype(float) @ known.astype(float)
@@ -244,10 +243,13 @@ class _Walks:
         kernels("walks").additions(0, len(items), items, *self._csr, self._inverse, ON, True, covered, out)
 
 
-def _largest(walks: _Walks, bounds: Array, covered: Array, order: NDArray[np.intp]) -> int:
+def _largest(
+    walks: _Walks, bounds: Array, covered: Array, order: NDArray[np.intp], pause: Callable[[], object]
+) -> int:
     """The item that adds most, its addition being its bound then; few bounds need to be computed again."""
     fresh, count = np.zeros(len(bounds), bool), BATCH
     while True:
+        pause()
         best = bounds[fresh].max(initial=-np.inf)
         least = best - STEP * abs(best)
         stale = np.flatnonzero(~fresh & (bounds >= least) & np.isfinite(bounds))
@@ -256,6 +258,6 @@ def _largest(walks: _Walks, bounds: Array, covered: Array, order: NDArray[np.int
             return int(found[order[found].argmin()])
         if len(stale) > count:
             stale = stale[np.argpartition(-bounds[stale], count)[:count]]
-        count *= 2  # where most are nearly equal, few looks at all bounds
+        count = min(2 * count, PART)  # where most are nearly equal, few looks at all bounds
         bounds[stale] = walks.additions(stale, covered)
         fresh[stale] = True

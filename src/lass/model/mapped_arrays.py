@@ -1,8 +1,10 @@
-"""Arrays that lie in files and take no memory until they are used."""
+"""Arrays that lie in files and take no memory until they are used, and memory that is used no more."""
 
 from __future__ import annotations
 
+import ctypes
 import mmap
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +27,12 @@ def release(*arrays: NDArray[Any]) -> None:
         pages = getattr(owner, "_mmap", None)
         if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
             pages.madvise(mmap.MADV_DONTNEED)
+
+
+def return_freed() -> None:
+    """Give memory that was freed back to the system: the GNU C library keeps parts of it for later."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
 
 
 class Pieces:

@@ -24,7 +24,7 @@ from lass.learning.predictors.tag_assignments import ROUGHER
 from lass.learning.predictors.tag_facets import FacetedProblem, FacetedSolution, update_facets
 from lass.learning.predictors.voters import find_voters
 from lass.model.facets import Facets
-from lass.model.mapped_arrays import release
+from lass.model.mapped_arrays import release, return_freed
 from lass.model.problem import Problem
 from lass.solvers.solution import Solution
 from lass.solvers.sparse.certificate import certify_near, certify_rows
@@ -118,6 +118,7 @@ class LiveModel:
         if model.retrained and self._canonical.predictors is not None:
             self.rescored = annotations.number
         stored.release()
+        self.release()
 
     @property
     def model(self) -> TagModel:
@@ -242,7 +243,10 @@ class LiveModel:
         return {int(order.columns[tag]): float(known[tag]) for tag in top if tag >= 0}
 
     def release(self) -> None:
-        """Take what lies in files out of the memory until it is used again; nobody changes it in place."""
+        """Take what lies in files out of the memory until it is used again, and return what is free.
+
+        Nobody changes what lies in files in place.
+        """
         shown = self.model.scores
         release(self._edges.data, self._edges.indices, *(() if shown is None else shown.arrays))
         predictors = self._canonical.predictors
@@ -251,6 +255,8 @@ class LiveModel:
             propagation = predictors.trained.propagation
             for matrix in (propagation.stepped, propagation.walked):
                 release(matrix.data, matrix.indices)
+        if not self._is_small:
+            return_freed()
 
     def rescore(self, report: ProgressCallback = ignore_progress) -> LiveUpdate:
         """Compute all predictors and scores again on every row, with the weights as they are.
