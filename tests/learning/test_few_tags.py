@@ -220,6 +220,19 @@ def test_votes_in_loops():
         np.testing.assert_allclose(relative_votes, expected / expected.sum(), atol=2e-3)
 
 
+def test_one_more_tagged_item_is_seen_from_the_others_and_leaves_most_folds_alone():
+    X, W = three_groups()
+    stated = [(n, GROUP[n]) for n in range(1, 30)]
+    sides = []
+    for some in (stated, [(0, GROUP[0]), *stated]):
+        few = few_of(W, annotations(30, 3, *some), X)
+        folds = np.array(list(few.folds(np.arange(30)[few.items])))
+        assert len(folds) == 12
+        np.testing.assert_array_equal(folds.sum(axis=0), 1)
+        sides.append(folds.argmax(axis=0)[-29:])
+    assert (sides[0] != sides[1]).sum() <= 11  # one from each fold to the next
+
+
 def test_the_mixture_is_that_of_largest_posterior_probability():
     X, W = three_groups()
     G = annotations(30, 4, *((n, GROUP[n]) for n in range(0, 30, 3)), (3, 3), (12, 3), (21, 3))

@@ -235,17 +235,33 @@ def test_pairs_stand_for_all_that_are_not_annotated(count):
     features = features_of(W, visible)
     rows = np.flatnonzero(np.diff(hidden.indptr))
     pauses = []
-    generator = np.random.default_rng(0)
-    taken, kept = _pairs(features, rows, visible, hidden, count, generator, lambda: pauses.append(1))
+    taken, kept = _pairs(features, rows, visible, hidden, count, (0, 0), lambda: pauses.append(1))
     assert pauses
     truth, candidate = hidden[rows].toarray() > 0, visible[rows].toarray() == 0
     assert taken.hidden.sum() == truth.sum()  # whatever was hidden is there
     assert kept == (visible[rows] > 0).sum()
     assert taken.hidden_share == truth.sum() / (truth.sum() + kept)
-    np.testing.assert_array_equal(np.bincount(taken.item, taken.hidden), truth.sum(axis=1))
+    np.testing.assert_array_equal(np.bincount(taken.item, taken.hidden)[rows], truth.sum(axis=1))
     assert taken.weight.sum() == pytest.approx(candidate.sum(), rel=0.15)
     assert (np.diff(taken.item) >= 0).all()
     assert len(taken.X) == candidate.sum() if count == 10**6 else len(taken.X) < candidate.sum()
+
+
+@pytest.mark.parametrize("count", [600, 5000])
+def test_one_more_item_changes_few_of_the_pairs_of_the_others(count):
+    _, W, G = collection(600, 100)
+    visible, hidden = next(iter(holdouts(G, np.arange(600), 0)))
+    features = features_of(W, visible)
+    rows = np.flatnonzero(np.diff(hidden.indptr))
+    for more in range(3, len(rows), 40):
+        found = []
+        for some in (np.delete(rows, more), rows):
+            taken, _ = _pairs(features, some, visible, hidden, count, (0, 0), int)
+            others = taken.item != rows[more]
+            found.append(
+                {(item, *X) for item, X in zip(taken.item[others], taken.X[others].tolist(), strict=True)}
+            )
+        assert len(found[0] ^ found[1]) < 0.05 * len(found[0])
 
 
 def fitted(seed=0, items=600):

@@ -38,6 +38,16 @@ def test_no_item_is_scored_by_a_tree_that_knows_its_tags():
     assert own_shares(tree_shares(X, T, np.arange(300)), T) == pytest.approx(0.2, abs=0.03)
 
 
+def test_one_more_tagged_item_changes_shares_less_than_other_trees_do(monkeypatch):
+    monkeypatch.setattr(grown, "ROWS", 150)  # of more tagged items some are drawn
+    X, T = checkerboard(500)
+    T = T.toarray() * (np.arange(500) % 2)[:, None]
+    before, others = (tree_shares(X, sp.csr_array(T), np.arange(500), seed).toarray() for seed in (0, 1))
+    T[100] = [1.0, 0.0]
+    after = tree_shares(X, sp.csr_array(T), np.arange(500)).toarray()
+    assert np.abs(after - before).mean() < 0.5 * np.abs(others - before).mean()
+
+
 def test_no_item_is_scored_by_near_copies_of_its_group():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(150, 6)), 2, axis=0)

@@ -237,6 +237,25 @@ def test_retraining_gives_what_a_fit_gives_and_can_be_ended(collection):
     assert row in live.update(collection.annotation_matrix()).rows
 
 
+def test_one_more_annotation_changes_few_suggestions_of_the_next_training(collection):
+    live = LiveModel(collection)
+    live.retrain()
+
+    def likely():
+        scores = live.model.scores.values.toarray()
+        return (scores >= 0.5) & (live.model.solution.problem.G.toarray() == 0)
+
+    before, changed = likely(), []
+    sure = np.argwhere(before)
+    for row, tag in sure[:: max(1, len(sure) // 4)][:4].tolist():
+        collection.annotate(collection.ids()[row], {live.annotations.names[tag]: 1})
+        live.update(collection.annotation_matrix())
+        live.retrain()
+        changed.append(int(np.delete(likely() != before, row, axis=0).sum()))
+        collection.undo()
+    assert np.mean(changed) < 0.05 * len(sure)
+
+
 def test_items_that_were_added_come_in_when_it_is_retrained(collection):
     live = LiveModel(collection)
     text = collection.get_items()[0].text

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.learning.draws import keyed_draws
 from lass.learning.feature_model import LANDMARKS, FeatureRows, held_out_scores, scale_of, spread_places
 from lass.learning.graph_mixture import (
     GraphParts,
@@ -32,6 +33,8 @@ ROUGH, ROUGHER = 1e-4, 1e-2
 SAME = 1e-9
 #: items x tags up to which assignments are dense; least factor of the tolerance with more; numbers of a block
 DENSE, LEAST, BLOCK = 2_000_000, 0.2, 4_000_000
+#: hidden affinities that are ranked, at most
+ASKED = 5000
 
 
 @dataclass
@@ -202,16 +205,15 @@ def choose_for_tags(
         return Choice(1.0, "fewer than five annotations: too few to hide some and compare values")
     if G.shape[1] == 1:
         return Choice(1.0, "only one tag is used, and then every value gives the same")
-    rng = np.random.default_rng(seed)
-    hidden = rng.choice(chosen, max(1, int(share * len(chosen))), replace=False)
+    draws = keyed_draws("choice of lam", seed, *(axis[chosen] for axis in positive.coords))
+    hidden = chosen[np.argsort(draws, kind="stable")][: max(1, int(share * len(chosen)))]
     rows, columns = positive.coords[0][hidden], positive.coords[1][hidden]
     positive.data[hidden] = 0.0
     visible = sp.csr_array(positive)
     visible.eliminate_zeros()
     degree = float(np.median(W.sum(axis=1)))
     lams = np.geomspace(0.01, 10.0, 4) / (2.0 * degree if degree > 0 else 1.0)
-    sample = rng.permutation(len(rows))[:5000]
-    rows, columns = rows[sample], columns[sample]
+    rows, columns = rows[:ASKED], columns[:ASKED]
     scores: list[float] = []
     last: Any = None
     large = G.shape[0] * G.shape[1] > DENSE

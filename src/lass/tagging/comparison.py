@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from lass.collection import CollectionStore
 from lass.kernels.threads import one_blas_thread
+from lass.learning.draws import drawn_order, keyed_draws
 from lass.learning.predictors.holdout import only_rows
 from lass.learning.predictors.linear import CONTINUE, STEPS, LinearPredictor, modelled, transitions
 from lass.model.atomic import atomic_path, make_folder
@@ -124,8 +125,7 @@ def _precisions(
     predict: Predict, T: sp.csr_array, tagged: Rows, groups: NDArray[np.intp], pause: Callable[[], object]
 ) -> Array:
     """The average precision of each tagged item, its tags hidden with those of its fold."""
-    rng = np.random.default_rng(0)
-    fold = rng.integers(FOLDS, size=groups.max() + 1)[groups]
+    fold = (FOLDS * keyed_draws("comparison", groups)).astype(np.intp)
     found = np.zeros(len(tagged))
     for one in range(FOLDS):
         pause()
@@ -208,8 +208,7 @@ def clearly_better(values: Array, others: Array) -> bool:
 def sampled_items(tags: sp.csr_array, size: int = ITEMS) -> Rows:
     """Rows that a choice is made on: tagged items first, three quarters at most where others are left."""
     tagged = np.diff(sp.csr_array(tags > 0).indptr) > 0
-    rng = np.random.default_rng(0)
-    first, others = (rng.permutation(np.flatnonzero(part)) for part in (tagged, ~tagged))
+    first, others = (drawn_order(np.flatnonzero(part), "comparison") for part in (tagged, ~tagged))
     count = max(min(len(first), 3 * size // 4), size - len(others))
     return np.sort(np.concatenate([first[:count], others[: size - min(count, len(first))]]))
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.learning.draws import drawn_order
 from lass.learning.lam_selection import Choice, choose_for_tags
 from lass.learning.predictors import PREDICTORS, Predictors, Prior, Scores, Weights, score, score_tags
 from lass.learning.predictors.propagation import Propagation
@@ -247,16 +248,16 @@ def sample_items(W: sp.csr_array, G: sp.csr_array, size: int, seed: int = 0) -> 
     if W.nnz:
         strong.data[W.data < np.quantile(W.data, 1 - STRONG)] = 0.0
         strong.eliminate_zeros()
-    rng = np.random.default_rng(seed)
     annotated = np.diff(G.indptr) > 0
-    order = iter(np.concatenate([rng.permutation(np.flatnonzero(one)) for one in (annotated, ~annotated)]))
+    first, others = (drawn_order(np.flatnonzero(one), "sample", seed) for one in (annotated, ~annotated))
+    order = iter(np.concatenate([first, others]))
     taken, border = np.zeros(N, bool), np.zeros(0, np.intp)
     while (count := np.count_nonzero(taken)) < size:
         near = np.unique(strong[border].indices)
         border = near[~taken[near]]
         if not len(border):  # all of its neighbourhood is taken: go on elsewhere
             border = np.array([next(item for item in order if not taken[item])])
-        border = rng.permutation(border)[: size - count]
+        border = drawn_order(border, "sample", seed)[: size - count]
         taken[border] = True
     return np.flatnonzero(taken)
 

@@ -17,6 +17,7 @@ from lass.collection import CollectionStore
 from lass.collection.reading import facet_names
 from lass.collection.settings import FACETS, Settings
 from lass.kernels.threads import one_blas_thread
+from lass.learning.draws import drawn_folds
 from lass.learning.predictors import LinearPredictor, PredictorFeatures
 from lass.learning.predictors.completeness import HoldoutPairs
 from lass.learning.predictors.linear import modelled
@@ -168,13 +169,14 @@ def _in_halves(X: Array, lists: TagLists, visible: sp.csr_array, hidden: sp.csr_
     X = (X - X.mean(axis=0)) / np.where(deviation < 1e-9, np.inf, deviation)
     truth, unstated = lists.lookup(hidden) > 0, lists.lookup(visible) == 0
     evidence, place = np.empty(len(X)), lists.place
+    half_of = drawn_folds(lists.rows, 2, "halves")[place]
     for half in range(2):
-        others = unstated & (place % 2 != half)
+        others = unstated & (half_of != half)
         each = np.ones(int(others.sum()))
         pairs = HoldoutPairs(X[others], truth[others], place[others], each, each, HIDE_SOME)
         with one_blas_thread():
             weights = pairs.fit(1.0, np.zeros(X.shape[1] + 1))
-        own = place % 2 == half
+        own = half_of == half
         evidence[own] = X[own] @ weights[:-1]
     scores = evidence.reshape(len(lists.rows), -1)
     rank = rank_tags(scores, sp.csr_array(visible[lists.rows]), np.random.default_rng(0))

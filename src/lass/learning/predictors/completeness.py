@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, softmax
 
+from lass.learning.draws import drawn_folds
 from lass.learning.predictors.weights import probability, probability_slope
 from lass.model.quadratic_program import Array
 
@@ -45,8 +46,8 @@ MAX_SHIFT = 12.0
 class HoldoutPairs(NamedTuple):
     """Standardised features of pairs (item, tag) that are not visible, and which of them were hidden.
 
-    ``item`` numbers the item of each pair, in rising order; ``weight`` is the number of pairs that it
-    stands for; ``item_weight`` makes items count alike, however many tags they lost. ``hidden_share``
+    ``item`` is the number of the item of each pair, in rising order; ``weight`` is the number of pairs that
+    it stands for; ``item_weight`` makes items count alike, however many tags they lost. ``hidden_share``
     is the share of the stated tags that were hidden.
     """
 
@@ -84,7 +85,7 @@ class HoldoutPairs(NamedTuple):
         """
         if len(self.X) > CHOOSING:
             return PRIOR_VARIANCE
-        fold = self.item % FOLDS
+        fold = drawn_folds(self.item, FOLDS, "choice of the variance")
         found = np.zeros((len(VARIANCES), FOLDS))
         for one in range(FOLDS):
             others, own = self._at(fold != one), self._at(fold == one)

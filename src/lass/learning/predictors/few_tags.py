@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from lass.graph.laplacians import components
 from lass.kernels.threads import one_blas_thread
+from lass.learning.draws import drawn_folds
 from lass.learning.predictors.affinities import Affinities
 from lass.learning.predictors.features import TREES
 from lass.learning.predictors.prior import Prior
@@ -171,12 +172,11 @@ class FewTags:
     @staticmethod
     def folds(codes: Rows) -> Iterator[NDArray[np.bool_]]:
         """Masks of annotated items that are seen from the others, whole groups, twelve times at most."""
-        codes = np.unique(codes, return_inverse=True)[1]
-        count = codes.max(initial=-1) + 1
-        if count < 2:
-            return
-        for fold in range(min(count, FOLDS)):
-            yield codes % min(count, FOLDS) == fold
+        fold = drawn_folds(codes, FOLDS, "annotated items")
+        numbers = np.unique(fold)
+        if len(numbers) > 1:
+            for number in numbers:
+                yield fold == number
 
     def distributions(self, rows: Rows, kept: NDArray[np.bool_] | None = None) -> Distributions:
         """Distributions over the tags by each predictor, from the annotated items in ``kept``."""
@@ -368,10 +368,16 @@ def likely_frequencies(T: Array, weight: Array) -> Array:
 
 
 def _joined(*codes: Rows) -> Rows:
-    """One number for items that agree in any of the codes, directly or through others."""
+    """One number for items that agree in any of the codes, directly or through others.
+
+    The least of their first codes, which other items do not change.
+    """
     size = len(codes[0])
     edges = [sp.csr_array((np.ones(size), (np.arange(size), code))) for code in codes]
-    return components(sp.csr_array(sum(edge @ edge.T for edge in edges)))[1].astype(np.intp)
+    part = components(sp.csr_array(sum(edge @ edge.T for edge in edges)))[1]
+    least = np.full(size, np.iinfo(np.intp).max)
+    np.minimum.at(least, part, codes[0])
+    return least[part]
 
 
 def posterior_mode(start: Array, shares: Array, each: Array) -> Array:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lass.graph.leading_vectors import leading_vectors
 from lass.kernels.threads import kernels, one_blas_thread, over_rows
+from lass.learning.draws import keyed_draws
 from lass.learning.predictors.tag_lists import Rows, TagLists, Values
 from lass.model.quadratic_program import Array
 
@@ -147,8 +148,7 @@ class LinearPredictor:
 
 def folds_of(groups: NDArray[np.intp], seed: int = 0) -> NDArray[np.int64]:
     """The fold of each item; those of a group are in the same."""
-    # numbers of their own: features that were drawn with the same seed would go together with the folds
-    return np.random.default_rng([seed, FOLDS]).integers(FOLDS, size=groups.max() + 1)[groups]
+    return (FOLDS * keyed_draws("folds of linear models", seed, groups)).astype(np.int64)
 
 
 def modelled(counts: NDArray[np.intp]) -> NDArray[np.int32]:

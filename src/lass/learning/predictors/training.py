@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from lass.kernels.threads import one_blas_thread
+from lass.learning.draws import drawn_order, keyed_draws
 from lass.learning.predictors.completeness import (
     HoldoutPairs,
     estimate_completeness,
@@ -70,24 +71,25 @@ def train(
 
     Once for items that kept tags and once for items that lost all, with tags that were never stated in
     mind (see ``completeness.py``). ``current`` are the features at all of G. None where there is too
-    little data. ``pause`` is called now and then; an error it raises ends the work.
+    little data. ``pause`` is called now and then; an error it raises ends the work. What is hidden and looked
+    at is drawn by the numbers of groups, items and tags: one more annotation changes little of it.
     """
     if not enough_to_train(G, groups):
         return None
     pairs: dict[bool, list[tuple[HoldoutPairs, int]]] = {True: [], False: []}
-    generator = np.random.default_rng(seed)
     rounds = list(holdouts(G, groups, seed))
-    for visible, hidden in rounds:
+    for number, (visible, hidden) in enumerate(rounds):
         features = compute(visible)
         judged = np.flatnonzero(np.diff(hidden.indptr))
         for tagged, found in pairs.items():
             some = judged[(features.tag_counts[judged] > 0) == tagged]
-            some = generator.permutation(some)[:ITEMS]
+            some = np.sort(drawn_order(some, "judged", seed, number)[:ITEMS])
             if len(some):
-                found.append(_pairs(features, some, visible, hidden, PAIRS // len(rounds), generator, pause))
+                count = PAIRS // len(rounds)
+                found.append(_pairs(features, some, visible, hidden, count, (seed, number), pause))
     # untagged first: where few items have two tags, items that lost some teach little, and the weights for
     # tagged items stay near those for untagged ones
-    samples = {tagged: _Sample(pairs[tagged]) for tagged in (False, True) if pairs[tagged]}
+    samples = {tagged: _Sample(pairs[tagged], G.shape[0]) for tagged in (False, True) if pairs[tagged]}
     if not samples:
         return None
     pooled = partial(samples[True].transferred, samples[False]) if len(samples) == 2 else None
@@ -105,7 +107,7 @@ def train(
     # in a complete collection scores are those after a loss like that in training
     stated = min(completeness, 1.0 - hidden_share)
     limit = samples.get(True, next(iter(samples.values()))).sharpness(with_tags, stated)
-    _rescale(with_tags, stated, limit, current, G, generator)
+    _rescale(with_tags, stated, limit, current, G, seed)
     mean = np.concatenate([one.X for found in pairs.values() for one, _ in found]).mean(axis=0)
     return Weights(with_tags.tolist(), slopes.get(False, either).tolist(), mean.tolist(), completeness)
 
@@ -116,9 +118,8 @@ def enough_to_train(G: sp.csr_array, groups: NDArray[np.intp]) -> bool:
 
 
 def _rescale(
-    slope: Array, completeness: float, limit: float, current: PairFeatures, G: sp.csr_array,
-    generator: np.random.Generator,
-) -> None:  # fmt: skip
+    slope: Array, completeness: float, limit: float, current: PairFeatures, G: sp.csr_array, seed: int
+) -> None:
     """From "belongs" to "belongs and is not stated": changes all weights alike, in place.
 
     The odds are ``1 - completeness`` times as large. With some tags hidden the features carry less
@@ -128,9 +129,9 @@ def _rescale(
     from scipy.optimize import brentq
 
     slope[-1] += np.log(1.0 - completeness)
-    some = generator.permutation(np.flatnonzero(current.tag_counts))[:SAMPLE]
+    some = np.sort(drawn_order(np.flatnonzero(current.tag_counts), "rescaled", seed)[:SAMPLE])
     nothing = sp.csr_array((len(some), G.shape[1]))
-    lists, stands_for = _with_others(current, some, nothing, generator)
+    lists, stands_for = _with_others(current, some, nothing, (seed, ROUNDS))
     evidence = current.compute(lists) @ slope[:-1].astype(np.float32) + slope[-1]
     unstated = lists.lookup(G) == 0
     evidence, weight = evidence[unstated].astype(float), stands_for[unstated]
@@ -151,9 +152,8 @@ def holdouts(
     G: sp.csr_array, groups: NDArray[np.intp], seed: int
 ) -> Iterator[tuple[sp.csr_array, sp.csr_array]]:
     """Visible annotations and hidden tags: some groups lose all tags, others a third, most none."""
-    generator = np.random.default_rng(seed)
     T = sp.csr_array((G > 0).astype(float))
-    order = generator.permutation(np.unique(groups[T.nonzero()[0]]))
+    order = drawn_order(np.unique(groups[T.nonzero()[0]]), "rounds", seed)
     size = min(GROUPS, max(1, int(HIDE_ALL * len(order))))
     for number in range(min(ROUNDS, -(-GROUPS // size))):
         at = np.arange(2 * size) + number * size
@@ -174,14 +174,14 @@ def holdouts(
 
 def _pairs(
     features: PairFeatures, rows: NDArray[np.intp], visible: sp.csr_array, hidden: sp.csr_array,
-    count: int, generator: np.random.Generator, pause: Callable[[], object],
+    count: int, keys: tuple[int, ...], pause: Callable[[], object],
 ) -> tuple[HoldoutPairs, int]:  # fmt: skip
     """Pairs without a visible annotation, about ``count``, and how many tags are visible.
 
     All that were hidden and the likeliest candidates of every item, and a sample that stands for the others.
-    Features are not standardised.
+    Features are not standardised. ``keys`` are those of the draws, beside items and tags.
     """
-    lists, stands_for = _with_others(features, rows, sp.csr_array(hidden[rows]), generator)
+    lists, stands_for = _with_others(features, rows, sp.csr_array(hidden[rows]), keys)
     pause()
     truth = lists.lookup(hidden) > 0
     stands_for[truth] = 1.0
@@ -189,53 +189,32 @@ def _pairs(
     place = lists.place
     values = features.compute(lists)
     pause()
-    top = max(1, count // (2 * len(rows)))
+    # not the same number of every item: else one more item would change that of all
+    top = np.maximum(np.floor(count / (2 * len(rows)) + keyed_draws("likeliest", *keys, rows)), 1)
     likely = np.where(stands_for == 1.0, values[:, SHARES].sum(axis=1), -np.inf)[open_pairs]
     order = np.lexsort((-likely, place[open_pairs]))
     sorted_place = place[open_pairs][order]
     rank = np.empty(len(order), np.intp)
     rank[order] = np.arange(len(order)) - np.searchsorted(sorted_place, sorted_place)
-    certain = truth[open_pairs] | ((rank < top) & (stands_for[open_pairs] == 1.0))
+    certain = truth[open_pairs] | ((rank < top[place[open_pairs]]) & (stands_for[open_pairs] == 1.0))
     rate = min(1.0, 0.5 * count / max(len(open_pairs) - int(certain.sum()), 1))
     items, tags = rows[place[open_pairs]], lists.tags[open_pairs]
-    kept = certain | (pair_draws(items, tags, int(generator.integers(2**32))) < rate)
+    kept = certain | (keyed_draws("pairs", *keys, items, tags) < rate)
     taken = open_pairs[kept]
     each = np.maximum(np.diff(hidden.indptr)[rows], 1)
     lost, left = int(np.diff(hidden.indptr)[rows].sum()), int(features.tag_counts[rows].sum())
     return HoldoutPairs(
         values[taken].astype(float),
         truth[taken],
-        place[taken],
+        items[kept],
         np.where(certain[kept], 1.0, stands_for[taken] / rate),
         (each.mean() / each)[place[taken]],
         lost / (lost + left),
     ), left
 
 
-def pair_draws(items: NDArray[np.intp], tags: NDArray[np.int32], seed: int) -> Array:
-    """Numbers from 0 to 1 as if drawn at random, each by its own item and tag (SplitMix64).
-
-    Another candidate, which rounding may add, changes none of the others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lass.learning.predictors.training import pair_draws
-    >>> pair_draws(np.array([3, 3, 4]), np.array([7, 8, 7]), seed=0).round(3).tolist()
-    [0.421, 0.191, 0.556]
-    """
-    with np.errstate(over="ignore"):
-        state = np.full(len(tags), np.uint64(seed) << np.uint64(32))
-        for values in (tags, items):
-            state = (state ^ values.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
-            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            state = state ^ (state >> np.uint64(31))
-    return np.asarray(state >> np.uint64(11), float) * 2.0**-53
-
-
 def _with_others(
-    features: PairFeatures, rows: NDArray[np.intp], hidden: sp.csr_array, generator: np.random.Generator
+    features: PairFeatures, rows: NDArray[np.intp], hidden: sp.csr_array, keys: tuple[int, ...]
 ) -> tuple[TagLists, Array]:
     """Candidates, hidden tags and a few others drawn at random, and how many tags each of them stands for.
 
@@ -246,7 +225,7 @@ def _with_others(
     if len(candidates.tags) == K * len(rows):
         return candidates, np.ones(len(candidates.tags))
     count = min(OTHERS, K)
-    drawn = generator.integers(K, size=(len(rows), count)).ravel().astype(np.int32)
+    drawn = (K * keyed_draws("others", *keys, rows[:, None], np.arange(count))).ravel().astype(np.int32)
     others = sp.csr_array((np.ones(len(drawn)), drawn, np.arange(len(rows) + 1) * count), (len(rows), K))
     others.sum_duplicates()
     lists = candidates.joined(sp.csr_array(others + hidden))
@@ -258,19 +237,21 @@ def _with_others(
 
 
 class _Sample:
-    """Pairs of all rounds, of items with tags or without, in standardised columns."""
+    """Pairs of all rounds, of items with tags or without, in standardised columns.
 
-    def __init__(self, rounds: list[tuple[HoldoutPairs, int]]) -> None:
+    Each round has numbers of its own for all of the ``size`` items.
+    """
+
+    def __init__(self, rounds: list[tuple[HoldoutPairs, int]], size: int) -> None:
         X, hidden, item, weight, item_weight, _ = zip(*(one for one, _ in rounds), strict=True)
         lost, kept = sum(int(some.sum()) for some in hidden), sum(count for _, count in rounds)
         columns = np.concatenate(X)
         self.mean, self.scale = columns.mean(axis=0), columns.std(axis=0)
         self.scale[self.scale < 1e-9] = np.inf  # a constant column gets no weight
-        before = np.cumsum([0, *(some[-1] + 1 for some in item[:-1])])
         self.pairs = HoldoutPairs(
             (columns - self.mean) / self.scale,
             np.concatenate(hidden),
-            np.concatenate([some + count for some, count in zip(item, before, strict=True)]),
+            np.concatenate([some + number * size for number, some in enumerate(item)]),
             np.concatenate(weight),
             np.concatenate(item_weight),
             lost / (lost + kept),

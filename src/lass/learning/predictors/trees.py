@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from lass.learning.draws import drawn_folds, drawn_order
 from lass.learning.predictors.propagation import ALL_TAGS, WALKED
 
 Rows = NDArray[np.intp]
@@ -118,8 +119,6 @@ def _grow(
     from sklearn.tree import ExtraTreeRegressor
 
     targets = _targets(known)
-    members, group = np.unique(groups, return_inverse=True)
-    generator = np.random.default_rng(seed)
     columns = max(1, min(COLUMNS, round(SHARE * rows.shape[1])))
     size = min(ROWS, len(tagged) * (FOLDS - 1) // FOLDS)
     trees = max(MIN_TREES, min(TREES, GROWN // max(size, 1))) // FOLDS * FOLDS
@@ -128,11 +127,13 @@ def _grow(
     for tree in range(trees):
         pause()
         if tree % FOLDS == 0:
-            fold = generator.permutation(len(members)) % FOLDS
-        out = fold[group] == tree % FOLDS
+            fold = drawn_folds(groups, FOLDS, "grown without", seed, tree)
+        out = fold == tree % FOLDS
         inside = np.flatnonzero(~out)
         if len(inside) > ROWS:
-            inside = np.sort(generator.permutation(inside)[:ROWS])
+            chosen = drawn_order(tagged[inside], "grown with", seed, tree)[:ROWS]
+            inside = np.searchsorted(tagged, np.sort(chosen))
+        generator = np.random.default_rng([seed, tree])
         model = ExtraTreeRegressor(
             max_features=columns, min_samples_leaf=LEAF, random_state=int(generator.integers(2**31))
         )
