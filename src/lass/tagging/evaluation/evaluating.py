@@ -99,7 +99,7 @@ def evaluate(
     >>> from lass.tagging.evaluation import evaluate
     >>> W = sp.csr_array(np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8))
     >>> G = sp.csr_array(np.repeat(np.eye(2), 4, axis=0))
-    >>> result = evaluate(W, G, situations=["items"], top=1, lam=1.0)
+    >>> result = evaluate(W, G, situations=["items"], hide=0.25, top=1, lam=1.0)
     >>> result.situations["items"].methods["LASS"]["f1"].mean
     1.0
     """
