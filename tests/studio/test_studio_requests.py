@@ -627,5 +627,5 @@ def test_an_export_of_a_folder_that_is_gone_is_an_error_before_it_begins(own_pac
         assert client.get("/api/export").status_code == 200
         shutil.rmtree(own_packages)
         for answer in (client.get("/api/export"), client.post("/api/retrain")):
-            assert answer.status_code == 500
-            assert "was moved, deleted or replaced" in answer.json()["error"]
+            assert answer.status_code == 503
+            assert "it was moved or deleted; move it back" in answer.json()["error"]

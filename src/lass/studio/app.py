@@ -129,10 +129,11 @@ def _answer_errors(app: FastAPI) -> None:
         return refuse(503, str(error))
 
     @app.exception_handler(Moved)
-    async def away(request: Request, _: Moved) -> JSONResponse:
+    def away(request: Request, _: Moved) -> JSONResponse:
         """The folder was moved, deleted or replaced; what was asked for may be asked for again later."""
         what = "" if request.method == "GET" else "Not stored. "
         context: Context = request.app.state.context
+        context.session.catch_up()  # what there is now is said at once
         return refuse(503, f"{what}{context.session.away or f'{REPLACED}. Try again.'}")
 
     @app.exception_handler(OSError)
