@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 from sklearn.datasets import make_blobs
 
 import lass
+from lass.learning import active
 from lass.learning.active import rank
 from oracle import random_graph
 
@@ -355,3 +356,17 @@ def test_an_error_of_pause_ends_the_work():
 
     with pytest.raises(TimeoutError):
         rank(solution, probes=8, top=5, pause=pause)
+
+
+def test_of_very_many_items_those_around_the_candidates_are_enough(monkeypatch):
+    X, _ = make_blobs(3000, n_features=4, centers=12, random_state=1)
+    W = lass.knn_graph(X, 8)
+    G = labelled(np.random.default_rng(0), 3000, 3, 600)
+    solution = lass.solve(W, G, 0.5)
+    among = np.flatnonzero(~G.any(axis=1))[::60]
+    whole = rank(solution, among=among, probes=64)
+    monkeypatch.setattr(active, "MOST", 1500)
+    near = rank(solution, among=among, probes=64)
+    scores = dict(zip(near.items.tolist(), near.scores, strict=True))
+    assert set(scores) == set(whole.items.tolist())
+    assert spearmanr(whole.scores, [scores[item] for item in whole.items.tolist()])[0] > 0.95

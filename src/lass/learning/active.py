@@ -45,6 +45,10 @@ SHORTLIST = 8
 ENTRIES, LEAST_COLUMNS, ROWS = 2**21, 4, 65_536
 
 
+#: unlabelled items up to which all are in the systems
+MOST = 100_000
+
+
 class Ranking(NamedTuple):
     """Items, the most worth labelling first, and their scores."""
 
@@ -101,8 +105,9 @@ def rank(
     The denominators come from Gaussian fields with covariance A: random numbers on the edges,
     weighted so that their sums at the items have the Laplacian as covariance, times A.
     Conjugate gradients, O(nnz(W) probes) a step, some columns at a time; each item of a
-    batch costs one system more. In a component without any label the diagonal is raised a little,
-    which prefers the middle.
+    batch costs one system more. Of more than 100,000 unlabelled items only those around the candidates
+    are in the systems, as if all others were known. In a component without any label the diagonal is raised
+    a little, which prefers the middle.
 
     Examples
     --------
@@ -127,8 +132,11 @@ def rank(
     candidates = np.flatnonzero(unlabelled if among is None else unlabelled & _chosen(among, problem.N))
     if not len(candidates):
         return Ranking(candidates, np.zeros(0))
+    undecided = _uncertainty(Z, rows if by == "margin" else candidates, by)
+    uncertainty = undecided[np.searchsorted(rows, candidates)] if by == "margin" else undecided
+    if len(rows) > MOST:
+        rows = _around(problem.W, candidates, unlabelled)
     places = np.searchsorted(rows, candidates)
-    uncertainty = _uncertainty(Z, rows, by)[places] if by == "margin" else _uncertainty(Z, candidates, by)
     field = GaussianField(problem, rows, places, probes, seed, by == "margin", pause)
     worth = field.explained if by == "margin" else field.coverage
     scores = uncertainty * worth()
@@ -209,6 +217,21 @@ def _sums_of_squares(Z: AnyAssignments, rows: NDArray[np.intp]) -> Array:
     stored = some.to_csr(copy=False)
     squares = csr_of(stored.data**2, stored.indices, stored.indptr, stored.shape).sum(axis=1)
     return np.asarray(squares + (Z.shape[1] - some.lengths) * some.background**2)
+
+
+def _around(W: sp.csr_array, candidates: NDArray[np.intp], unlabelled: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The candidates and unlabelled items around them, as many steps away as :data:`MOST` allows."""
+    taken, border = np.zeros(W.shape[0], bool), candidates
+    taken[candidates] = True
+    count = len(candidates)
+    while len(border) and count < MOST:
+        parts = [W[border[low : low + ROWS]].indices for low in range(0, len(border), ROWS)]
+        reached = np.unique(np.concatenate(parts))
+        border = reached[unlabelled[reached] & ~taken[reached]]
+        if count + len(border) > MOST:
+            break
+        taken[border], count = True, count + len(border)
+    return np.flatnonzero(taken)
 
 
 def _signs(rng: np.random.Generator, rows: int, columns: int) -> Array:

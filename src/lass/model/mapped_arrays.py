@@ -13,6 +13,8 @@ from numpy.typing import DTypeLike, NDArray
 
 #: bytes that are read together
 CHUNK = 2**22
+#: a setting of mallopt in the GNU C library
+M_ARENA_MAX = -8
 
 
 def release(*arrays: NDArray[Any]) -> None:
@@ -33,6 +35,12 @@ def return_freed() -> None:
     """Give memory that was freed back to the system: the GNU C library keeps parts of it for later."""
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)
+
+
+def few_arenas() -> None:
+    """Let threads share the areas that the GNU C library allocates from, which it never gives back whole."""
+    if sys.platform == "linux" and (setting := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+        setting(M_ARENA_MAX, 2)
 
 
 class Pieces:

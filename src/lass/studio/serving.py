@@ -22,6 +22,7 @@ import uvicorn
 
 from lass.collection.people_table import user_name
 from lass.collection.records import check_person
+from lass.model.mapped_arrays import few_arenas
 from lass.studio import address
 from lass.studio.access import Doors
 from lass.studio.app import create_app, stale_pages
@@ -136,6 +137,7 @@ def serve(
         Gets what is not as it was, in sentences.
     """
     serving.check()
+    few_arenas()
     known = address.read(folder)
     listening = _bound(serving, known, folder, note)
     with listening, ExitStack() as stack:
