@@ -32,14 +32,14 @@ def ids(connection: Connection, first: int = 0) -> list[str]:
     """The ids of all items by row, or of those from one row on."""
     total = count(connection)
     if first > 0:
-        query = "SELECT row, id FROM items WHERE row >= ? ORDER BY row"
-        found = connection.execute(query, (first,)).fetchall()
+        found = connection.execute("SELECT row, id FROM items WHERE row >= ? ORDER BY row", (first,))
     else:  # the index of the ids holds all that is asked for, and far fewer pages than the table
-        found = connection.execute("SELECT row, id FROM items ORDER BY id").fetchall()
-    result = [""] * (total - first)
-    for row, name in found:
+        found = connection.execute("SELECT row, id FROM items ORDER BY id")
+    result, number = [""] * (total - first), 0
+    for row, name in found:  # one at a time: pairs of a million items take much memory
         result[row - first] = name
-    if len(found) != len(result) or not all(result):
+        number += 1
+    if number != len(result) or not all(result):
         raise DatabaseError(f"rows of the items are not numbered one after the other up to {total}")
     return result
 
