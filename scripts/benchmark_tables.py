@@ -1247,6 +1247,12 @@ def studio() -> str:
         spent = changed(found, "trained", "learnt")
         return f"{seconds(spent['median_ms'] / 1e3)} ({seconds(spent['p95_ms'] / 1e3)})"
 
+    def used(found: Row) -> str:
+        if "memory" not in found:
+            return f"{found['memory_mb']:,.0f} MB"
+        opened, ended = (found[when]["resident_mb"] for when in ("opened_memory", "memory"))
+        return f"{opened:,.0f}, {ended:,.0f} MB"
+
     columns: dict[str, Callable[[Row], str]] = {
         "items x tags": lambda found: shape(found, "items", "tags"),
         "first view": lambda found: f"{min(found['first_view']):.1f} to {max(found['first_view']):.1f} s",
@@ -1254,7 +1260,7 @@ def studio() -> str:
         "annotation stored": lambda found: f"{changed(found, 'stored')['median_ms']:.0f} ms",
         "model updated (95 %)": trained,
         "slider": lambda found: f"{1e3 / found['slider']['median_ms']:.0f} frames a second",
-        "memory": lambda found: f"{found['memory_mb']:,.0f} MB",
+        "memory after opening, and at the end": used,
     }
     clients = either(results["bundled"], "clients_at_once", "crowd")
     slowest = max(value["p95_ms"] for value in clients.values() if isinstance(value, dict))
