@@ -206,7 +206,7 @@ def test_the_command_line_says_it_and_the_model_can_be_taken_away(tmp_path, mode
     more = tmp_path / "more.csv"
     more.write_text("id,text\nnew,post x1 x2\n")
     run("add", folder, "--items", more)
-    done = json.loads(run("fit", folder, "--no-map", "--json").output)
+    done = json.loads(run("fit", folder, "--no-map", "--json").stdout)
     assert done["comparisons"][0].startswith("texts are compared by words and by meaning")
     done = json.loads(run("fit", folder, "--no-map", "--json", "--embed", "none").output)
     assert done["comparisons"] == ["texts are compared by words"]

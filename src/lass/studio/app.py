@@ -133,7 +133,7 @@ def _answer_errors(app: FastAPI) -> None:
         """The folder was moved, deleted or replaced; what was asked for may be asked for again later."""
         what = "" if request.method == "GET" else "Not stored. "
         context: Context = request.app.state.context
-        context.session.catch_up()  # what there is now is said at once
+        context.session.catch_up()  # what there is now is sent at once
         return refuse(503, f"{what}{context.session.away or f'{REPLACED}. Try again.'}")
 
     @app.exception_handler(OSError)
