@@ -79,7 +79,7 @@ def check_smooth_limit(name, case):
     """A category graph at lam = inf: rows are constant on components, and on categories that it joins."""
     known = capabilities(name)
     if not (known.category_graph and known.smooth_limit):
-        with pytest.raises(ValueError, match="does not support (a category_graph|lam = inf)"):
+        with pytest.raises(ValueError, match=r"does not support (a category_graph|lam = inf)"):
             solve(name, case.W, case.G, math.inf, category_graph=np.zeros((case.shape[1],) * 2))
         return
     K = case.shape[1]

@@ -208,7 +208,7 @@ def test_the_command_line_says_it_and_the_model_can_be_taken_away(tmp_path, mode
     run("add", folder, "--items", more)
     done = json.loads(run("fit", folder, "--no-map", "--json").stdout)
     assert done["comparisons"][0].startswith("texts are compared by words and by meaning")
-    done = json.loads(run("fit", folder, "--no-map", "--json", "--embed", "none").output)
+    done = json.loads(run("fit", folder, "--no-map", "--json", "--embed", "none").stdout)
     assert done["comparisons"] == ["texts are compared by words"]
     with lass.open(folder) as found:
         assert found.settings.features == {"kind": "text", "columns": ["text"]}

@@ -60,12 +60,8 @@ class Partitions:
     checkpoint_every: int = 100
     device: str | None = None
     capabilities: ClassVar[Capabilities] = Capabilities(
-        zero_lam=False,
-        infinite_lam=False,
-        harmonic_limit=False,
-        smooth_limit=False,
-        category_graph=True,
-    )
+        zero_lam=False, infinite_lam=False, harmonic_limit=False, smooth_limit=False, category_graph=True
+    )  # fmt: skip
 
     def run(self, problem: Problem, start: Start | None, monitor: Monitor, tol: float) -> Result:
         """Solve; graph and answer are in the memory of this process."""
