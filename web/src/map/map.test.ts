@@ -69,6 +69,14 @@ describe("painting", () => {
     expect(entries.find((entry) => entry.tag === 5)!.slot).toBe(0);
     expect(new Set(entries.map((entry) => entry.slot)).size).toBe(entries.length);
   });
+  it("gives a tag the same colour after a reload, whatever its rank has become", () => {
+    const colours = (tops: number[]) =>
+      new Map(legend(Uint16Array.from(tops), []).entries.map((entry) => [entry.tag, entry.slot]));
+    expect([...colours([3, 3, 11, 5]).keys()]).toEqual([3, 5, 11]);
+    for (const tops of [[3, 11, 11, 5], [5, 5, 5, 3, 11, 11]]) {
+      for (const [tag, slot] of colours([3, 3, 11, 5])) expect(colours(tops).get(tag)).toBe(slot);
+    }
+  });
   it("draws every item once, grey ones below", () => {
     const { order, colours } = byTop(tops, legend(tops, []).entries, null, false);
     expect([...order].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6]);

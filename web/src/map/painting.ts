@@ -30,7 +30,7 @@ const STRONG = 225;
 const FAINT = 130;
 const DIMMED = 28;
 
-/** The most frequent top tags, each with a colour; a tag that had one before keeps it. */
+/** The most frequent top tags, each with a colour: that of before, else that of its number where it is free. */
 export function legend(tops: Uint16Array, before: readonly Entry[]): Legend {
   const counts = new Map<number, number>();
   for (const top of tops) counts.set(top, (counts.get(top) ?? 0) + 1);
@@ -38,9 +38,17 @@ export function legend(tops: Uint16Array, before: readonly Entry[]): Legend {
   counts.delete(UNKNOWN);
   const first = [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, CATEGORIES);
   const kept = new Map(before.map((entry) => [entry.tag, entry.slot]));
-  const taken = new Set(first.map(([tag]) => kept.get(tag)));
-  const free = Array.from({ length: CATEGORIES }, (_, slot) => slot).filter((slot) => !taken.has(slot));
-  const entries = first.map(([tag, count]) => ({ tag, count, slot: kept.get(tag) ?? free.shift()! }));
+  const slots = new Map(first.filter(([tag]) => kept.has(tag)).map(([tag]) => [tag, kept.get(tag)!]));
+  const taken = new Set(slots.values());
+  // by the number of the tag, not by its rank: after a reload the map has the same colours
+  for (const tag of first.map(([one]) => one).sort((a, b) => a - b)) {
+    if (slots.has(tag)) continue;
+    let slot = tag % CATEGORIES;
+    while (taken.has(slot)) slot = (slot + 1) % CATEGORIES;
+    slots.set(tag, slot);
+    taken.add(slot);
+  }
+  const entries = first.map(([tag, count]) => ({ tag, count, slot: slots.get(tag)! }));
   const others = tops.length - unknown - first.reduce((sum, [, count]) => sum + count, 0);
   return { entries, others, unknown };
 }
