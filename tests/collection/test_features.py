@@ -15,6 +15,7 @@ import lass
 from lass.collection.features import (
     NumericFeatures,
     TextFeatures,
+    edge_items,
     image_features,
     read_edges,
     read_vectors,
@@ -433,3 +434,65 @@ def test_the_first_line_of_edges_is_an_edge_where_it_names_two_items(tmp_path, t
     path.write_text(text)
     W, _ = read_edges(path, ["x0", "x1", "x2"])
     assert {(int(a), int(b)) for a, b in zip(*W.nonzero(), strict=True) if a < b} == expected
+
+
+def frames(rows, names):
+    """The rows as tables of pandas, polars and pyarrow, as far as they are here."""
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return [
+        pytest.importorskip("pandas").DataFrame(columns),
+        pytest.importorskip("polars").DataFrame({str(name): column for name, column in columns.items()}),
+        pytest.importorskip("pyarrow").table({str(name): column for name, column in columns.items()}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ([("x", "y"), ("y", "z")], [0, 1]),
+        ([("a", "c"), ("c", "b")], ["a", "b"]),
+        ([("0", "2"), ("2", "1")], [0, 1]),
+        ([("x", "y", 2.0), ("y", "z", 1.0)], ["x", "z", "7"]),
+    ],
+)
+def test_names_of_columns_in_memory_are_never_an_edge(rows, names):
+    expected = list(dict.fromkeys(item for row in rows for item in row[:2]))
+    weights = [row[2] if len(row) == 3 else 1.0 for row in rows]
+    for frame in frames(rows, names):
+        assert edge_items(frame) == expected
+        W, _ = read_edges(frame, expected)
+        assert W.nnz == 4
+        assert [W[expected.index(a), expected.index(b)] for a, b, *_ in rows] == weights
+
+
+def test_a_frame_that_is_not_computed_yet_is_refused():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(BadInput, match=r"pass its \.collect\(\)"):
+        edge_items(polars.LazyFrame({"a": ["x"], "b": ["y"]}))
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        (["xy", "yz"], r"a list of \(a, b\) or \(a, b, weight\); found 'xy'"),
+        ({"x": ["y"]}, r"a list of \(a, b\) or \(a, b, weight\); found \{'x'"),
+        (5, r"a list of \(a, b\) or \(a, b, weight\); found 5"),
+        ([("x", ["y"])], r"an edge is \(a, b\) or \(a, b, weight\); found \('x', \['y'\]\)"),
+    ],
+)
+def test_what_is_no_list_of_edges_is_refused(edges, message):
+    with pytest.raises(BadInput, match=message):
+        edge_items(edges)
+    with pytest.raises(BadInput, match=message):
+        read_edges(edges, ["x", "y"])
+
+
+@pytest.mark.parametrize("empty", [None, float("nan"), "", " "])
+def test_an_edge_without_an_item_is_told(empty):
+    with pytest.raises(BadInput, match="line 2: the id of an item is empty"):
+        read_edges([("x", "y"), ("x", empty)], ["x", "y"])
+
+
+def test_edges_may_come_from_a_generator(tmp_path):
+    with lass.create(tmp_path / "made", edges=zip("xy", "yz", strict=True)) as collection:
+        assert collection.ids() == ["x", "y", "z"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import math
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -208,6 +208,8 @@ def read_new(
     without ``items`` they name the items. With a model ``embed`` texts and pictures are embedded as well, see
     :func:`with_model`.
     """
+    if isinstance(edges, Iterator):  # which can be gone through only once
+        edges = list(edges)
     given = {"numeric": options.get("numeric") or None, "vectors": vectors}
     kinds = [kind for kind, value in given.items() if value is not None]
     if len(kinds) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lass.collection.reading.cells import BadCell, text_of, value_of
 from lass.collection.reading.errors import BadRow, BadRowLog, shown
-from lass.collection.reading.tables import any_table
+from lass.collection.reading.tables import Table, any_table
 from lass.collection.reading.vectors import check_rows, open_vectors
 from lass.graph.laplacians import RANGE, as_weights
 
@@ -119,9 +119,34 @@ def _is_an_edge(columns: Sequence[str], where: Mapping[str, int]) -> bool:
     return all(name.strip() in where for name in columns[:2]) and all(map(_is_number, columns[2:]))
 
 
-def _is_list(source: Any) -> bool:
-    """Whether it is a list of edges, whose columns have the names that we gave them."""
-    return not (isinstance(source, str | Path) or hasattr(source, "columns"))
+def _is_file(source: Any) -> bool:
+    """Whether its first line may be an edge; names of columns in memory never are one."""
+    return isinstance(source, str | Path)
+
+
+def _table_of(source: Any, bad_rows: BadRowLog, encoding: str | None) -> Table:
+    """The table of edges; in memory a data frame, or a list in which each edge has both its items."""
+    if not _is_file(source) and not hasattr(type(source), "columns"):  # of a lazy frame they cost
+        wrong: Any = None
+        if isinstance(source, Mapping) or not isinstance(source, Iterable):
+            wrong = source
+        else:
+            source = list(source)
+            wrong = next((row for row in source if not isinstance(row, tuple | list | Mapping)), None)
+        if wrong is not None:
+            raise bad_rows.error(
+                "must be a path, a data frame, a matrix, or a list of (a, b) or (a, b, weight); "
+                f"found {shown(wrong)}"
+            )
+        source = [tuple(row) if isinstance(row, list) else row for row in source]
+        nested = (row for row in source if isinstance(row, tuple) and any(map(_is_nested, row)))
+        if (wrong := next(nested, None)) is not None:
+            raise bad_rows.error(f"an edge is (a, b) or (a, b, weight); found {shown(wrong)}")
+    return any_table(source, bad_rows, ("a", "b", "weight"), encoding)
+
+
+def _is_nested(cell: Any) -> bool:
+    return isinstance(cell, list | tuple | set | Mapping)
 
 
 def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
@@ -138,11 +163,11 @@ def edge_items(source: Any, *, encoding: str | None = None) -> list[str]:
     """
     if sp.issparse(source) or isinstance(source, np.ndarray):
         return [str(row) for row in range(source.shape[0])]
-    table = any_table(source, BadRowLog.of(source, "edges", True), ("a", "b", "weight"), encoding)
+    table = _table_of(source, BadRowLog.of(source, "edges", True), encoding)
     rows = [[text_of(cell).strip() for cell in cells[:2]] for _, cells in table.rows]
     below = {item for ends in rows for item in ends}
     first = [name.strip() for name in table.columns]
-    if _is_list(source):
+    if not _is_file(source):
         is_header = True
     elif len(first) > 2:
         is_header = not _is_number(first[2])
@@ -180,8 +205,8 @@ def read_edges(
 
     The two columns with items come first, the weight third (one without it). An edge holds
     both ways; of several rows with the same pair the largest weight counts, so a file
-    may list both directions. An edge from an item to itself is left out. A first line with two items is an
-    edge, any other is the header.
+    may list both directions. An edge from an item to itself is left out. A first line of a file with two
+    items is an edge, any other is the header; names of columns of a data frame are never an edge.
 
     Parameters
     ----------
@@ -217,17 +242,19 @@ def read_edges(
         if W.shape[0] != len(ids):
             raise bad_rows.error(f"has {W.shape[0]} rows for {len(ids)} items; give it one row an item")
         return W, []
-    table = any_table(source, bad_rows, ("a", "b", "weight"), encoding)
+    table = _table_of(source, bad_rows, encoding)
     if (width := len(table.columns)) not in (2, 3):
         raise bad_rows.error(f"needs columns a, b and, if you like, weight; found {width} columns")
     where = {item: n for n, item in enumerate(ids)}
     edges: dict[tuple[int, int], float] = {}
-    is_header = _is_list(source) or not _is_an_edge(table.columns, where)
+    is_header = not _is_file(source) or not _is_an_edge(table.columns, where)
     first = [] if is_header else [(1, list(table.columns))]
     for line, cells in chain(first, table.rows):
         try:
             ends = [text_of(cell).strip() for cell in cells[:2]]
             weight = _weight_of(cells[2]) if len(cells) == 3 else 1.0
+            if not all(ends):
+                raise BadCell("the id of an item is empty; an edge needs two items, or drop this row")
             unknown = [item for item in ends if item not in where]
             if unknown:
                 raise BadCell(f"item {shown(unknown[0])} is not in the collection; add it, or drop this row")

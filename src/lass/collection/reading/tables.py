@@ -75,9 +75,10 @@ class Table:
 
 
 def any_table(source: Any, bad_rows: BadRowLog, columns: Sequence[str], encoding: str | None = None) -> Table:
-    """A table from a file, a pandas data frame, or a list of dictionaries, tuples or texts.
+    """A table from a file, a data frame, or a list of dictionaries, tuples or texts.
 
-    Tuples have these columns, of which the last may be missing in all of them. Texts are numbered from 0.
+    Data frames are those of pandas, polars and pyarrow. Tuples have these columns, of which the last may be
+    missing in all of them. Texts are numbered from 0.
     A mapping from items to their tags has one row an item; one from items to {tag: value} one row a tag.
 
     Examples
@@ -91,6 +92,13 @@ def any_table(source: Any, bad_rows: BadRowLog, columns: Sequence[str], encoding
         return open_table(source, bad_rows, encoding)
     if hasattr(source, "itertuples"):
         names, rows = _frame(source, bad_rows)
+    elif hasattr(source, "collect_schema") and hasattr(source, "collect"):
+        raise bad_rows.error(f"is a {type(source).__name__}, not computed yet; pass its .collect()")
+    elif hasattr(source, "iter_rows"):  # polars
+        names, rows = list(source.columns), map(list, source.iter_rows())
+    elif hasattr(source, "column_names"):  # pyarrow
+        names = _without_twice(source.column_names, bad_rows)
+        rows = map(list, zip(*(column.to_pylist() for column in source.columns), strict=True))
     elif isinstance(source, Mapping) and any(isinstance(tags, Mapping) for tags in source.values()):
         names = ["item", "tag", "value"]
         rows = ([item, tag, value] for item, tags in source.items() for tag, value in dict(tags).items())
@@ -118,14 +126,18 @@ def _frame(frame: Any, bad_rows: BadRowLog) -> tuple[list[str], Iterable[list[An
     """A data frame; an index with a name is a column too."""
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
-    names = [str(name) for name in frame.columns]
+    names = _without_twice([str(name) for name in frame.columns], bad_rows)
+    # NumPy's numbers as Python's, and missing ones as None
+    plain = frame.astype(object).where(frame.notna(), None)
+    return names, map(list, plain.itertuples(index=False, name=None))
+
+
+def _without_twice(names: list[str], bad_rows: BadRowLog) -> list[str]:
     if len(set(names)) < len(names):
         raise bad_rows.error(
             f"has two columns of the same name among {', '.join(map(shown, names))}; rename one"
         )
-    # NumPy's numbers as Python's, and missing ones as None
-    plain = frame.astype(object).where(frame.notna(), None)
-    return names, map(list, plain.itertuples(index=False, name=None))
+    return names
 
 
 def _listed(
