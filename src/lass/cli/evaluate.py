@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from lass.cli.output import PATH, Output, command, opened
+from lass.collection.records import command_line
 
 
 @command(
@@ -78,7 +79,8 @@ def evaluate(
     if picture is not None:
         output.line(f"Picture: {picture}")
     if set_lam:
-        output.line(f"lam = {lam:.3g} is in {folder / 'collection.toml'} now. Next: lass fit {folder}")
+        following = command_line("fit", folder)
+        output.line(f"lam = {lam:.3g} is in {folder / 'collection.toml'} now. Next: {following}")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lass.cli.output import Output, command, count, opened
+from lass.collection.records import command_line
 
 if TYPE_CHECKING:
     from lass.tagging import Collection, FitResult
@@ -108,9 +109,11 @@ def fit(
         elif not output.quiet:
             print_fit(output, result)
             untagged = (
-                f"lass next {folder} lists items to tag first, lass tag {folder} ITEM +tag --new tags one"
+                f"{command_line('next', folder)} lists items to tag first, "
+                f"{command_line('tag', folder, 'ITEM', '+tag', '--new')} tags one"
             )
-            output.line(f"Next: {untagged if result.model is None else f'lass suggest {folder}'}")
+            following = untagged if result.model is None else command_line("suggest", folder)
+            output.line(f"Next: {following}")
     if result.model is not None and not result.model.solution.converged:
         raise SystemExit(1)
 

@@ -11,6 +11,7 @@ from click import Option
 from lass.cli.output import PATH, Output, command, count, opened
 from lass.collection.adding import add_files
 from lass.collection.importing import Imported, NewCollection, propose_columns, read_new
+from lass.collection.records import command_line
 
 #: what to read, and how
 _READING = (
@@ -99,7 +100,7 @@ def make(output: Output, folder: Path, new: NewCollection) -> None:
     counts = {"items": len(new.items), "tags": len(new.tags), "annotations": len(new.annotations)}
     lines = [f"{folder}: {', '.join(count(number, noun[:-1]) for noun, number in counts.items())}", new.note]
     output.result(
-        "\n".join([*filter(None, lines), f"Next: lass fit {folder}"]),
+        "\n".join([*filter(None, lines), f"Next: {command_line('fit', folder)}"]),
         collection=str(folder), **counts, skipped=len(new.skipped),
         problems=[str(row) for row in new.skipped[:100]],
     )  # fmt: skip
@@ -131,7 +132,7 @@ def add(output: Output, folder: Path, **options: Any) -> None:
     )
     note = Imported(skipped=added.skipped, notes=added.notes).note
     new = f", with {count(added.new_tags, 'new tag')}" if added.new_tags else ""
-    lines = [f"{folder}: {counts}{new}", note, f"Next: lass fit {folder}"]
+    lines = [f"{folder}: {counts}{new}", note, f"Next: {command_line('fit', folder)}"]
     output.result(
         "\n".join(filter(None, lines)),
         collection=str(folder), items=items, added=added.items, updated=added.updated,

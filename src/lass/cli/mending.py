@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,12 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from lass.cli.output import Output, command, count, in_columns
+from lass.collection.records import command_line
 
 if TYPE_CHECKING:
     from lass.collection.backups import Choice
 
-#: what is wrong with a database of no bytes
-EMPTY = "empty"
 #: how the time of a copy is written
 _MINUTE = "%Y-%m-%d %H:%M"
 
@@ -30,7 +28,9 @@ def check(output: Output, folder: Path) -> None:
     where something is damaged.
     """
     from lass.collection import arrays
-    from lass.collection.backups import backups
+    from lass.collection.backups import FOLDER, choices, ignored
+    from lass.collection.integrity import problems_of
+    from lass.collection.repair import has_items
     from lass.collection.settings import Settings
     from lass.collection.store import DATABASE, SETTINGS
 
@@ -41,7 +41,7 @@ def check(output: Output, folder: Path) -> None:
         found[SETTINGS] = ""
     except (ValueError, OSError) as error:
         found[SETTINGS] = f"{error}"
-    found[DATABASE] = "; ".join(_database_problems(folder / DATABASE)[:5])
+    found[DATABASE] = "; ".join(problems_of(folder / DATABASE)[:5])
     for name in arrays.MADE_FROM:
         file = folder / "arrays" / f"{name}.npz"
         if not file.exists():
@@ -51,26 +51,29 @@ def check(output: Output, folder: Path) -> None:
             found[f"arrays/{name}.npz"] = ""
         except ValueError as error:
             found[f"arrays/{name}.npz"] = f"{error}"
-    copies = backups(folder)
+    copies, odd = choices(folder / DATABASE), ignored(folder)
     damaged = [name for name, problem in found.items() if problem]
     if output.as_json:
         output.json(
             {"collection": str(folder), "damaged": damaged, "files": found,
-             "backups": [str(one.path) for one in copies]}
+             "backups": [str(one.path) for one in copies],
+             "damaged_backups": [one.name for one in copies if one.problem], "ignored": odd}
         )  # fmt: skip
     else:
         for name, problem in found.items():
             output.line(f"{name}: damaged ({problem})" if problem else f"{name}: whole")
         newest = f", the latest of {copies[0].at:{_MINUTE}} UTC" if copies else ""
-        output.line(f"copies of the database: {len(copies)}{newest}")
+        bad = sum(bool(one.problem) for one in copies)
+        output.line(f"copies of the database: {len(copies)}{newest}{f'; {bad} damaged' if bad else ''}")
+        for name in odd:
+            output.line(f"{FOLDER}/{name}: ignored (there is no such time)")
         if DATABASE in damaged:
-            readable = found[DATABASE] != EMPTY
-            rescues = f"lass repair {folder} rescues what can be read; " if readable else ""
-            output.line(f"Next: {rescues}{_restoring(folder)}")
+            rescuing = f"{command_line('repair', folder)} rescues what can be read; "
+            output.line(f"Next: {rescuing if has_items(folder / DATABASE) else ''}{_restoring(folder)}")
         elif SETTINGS in damaged:
-            output.line(f"Next: lass repair {folder}")
+            output.line(f"Next: {command_line('repair', folder)}")
         elif damaged:
-            output.line(f"Next: lass fit {folder}")
+            output.line(f"Next: {command_line('fit', folder)}")
     if damaged:
         raise SystemExit(1)
 
@@ -88,32 +91,21 @@ def _restoring(folder: Path) -> str:
     from lass.collection.repair import last_change
     from lass.collection.store import DATABASE
 
-    copies = backups.backups(folder)
-    if not copies:
-        return f"there is no copy that lass restore {folder} could put back"
-    held, last = backups.contents(copies[0].path), last_change(folder / DATABASE)
-    holds = "" if held is None else f" with {count(held[1], 'annotation')}"
-    newer = "" if last is None else f"; {count(max(0, last - copies[0].changes), 'newer change')} not in it"
-    command = f"lass restore {folder} {copies[0].path.name}"
-    return f"{command} puts back the copy of {copies[0].at:{_MINUTE}} UTC{holds}{newer}"
+    database = folder / DATABASE
+    copy = backups.recommended(database, backups.choices(database))
+    if copy is None:
+        return f"there is no whole copy that {command_line('restore', folder)} could put back"
+    last, held = last_change(database), last_change(copy.path)
+    newer = ""
+    if last is not None and held is not None:
+        newer = f"; {count(max(0, last - held), 'newer change')} not in it"
+    holds = f"{_described(copy)} with {count(copy.annotations or 0, 'annotation')}"
+    return f"{command_line('restore', folder, copy.name)} puts back {holds}{newer}"
 
 
-def _database_problems(path: Path) -> list[str]:
-    from lass.collection import integrity
-    from lass.collection.database import Database
-
-    if not path.is_file():
-        return ["it is not there"]
-    if not path.stat().st_size:
-        return [EMPTY]
-    try:
-        database = Database(path, read_only=True)
-        try:
-            return database.read(integrity.problems)
-        finally:
-            database.close()
-    except (ValueError, OSError, sqlite3.Error) as error:
-        return [f"{error}"]
+def _described(one: Choice) -> str:
+    """A copy, or a database that is none, with its time."""
+    return f"the {'copy' if one.is_daily else 'database'} of {one.at:{_MINUTE}} UTC"
 
 
 @command("lass repair packages/")
@@ -125,6 +117,7 @@ def repair(output: Output, folder: Path) -> None:
     folder backups. What is whole is left alone.
     """
     from lass.collection.backups import replace_database
+    from lass.collection.integrity import problems_of
     from lass.collection.repair import rescue
     from lass.collection.store import DATABASE
     from lass.model.atomic import draft_of
@@ -134,7 +127,7 @@ def repair(output: Output, folder: Path) -> None:
     database = folder / DATABASE
     if not database.is_file():
         raise ValueError(f"{folder} has no {DATABASE}; {_restoring(folder)}")
-    if not _database_problems(database):
+    if not problems_of(database):
         text = f"{database}: whole; nothing to repair"
         output.result(mended or text, repaired=bool(mended))
         return
@@ -152,7 +145,7 @@ def repair(output: Output, folder: Path) -> None:
         f"{database}: {count(found.items, 'item')}, {count(found.annotations, 'annotation')} and "
         f"{count(found.changes, 'change')} rescued; the damaged files are in {kept}",
         *(f"lost: {line}" for line in found.lost[:20]),
-        f"Next: lass fit {folder}",
+        f"Next: {command_line('fit', folder)}",
     ]
     output.result(
         "\n".join(lines), repaired=True, items=found.items, annotations=found.annotations,
@@ -189,7 +182,7 @@ def _mend_settings(folder: Path) -> str:
 
 @command("lass restore packages/", "lass restore packages/ 20261119T210124Z-28703.sqlite")
 @click.argument("copy", required=False)
-@click.option("--yes", is_flag=True, help="Do not ask; without COPY, take the latest.")
+@click.option("--yes", is_flag=True, help="Do not ask; without COPY, take the latest whole one of a day.")
 def restore(output: Output, folder: Path, copy: str | None, yes: bool) -> None:
     """List the copies of the database in FOLDER, or put back COPY: lass fit and the Studio make one a day.
 
@@ -197,54 +190,96 @@ def restore(output: Output, folder: Path, copy: str | None, yes: bool) -> None:
     in the list. Settings stay as they are.
     """
     from lass.collection import backups
+    from lass.collection.integrity import problems_of
     from lass.collection.store import DATABASE
 
     _expect_folder(folder)
-    choices = backups.choices(folder)
+    database = folder / DATABASE
+    with suppress(OSError):  # the list can be read where nothing can be written
+        backups.reunite(database)
+    choices = backups.choices(database)
     if copy is None and not yes:
         _list_copies(output, folder, choices)
         return
-    if not choices:
-        raise ValueError(
-            f"there are no copies in {folder / backups.FOLDER}; lass repair rescues what can be read"
-        )
-    chosen = next((one for one in choices if copy in (None, one.name)), None)
-    if chosen is None:
-        raise ValueError(f"COPY must be one of {', '.join(one.name for one in choices)}; found {copy!r}")
-    database = folder / DATABASE
-    whole = not _database_problems(database)
-    missing = backups.n_missing(database, chosen.path) if whole else None
+    chosen = _chosen(output, folder, choices, copy)
+    whole = not problems_of(database)
+    if whole and backups.are_equal(database, chosen.path):
+        text = f"{folder}: {_described(chosen)} holds what the database holds; nothing was changed"
+        output.result(text, restored=None, missing=0, kept=None)
+        return
+    # a database that is missing was moved by a replacement that was killed
+    newest = None if database.exists() else backups.recommended(database, choices)
+    present = database if newest is None else newest.path
+    missing = backups.n_missing(present, chosen.path) if whole or newest else None
     lost = "how many annotations of the damaged database it lacks is unknown"
     if missing is not None:
-        lost = f"it lacks {count(missing, 'annotation')} of the present database"
+        lost = (
+            f"it lacks {count(missing, 'annotation')} of {newest.name if newest else 'the present database'}"
+        )
     if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-        question = f"Put the copy of {chosen.at:{_MINUTE}} UTC in the place of {database}? ({lost})"
+        question = f"Put {_described(chosen)} in the place of {database}? ({lost})"
         if not click.confirm(question, err=True):
             output.note("Nothing was changed.")
             raise SystemExit(1)
     kept = backups.restore(database, chosen.path)
+    lines = [f"{folder}: {_described(chosen)} is back; {lost.replace('present', 'replaced')}"]
+    if kept is not None:
+        undoing = f"; {command_line('restore', folder, kept.name)} puts them back" if whole else ", damaged"
+        lines.append(f"The files of before are in {kept}{undoing}")
+    lines.append(f"Next: {command_line('fit', folder)}")
     output.result(
-        f"{folder}: the copy of {chosen.at:{_MINUTE}} UTC is back; {lost.replace('present', 'replaced')}\n"
-        f"The files of before are in {kept}; lass restore {folder} {kept.name} puts them back\n"
-        f"Next: lass fit {folder}",
-        restored=chosen.name, missing=missing, kept=str(kept),
-    )  # fmt: skip
+        "\n".join(lines), restored=chosen.name, missing=missing, kept=None if kept is None else str(kept)
+    )
+
+
+def _chosen(output: Output, folder: Path, choices: Sequence[Choice], name: str | None) -> Choice:
+    """The copy of a name, or without one the latest whole copy of a day."""
+    from lass.collection.backups import FOLDER
+
+    if not choices:
+        why = f"there are no copies in {folder / FOLDER}"
+        raise ValueError(f"{why}; what can be done says: {command_line('check', folder)}")
+    if name is None:
+        for one in choices:
+            if one.is_daily and not one.problem:
+                return one
+            if one.is_daily:
+                output.note(f"note: the copy {one.name} is damaged; an earlier one is taken")
+        raise ValueError(
+            f"there is no whole copy of a day; all that there is lists: {command_line('restore', folder)}"
+        )
+    chosen = next((one for one in choices if name == one.name), None)
+    if chosen is None:
+        raise ValueError(f"COPY must be one of {', '.join(one.name for one in choices)}; found {name!r}")
+    if chosen.problem:
+        raise ValueError(
+            f"{name} is damaged ({chosen.problem}); take another: {command_line('restore', folder)}"
+        )
+    return chosen
 
 
 def _list_copies(output: Output, folder: Path, choices: Sequence[Choice]) -> None:
-    """The copies that can be put back, and the command that does it."""
+    """The copies, and the command that puts one back."""
+    from lass.collection.backups import recommended
+    from lass.collection.store import DATABASE
+
     if output.as_json:
         output.json({"copies": [
             {"copy": one.name, "at": one.at.isoformat(), "bytes": one.bytes, "items": one.items,
-             "annotations": one.annotations} for one in choices
+             "annotations": one.annotations, "damaged": one.problem} for one in choices
         ]})  # fmt: skip
         return
     if not choices:
         output.line("No copies yet.")
         return
-    rows = [
-        (one.name, f"{one.at:{_MINUTE}} UTC", f"{one.bytes / 1e6:,.1f} MB", count(one.items, "item"),
-         count(one.annotations, "annotation")) for one in choices
-    ]  # fmt: skip
-    click.echo(in_columns(rows))
-    output.note(f"Next: lass restore {folder} {choices[0].name} puts that copy back")
+    click.echo(in_columns([
+        (one.name, f"{one.at:{_MINUTE}} UTC", f"{one.bytes / 1e6:,.1f} MB",
+         *(("damaged", "") if one.items is None or one.annotations is None else
+           (count(one.items, "item"), count(one.annotations, "annotation"))))
+        for one in choices
+    ]))  # fmt: skip
+    copy = recommended(folder / DATABASE, choices)
+    if copy is None:
+        output.note("None of them is whole.")
+    else:
+        output.note(f"Next: {command_line('restore', folder, copy.name)} puts {_described(copy)} back")

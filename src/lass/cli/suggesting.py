@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lass.cli.output import Output, caption, command, count, in_columns, opened, table_option
-from lass.collection.records import visible
+from lass.collection.records import command_line, visible
 from lass.collection.writing import check_ending, nested, write_delimited, write_rows
 from lass.tagging.export_rows import DOUBTFUL_TAG_COLUMNS, explained_columns, suggestion_rows
 
@@ -61,9 +61,9 @@ def suggest(
     with _no_cycles(), opened(folder) as collection:
         retrained, newer = collection.is_retrained(), collection.newer_than_suggestions()
         if newer:
-            output.note(f"note: suggestions are older than {newer}; run lass fit {folder}")
+            output.note(f"note: suggestions are older than {newer}; run {command_line('fit', folder)}")
         elif not retrained:
-            output.note(f"note: scores rest on earlier annotations; run lass fit {folder}")
+            output.note(f"note: scores rest on earlier annotations; run {command_line('fit', folder)}")
         chosen: dict[str, Any] = {"tag": tag, "items": items or None}
         suggestions: list[Suggestion] = []
         doubtful: list[DoubtfulTag] = []

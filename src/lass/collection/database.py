@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from lass.collection.database_image import read_image
+from lass.collection.records import command_line
 from lass.model.atomic import FULL, join_group
 
 Given = ParamSpec("Given")
@@ -458,7 +459,7 @@ class Database:
 
 def _mending(path: Path) -> str:
     """What to do about a damaged database."""
-    return f"what is whole and what can be done says: lass check {path.parent}"
+    return f"what is whole and what can be done says: {command_line('check', path.parent)}"
 
 
 def may_write(path: Path) -> bool:

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from sqlite3 import Connection, DatabaseError
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import Connection, DatabaseError, Error
 from typing import TYPE_CHECKING, Any
 
 from lass.collection.change_log import LOGS, TagState, listed_name
+from lass.collection.database import Database
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+#: what is wrong with a database of no bytes, and with one that is not there
+EMPTY, MISSING = "empty", "it is not there"
+
+
+def problems_of(path: Path) -> list[str]:
+    """What is wrong with the database in a file, which is read past its locks and not changed."""
+    if not path.is_file():
+        return [MISSING]
+    if not path.stat().st_size:
+        return [EMPTY]
+    try:
+        with closing(Database(path, read_only=True)) as database:
+            return database.read(problems)
+    except (ValueError, OSError, Error) as error:
+        return [f"{error}"]
 
 
 def problems(connection: Connection) -> list[str]:

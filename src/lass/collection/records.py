@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -242,6 +243,15 @@ def visible(text: str) -> str:
     a\x1b[2J\nb
     """
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def command_line(*arguments: object) -> str:
+    """A command of ``lass`` as one types it in a shell: names with spaces and the like are quoted.
+
+    >>> print(command_line("fit", "my packages"))
+    lass fit 'my packages'
+    """
+    return shlex.join(["lass", *map(str, arguments)])
 
 
 def check_sign(value: Any, item: Any, tag: Any) -> int:

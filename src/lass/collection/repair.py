@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,16 +46,7 @@ def rescue(database: Path, new: Path) -> Rescue:
     Items keep their rows and tags their columns. Annotations follow from the log; where part of it is lost,
     also from what the table of annotations holds. ``ValueError`` where not even the tables can be found.
     """
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as damaged:
-        damaged.execute("PRAGMA trusted_schema = OFF")
-        try:
-            damaged.deserialize(padded(read_image(database)))
-            version = damaged.execute("PRAGMA user_version").fetchone()[0]
-            damaged.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"nothing of {database} can be read ({error})") from None
-        if version != FORMAT:
-            raise ValueError(f"{database} has format {version}, and only {FORMAT} can be repaired")
+    with _image(database) as damaged:
         found = Rescue()
         rows = {name: _rows(damaged, name, found) for name in _TABLES}
         standing = list(_readable(damaged, _STANDING))
@@ -77,6 +68,32 @@ def rescue(database: Path, new: Path) -> Rescue:
         if problems := integrity.problems(connection):
             raise ValueError(f"{database} could not be repaired ({problems[0]})")
     return found
+
+
+@contextmanager
+def _image(database: Path) -> Iterator[sqlite3.Connection]:
+    """A damaged database in memory; ``ValueError`` where not even its tables can be found."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as damaged:
+        damaged.execute("PRAGMA trusted_schema = OFF")
+        try:
+            damaged.deserialize(padded(read_image(database)))
+            version = damaged.execute("PRAGMA user_version").fetchone()[0]
+            damaged.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"nothing of {database} can be read ({error})") from None
+        if version != FORMAT:
+            raise ValueError(f"{database} has format {version}, and only {FORMAT} can be repaired")
+        yield damaged
+
+
+def has_items(database: Path) -> bool:
+    """Whether an item of a damaged database can be read: of any other nothing can be rescued."""
+    try:
+        with _image(database) as damaged:
+            by_id = next(_readable(damaged, "SELECT row, id FROM items ORDER BY id"), None)
+            return by_id is not None or bool(_rows(damaged, "items", Rescue()))
+    except (ValueError, OSError, sqlite3.Error):
+        return False
 
 
 def last_change(database: Path) -> int | None:

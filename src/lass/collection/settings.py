@@ -13,7 +13,7 @@ from typing import Any
 import tomli_w
 
 from lass.collection.database import migrations
-from lass.collection.records import did_you_mean
+from lass.collection.records import command_line, did_you_mean
 from lass.model.atomic import atomic_path
 
 FORMAT = 1
@@ -136,7 +136,8 @@ class Settings:
             tables = tomllib.loads(path.read_bytes().decode())
         except (ValueError, RecursionError) as error:
             raise ValueError(
-                f"{path} cannot be read as TOML ({error}); mend it, or run: lass repair {path.parent}"
+                f"{path} cannot be read as TOML ({error}); mend it, or run: "
+                f"{command_line('repair', path.parent)}"
             ) from None
         for migrate in migrations(tables.pop("format", None), path, FORMAT, MIGRATIONS):
             tables = migrate(tables)

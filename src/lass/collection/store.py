@@ -39,6 +39,7 @@ from lass.collection.records import (
     Since,
     TagChange,
     check_person,
+    command_line,
 )
 from lass.collection.search import Found, SearchIndex
 from lass.collection.settings import Settings
@@ -123,7 +124,10 @@ class CollectionStore:
             raise ValueError(f"{self.path} is not the folder of a collection; make one with lass.create")
         for name in (SETTINGS, DATABASE):
             if not (self.path / name).is_file():
-                raise ValueError(f"{self.path} is not the folder of a collection; it has no {name}")
+                why = f"{self.path} is not the folder of a collection; it has no {name}"
+                if name == DATABASE and (self.path / backups.FOLDER).is_dir():
+                    raise ValueError(f"{why}; databases to put back lists: {command_line('restore', path)}")
+                raise ValueError(why)
         self.settings = Settings.read(self.path / SETTINGS)
         self._database = Database(self.path / DATABASE, read_only=read_only, why=why, full=full)
         #: why a collection that could not be opened for writing is read-only; empty for any other

@@ -142,7 +142,9 @@ def remove_leftovers(folder: Path, of: str = "") -> None:
 
     With ``of``, only those of a file or folder of that name.
     """
-    ours = re.compile(rf"\.{re.escape(of) if of else '.+'}\.{_machine()}-(\d+)-[0-9a-f]{{16}}")
+    ours = re.compile(
+        rf"\.{re.escape(of) if of else '.+'}\.{_machine()}-(\d+)-[0-9a-f]{{16}}(-wal|-shm|-journal)?"
+    )
     for old in folder.iterdir() if Path("/proc/self").exists() else ():
         found = ours.fullmatch(old.name)
         if found is None or Path(f"/proc/{found[1]}").exists():

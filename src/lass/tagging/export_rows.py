@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lass.collection import CollectionStore
+from lass.collection.records import command_line
 
 if TYPE_CHECKING:
     from lass.tagging import DoubtfulTag, Suggestion
@@ -40,7 +41,8 @@ def assignment_rows(collection: CollectionStore, least: float) -> Iterator[dict[
 
     Z = saved_shares(collection)
     if Z is None:
-        raise ValueError(f"{collection.path} has no assignments yet; make them: lass fit {collection.path}")
+        how = command_line("fit", collection.path)
+        raise ValueError(f"{collection.path} has no assignments yet; make them: {how}")
     ids, names = collection.ids(), collection.names()
     for row, shares in enumerate(Z):
         for column in (shares >= max(least, 1e-9)).nonzero()[0].tolist():

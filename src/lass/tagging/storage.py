@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lass.collection import AnnotationMatrix, CollectionStore
 from lass.collection.arrays import SavedArray, in_32_bits, relevant
+from lass.collection.records import command_line
 from lass.learning.predictors import PREDICTORS, LinearPredictor, PredictorFeatures, Scores, Weights
 from lass.learning.predictors.linear import Models
 from lass.learning.predictors.propagation import STATE, Propagation
@@ -406,8 +407,9 @@ def read_model(collection: CollectionStore) -> StoredModel:
 
 def _nothing_yet(collection: CollectionStore, annotations: AnnotationMatrix) -> str:
     if annotations.G.nnz:
-        return f"{collection.path} has no assignments yet; make them: lass fit {collection.path}"
+        return f"{collection.path} has no assignments yet; make them: {command_line('fit', collection.path)}"
     return (
         f"{collection.path} has no annotations yet, so there is nothing to suggest from; tag a few items: "
-        f"lass tag {collection.path} ITEM +tag --new, then lass fit {collection.path}"
+        f"{command_line('tag', collection.path, 'ITEM', '+tag', '--new')}, then "
+        f"{command_line('fit', collection.path)}"
     )
