@@ -91,6 +91,53 @@ def test_a_closed_pipe_ends_quietly(folder):
     assert done.returncode == 0
 
 
+def in_shell(redirected, *arguments):
+    """A command whose streams are redirected as a shell does it."""
+    line = " ".join(f"'{part}'" for part in [*MAIN, *map(str, arguments)])
+    return subprocess.run(["bash", "-c", f"{line} {redirected}"], capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "arguments",
+    [["tag", "item 1", f"+{TAGS[0]}"], ["undo"], ["fit", "--no-map"], ["groups"], ["next"], ["check"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_closed_streams_discard_what_they_get(folder, tmp_path, closed, arguments):
+    own = tmp_path / "own"
+    shutil.copytree(folder, own)
+    with Collection.open(own) as collection:
+        collection.annotate("item 5", {TAGS[0]: 1})
+    name, *others = arguments
+    done = in_shell(closed, name, own, *others)
+    assert (done.returncode, "unexpected" in done.stderr) == (0, False), done.stderr
+    if closed == "2>&-":
+        assert done.stdout
+
+
+@pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&1 >/dev/null | true; exit ${PIPESTATUS[0]}"])
+def test_progress_that_cannot_be_written_does_not_end_a_fit(folder, tmp_path, redirected):
+    own = tmp_path / "own"
+    shutil.copytree(folder, own)
+    with Collection.open(own) as collection:
+        collection.annotate("item 5", {TAGS[0]: 1})
+    assert in_shell(redirected, "fit", own, "--no-map").returncode == 0
+    assert lass("suggest", own, "--top", "1").stderr.count("older") == 0
+
+
+def test_a_full_stdout_is_named_and_the_work_is_done(folder, tmp_path):
+    own = tmp_path / "own"
+    shutil.copytree(folder, own)
+    done = in_shell(">/dev/full", "tag", own, "item 1", f"+{TAGS[0]}")
+    ending = "the output is not whole, what the command changed is kept"
+    assert (done.returncode, done.stderr) == (2, f"lass: stdout: No space left on device; {ending}\n")
+    with Collection.open(own) as collection:
+        assert collection.annotations_of("item 1") == {TAGS[0]: 1}
+    for arguments in (["check", own, "--json"], ["log", own], ["export", own]):
+        done = in_shell(">/dev/full", *arguments)
+        assert (done.returncode, ending in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(("ending", "code"), [("SIGINT", 130), ("SIGHUP", 129)])
 def test_an_interrupt_ends_with_its_code_and_changes_nothing(tmp_path, ending, code):
     rng = np.random.default_rng(0)

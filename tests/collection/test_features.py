@@ -488,7 +488,7 @@ def test_what_is_no_list_of_edges_is_refused(edges, message):
 
 
 @pytest.mark.parametrize("empty", [None, float("nan"), "", " "])
-def test_an_edge_without_an_item_is_told(empty):
+def test_an_edge_without_an_item_is_refused(empty):
     with pytest.raises(BadInput, match="line 2: the id of an item is empty"):
         read_edges([("x", "y"), ("x", empty)], ["x", "y"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -13,6 +14,8 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import click
+
+from lass.cli.streams import OutputError, safe_streams
 
 #: errors that a user can cause: a wrong argument, a file that is not there, a disk that is full
 USER_ERRORS = (ValueError, OSError, ImportError)
@@ -84,13 +87,18 @@ class CommandGroup(click.Group):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except BrokenPipeError:
-            _silence_stdout()
+        except OutputError as error:
+            if error.errno != errno.EPIPE:
+                raise
             return 0
         return result
 
     def main(self, *arguments: Any, **options: Any) -> NoReturn:
         """Run the command line and exit: whatever goes wrong is one line on stderr, never a traceback."""
+        with safe_streams():
+            self._run(*arguments, **options)
+
+    def _run(self, *arguments: Any, **options: Any) -> NoReturn:
         options["standalone_mode"] = False
         ours = threading.current_thread() is threading.main_thread()
         before = {one: signal.signal(one, _interrupted) for one in heeded()} if ours else {}
@@ -107,6 +115,8 @@ class CommandGroup(click.Group):
             _exit(error.format_message(), 2)
         except click.Abort:
             _exit("interrupted", 130)
+        except OutputError as error:
+            _exit(f"stdout: {error.strerror}; the output is not whole, what the command changed is kept", 2)
         except USER_ERRORS as error:
             _exit(_message(error), 2)
         except MemoryError:
@@ -136,8 +146,7 @@ def _exit(message: str, code: int) -> NoReturn:
         raise
     from lass.collection.records import visible
 
-    with suppress(OSError):  # nobody reads, or the terminal is closed
-        click.echo("lass: " + visible(" ".join(message.split())), err=True)
+    click.echo("lass: " + visible(" ".join(message.split())), err=True)
     sys.exit(code)
 
 
@@ -146,9 +155,3 @@ def _interrupted(number: int, frame: FrameType | None) -> NoReturn:
     for one in SIGNALS:
         signal.signal(one, signal.SIG_IGN)
     _exit("interrupted; what was there is unchanged", 128 + number)
-
-
-def _silence_stdout() -> None:
-    """Keep Python from an error at its end about output that nobody read."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
