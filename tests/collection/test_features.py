@@ -496,3 +496,10 @@ def test_an_edge_without_an_item_is_refused(empty):
 def test_edges_may_come_from_a_generator(tmp_path):
     with lass.create(tmp_path / "made", edges=zip("xy", "yz", strict=True)) as collection:
         assert collection.ids() == ["x", "y", "z"]
+
+
+def test_ids_that_are_objects_are_to_be_saved_as_text(tmp_path):
+    path = tmp_path / "v.npz"
+    np.savez(path, vectors=np.eye(2), ids=np.array(["a", "b"], object))
+    with pytest.raises(BadInput, match=r"ids are Python objects; save them as text: ids\.astype\('U'\)"):
+        read_vectors(path, ["a", "b"])

@@ -54,7 +54,7 @@ def star(leaves):
     ("W", "labelled", "text"),
     [
         (blocks(5, 5), None, "falls into 2 components of several items, the largest with 50.0%"),
-        (blocks(50, *[2] * 5), None, "falls into 6 components"),
+        (blocks(50, *[2] * 5), None, "More edges would join them; in a graph of neighbours, more"),
         (blocks(50, 1, 1), None, "2 items without any edge"),
         (blocks(50, 1), None, "1 item without any edge"),
         (blocks(20, 3, 2), np.arange(25) < 2, "5 items in 2 components have no labelled item"),

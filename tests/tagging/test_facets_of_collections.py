@@ -319,8 +319,9 @@ def test_a_fit_on_a_device_is_that_of_the_processors(collection, monkeypatch, sp
 def test_what_is_not_compared_and_tags_that_are_not_there_are_said(tmp_path):
     with made(tmp_path / "small", count=200, every=1) as small:
         result = small.fit(draw_map=False)
-        few = "all tags share one distribution: a comparison takes 100 tagged items in a sample of 15%"
+        few = "all tags share one distribution: too few items are tagged to compare that with"
         assert result.comparisons[-1].startswith(few)
+        assert "of the 30 items looked at, and 100 are needed, about " in result.comparisons[-1]
         names = small.annotation_matrix().names
     listed = {"all": [*names, "pyton"], "none": ["nosuchtag"]}
     with made(tmp_path / "listed", facets="on", facet_tags=listed) as one:

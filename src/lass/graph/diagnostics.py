@@ -119,7 +119,8 @@ def _warnings(W: sp.csr_array, count: int, largest: float, edges: NDArray[Any], 
     if whole > 1 and (largest < 0.9 or whole > W.shape[0] / 100):
         found.append(
             f"the graph falls into {whole:,} components of several items, the largest with "
-            f"{largest:.1%} of all: nothing passes between them. More neighbours would join them"
+            f"{largest:.1%} of all: nothing passes between them. More edges would join them; in a graph of "
+            "neighbours, more neighbours"
         )
     if not W.nnz:
         return found

@@ -6,6 +6,7 @@ these are predicted once with one distribution over all tags and once with one i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -101,6 +102,7 @@ def choose_facets(
         many = f"{W.shape[0]:,} items x {len(names):,} tags are many for one in each facet; or --facets on"
         return FacetChoice(None, f"{SENTENCES[TOGETHER]}: {many}{_unused(names, settings)}")
     rows = sample_items(W, G, min(ITEMS, int(SHARE * W.shape[0])))
+    all_tagged = np.count_nonzero(np.diff(G.indptr))
     G = sp.csr_array(G[rows])
     used = np.sort(modelled(np.bincount(G.indices[G.data > 0], minlength=G.shape[1]))[:TAGS])
     G, own = sp.csr_array(G[:, used]), [names[tag] for tag in used]
@@ -109,8 +111,10 @@ def choose_facets(
     tagged = len(np.unique(codes[np.unique((G > 0).nonzero()[0])]))
     within = facets_of(own, settings)
     if tagged < ENOUGH or len(within) < 2:
+        in_all = math.ceil(all_tagged * ENOUGH / max(tagged, 1) / 10) * 10
         few = (
-            f"a comparison takes {ENOUGH} tagged items in a sample of {SHARE:.0%}, and here are {tagged}"
+            f"too few items are tagged to compare that with a distribution in each facet: {tagged} of the "
+            f"{len(rows):,} items looked at, and {ENOUGH} are needed, about {in_all:,.0f} in the collection"
             if tagged < ENOUGH
             else "tags used often enough to compare are in one facet"
         )

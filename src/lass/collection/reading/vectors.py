@@ -119,9 +119,7 @@ def _numpy_archive(path: Path, wanted: str | None, items: int, bad_rows: BadRowL
                 found = set(file.files)
                 if not {"format", "shape", "data"} <= found:
                     name = _chosen(file.files, wanted, path, bad_rows)
-                    names = (
-                        [_plain_name(one) for one in file["ids"].ravel().tolist()] if "ids" in found else None
-                    )
+                    names = _archived_names(file, bad_rows) if "ids" in found else None
                     return GivenVectors(np.asarray(file[name]), names)
             raw.seek(0)
             matrix = sp.load_npz(raw)
@@ -132,6 +130,16 @@ def _numpy_archive(path: Path, wanted: str | None, items: int, bad_rows: BadRowL
     except Exception as error:  # damaged bytes may raise anything
         raise _unsound(error, bad_rows) from None
     return GivenVectors(_as_csr(matrix, items, bad_rows))
+
+
+def _archived_names(file: Any, bad_rows: BadRowLog) -> list[str]:
+    try:
+        ids = file["ids"]
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise bad_rows.error("ids are Python objects; save them as text: ids.astype('U')") from None
+    return [_plain_name(one) for one in ids.ravel().tolist()]
 
 
 def _chosen(names: list[str], wanted: str | None, path: Path, bad_rows: BadRowLog) -> str:
