@@ -502,3 +502,13 @@ def test_rows_stand_in_columns_on_a_terminal_and_are_parted_by_tabs_elsewhere(mo
     assert lines[0] == "mutt    reads mail"
     assert lines[2] == "w3m"
     assert in_columns([]) == ""
+
+
+def test_init_says_where_texts_are_not_compared(tmp_path):
+    (tmp_path / "items.csv").write_text("id,summary\nx,first thing\ny,second thing\n")
+    (tmp_path / "edges.csv").write_text("a,b\nx,y\n")
+    given = ["--items", tmp_path / "items.csv", "--edges", tmp_path / "edges.csv"]
+    done = run("init", tmp_path / "made", *given)
+    assert "items are compared by edges alone; add --text summary to compare texts as well" in done.stdout
+    both = run("init", tmp_path / "both", *given, "--text", "summary")
+    assert "edges alone" not in both.stdout

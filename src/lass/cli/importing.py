@@ -77,6 +77,12 @@ def init(output: Output, folder: Path, **options: Any) -> None:
         notes.append("items are those that the edges name; others: --items")
     new = read_new(**named)
     new.notes[:0] = notes
+    if options["items"] and new.settings.features["kind"] == "edges":
+        found = new.found.text_columns if new.found is not None else ()
+        more = "".join(f" --text {name}" for name in found)
+        new.notes.append(
+            "items are compared by edges alone" + (f"; add{more} to compare texts as well" if more else "")
+        )
     make(output, folder, new)
 
 
