@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.neighbors import NearestNeighbors
+from scipy.spatial.distance import cdist
 
 import lass
-from lass.graph import as_weights, components, depth, laplacian
+from lass.graph import KNNGraph, as_weights, components, depth, laplacian
 
 
 def grid(rows, columns):
@@ -72,9 +72,23 @@ def test_duplicated_items_have_edges_of_weight_one():
     W = lass.knn_graph(X, 2)
     assert np.isfinite(W.data).all()
     assert (W.toarray()[:4, :4].sum(axis=1) > 0).all()
-    directed = NearestNeighbors(n_neighbors=2).fit(X).kneighbors_graph().toarray()
-    np.testing.assert_array_equal(W.toarray()[:4, :4] > 0, ((directed + directed.T) > 0)[:4, :4])
+    # of equally near rows the first are neighbours
+    assert (W.toarray()[:4, :4] > 0).tolist() == [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 0], [1, 1, 0, 0]]
     assert W.toarray().max() == 1.0
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize(("columns", "copies"), [(3, 1), (20, 1), (20, 30)])
+def test_of_equally_near_rows_the_first_are_neighbours(columns, copies, metric):
+    """Whatever rows they are searched with, and how inner products are rounded."""
+    X = np.random.default_rng(4).integers(1, 4, (360 // copies, columns)).astype(float)
+    X = np.repeat(X, copies, axis=0)[np.random.default_rng(5).permutation(360)]
+    distances = np.round(cdist(X, X, metric), 9)
+    np.fill_diagonal(distances, np.inf)
+    expected = np.sort(np.argsort(distances, axis=1, kind="stable")[:, :7], axis=1)
+    for rows in (X, sp.csr_array(X)):
+        found = KNNGraph(7, metric=metric, weights="binary").fit(rows).directed
+        np.testing.assert_array_equal(found.indices.reshape(-1, 7), expected)
 
 
 def test_plain_laplacian():

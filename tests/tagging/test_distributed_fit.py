@@ -98,6 +98,23 @@ def with_parents(folder):
     return made
 
 
+def near_copies(folder):
+    """Short texts of few words, many of them equally near, in an order that is not that of their ids."""
+    rng = np.random.default_rng(5)
+    words = [[f"word{one}{n}" for n in range(3)] for one in range(3)]
+    items = [
+        Item(
+            f"i{n * 37 % 1009:04d}",
+            text=" ".join([*rng.choice(words[n % 3], 4), *rng.choice(np.ravel(words), 2)]),
+        )
+        for n in range(300)
+    ]
+    names = ["z::q", "a::b", "m", "a::a", "z::b"]
+    known = [(item.id, names[n % 5], 1) for n, item in enumerate(items[::2])]
+    settings = Settings(features={"kind": "text"}, metric="cosine", smoothing=0.5)
+    return lass.Collection.create(folder, items, annotations=known, settings=settings)
+
+
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     """What one machine finds for each kind of items."""
@@ -146,6 +163,17 @@ def test_the_answer_is_that_of_one_machine(alone, make, workers, tmp_path):
         (one.item, one.tag, one.rank) for one in every
     ]
     np.testing.assert_allclose([row["score"] for row in rows], [one.score for one in every], atol=1e-6)
+
+
+def test_near_copies_have_the_graph_and_lam_of_one_machine(tmp_path):
+    found = []
+    for engine in (None, Workers(2)):
+        with near_copies(tmp_path / f"items{len(found)}") as collection:
+            lam = collection.fit(engine=engine, draw_map=False).model.lam
+            found.append((collection.graph, lam))
+    (graph, lam), (expected, expected_lam) = found
+    assert abs(graph - expected).max() < 1e-12
+    assert lam == expected_lam
 
 
 def test_smoothing_on_workers_is_certified(alone, tmp_path):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from lass.graph.laplacians import as_sparse
 from lass.graph.search import SearchKind, as_items, choose
-from lass.graph.sklearn_search import Found, Search, nearest_first
+from lass.graph.sklearn_search import ROUNDING, Found, Search, nearest_first
 from lass.graph.weights import Symmetric, Weights, check_weights, median_bandwidth, one_of, symmetrised, weigh
 
 
@@ -110,7 +110,7 @@ class KNNGraph:
         """Weights of rows whose neighbours are found among ``size`` items."""
         distances, which = found
         if self.metric == "cosine":  # what rounding leaves between duplicates
-            distances = np.where(distances < 1e-14, 0.0, distances)
+            distances = np.where(distances < ROUNDING, 0.0, distances)
         perplexity = max(1.0, self.n_neighbors / 3) if self.perplexity is None else self.perplexity
         values = weigh(distances, self.weights, self.spread, perplexity)
         pointers = np.arange(0, which.size + 1, which.shape[1], dtype=np.int32)

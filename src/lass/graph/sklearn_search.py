@@ -17,6 +17,14 @@ Found = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 #: fewer rows than this are searched by scikit-learn: nothing here would be faster
 FEW = 5_000
+#: distances that differ by a smaller share are equal: the row that comes first is then the nearer one
+EQUAL = 1e-9
+#: what rounding may leave of the cosine distance between duplicates
+ROUNDING = 1e-14
+#: squared distances less than this share of squared lengths are computed again, from differences
+CANCELLED = 1e-3
+#: rows looked at together
+TOGETHER = 1024
 
 
 class Search(ABC):
@@ -32,16 +40,30 @@ class Search(ABC):
 
 
 def nearest_first(distances: NDArray[Any], which: NDArray[Any], count: int, own: Rows | None) -> Found:
-    """The ``count`` nearest of each row's candidates, itself left out; equal distances by number."""
+    """The ``count`` nearest of each row's candidates, itself left out; equal distances by number.
+
+    Distances are equal where they differ by rounding alone, which depends on how many rows are compared.
+    """
     distances = distances.astype(np.float64)
     if own is not None:
         distances[which == own[:, None]] = np.inf
-    order = np.lexsort((which, distances), axis=1)[:, :count]
+    order = np.argsort(distances, axis=1, kind="stable")
+    rising = np.take_along_axis(distances, order, 1)
+    rank = np.zeros(order.shape, np.int32)
+    with np.errstate(invalid="ignore"):  # between candidates that are infinitely far
+        farther = np.diff(rising, axis=1) > EQUAL * np.maximum(rising[:, :-1], 0.0)
+    np.cumsum(farther, axis=1, out=rank[:, 1:])
+    by_number = np.lexsort((np.take_along_axis(which, order, 1), rank), axis=1)[:, :count]
+    order = np.take_along_axis(order, by_number, 1)
     return np.take_along_axis(distances, order, 1), np.take_along_axis(which, order, 1).astype(np.int64)
 
 
 class ScikitLearn(Search):
-    """Any metric of scikit-learn; trees where columns are few, all pairs where they are not."""
+    """Any metric of scikit-learn; trees where columns are few, all pairs where they are not.
+
+    Of equally near rows those that come first are taken, among up to :data:`FEW` rows; scikit-learn itself
+    takes any of them. Of more rows, only a few times as many candidates are looked at.
+    """
 
     def __init__(self, X: Any, k: int, metric: str, algorithm: str = "auto") -> None:
         from sklearn.neighbors import NearestNeighbors
@@ -49,6 +71,10 @@ class ScikitLearn(Search):
         self.size, self.k = X.shape[0], k
         jobs = thread_count() if self.size >= FEW else None
         self.metric = metric
+        measured = metric == "euclidean" and self.size < FEW and not sp.issparse(X)
+        #: few dense rows: where squared lengths cancel, distances are measured from differences
+        self.rows = np.asarray(X, np.float64) if measured else None
+        self.largest = float(np.square(self.rows).sum(axis=1).max()) if self.rows is not None else 0.0
         self.fitted = NearestNeighbors(metric=metric, algorithm=algorithm, n_jobs=jobs).fit(self._scaled(X))
 
     def _scaled(self, X: Any) -> Any:
@@ -64,16 +90,45 @@ class ScikitLearn(Search):
     def nearest(self, X: Any, own: Rows | None = None) -> Found:
         """The nearest fitted rows."""
         X = self._scaled(X)
-        if own is None:
-            distances, which = self.fitted.kneighbors(X, min(self.k, self.size))
-            return distances.astype(np.float64), which.astype(np.int64)
-        count = min(self.k, self.size - 1)
-        distances, which = self.fitted.kneighbors(X, count + 1)
-        itself = which == own[:, None]
-        # among many duplicates an item may not find itself: then any one of them is too many
-        itself[~itself.any(axis=1), 0] = True
-        others = (len(which), count)
-        return distances[~itself].reshape(others).astype(np.float64), which[~itself].reshape(others)
+        count = min(self.k, self.size - (own is not None))
+        wanted = count + (own is not None)
+        tried = min(wanted + 1, self.size)
+        most = self.size if self.size < FEW else min(4 * wanted + 10, self.size)
+        found, near = self._candidates(X, tried)
+        distances, which = nearest_first(found, near, count, own)
+        left = self._undecided(X, found, wanted)
+        while len(left) and tried < most:
+            tried, again = min(4 * tried, most), []
+            for low in range(0, len(left), TOGETHER):
+                rows = left[low : low + TOGETHER]
+                found, near = self._candidates(X[rows], tried)
+                mine = None if own is None else own[rows]
+                distances[rows], which[rows] = nearest_first(found, near, count, mine)
+                again.append(rows[self._undecided(X[rows], found, wanted)])
+            left = np.concatenate(again)
+        return distances, which
+
+    def _candidates(self, X: Any, tried: int) -> Found:
+        """The nearest rows by scikit-learn, equal distances in any order."""
+        distances, which = self.fitted.kneighbors(X, tried)
+        distances = distances.astype(np.float64)
+        if self.metric == "cosine":
+            distances[distances < ROUNDING] = 0.0
+        elif self.rows is not None:
+            squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)[:, None] + self.largest
+            rows, slots = np.nonzero(distances**2 < CANCELLED * squares)
+            for low in range(0, len(rows), TOGETHER):
+                row, slot = rows[low : low + TOGETHER], slots[low : low + TOGETHER]
+                step = self.rows[which[row, slot]] - X[row]
+                distances[row, slot] = np.sqrt(np.einsum("ij,ij->i", step, step))
+        return distances, which
+
+    def _undecided(self, X: Any, distances: NDArray[Any], wanted: int) -> Rows:
+        """Rows whose last candidate may be as near as the last one that is wanted."""
+        if distances.shape[1] <= wanted:
+            return np.zeros(0, np.intp)
+        near, last = distances[:, :wanted].max(axis=1), distances[:, -1]
+        return np.flatnonzero(last <= near * (1.0 + EQUAL))
 
 
 class Precomputed(Search):

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from lass.graph.laplacians import as_sparse
 from lass.graph.search import as_items, choose
-from lass.graph.sklearn_search import FEW, Found, nearest_first
+from lass.graph.sklearn_search import FEW, ROUNDING, Found, nearest_first
 from lass.graph.sparse_products import Products, cosine_distances, fill, installed
 from lass.graph.weights import weigh
 from lass.tagging.distributed.cluster import Cluster
@@ -87,7 +87,7 @@ def weigh_part(space: Workspace, part: int, neighbours: int, metric: str, filled
     distances[which < 0] = np.inf
     distances, which = nearest_first(distances, which, neighbours, rows)
     if metric == "cosine":  # what rounding leaves between duplicates
-        distances = np.where(distances < 1e-14, 0.0, distances)
+        distances = np.where(distances < ROUNDING, 0.0, distances)
     values = weigh(distances, "self-tuning", 1.0, 1.0)
     pointers = np.arange(0, which.size + 1, which.shape[1])
     edges = sp.csr_array((values.ravel(), which.ravel().astype(np.int32), pointers), (len(rows), space.size))
