@@ -38,7 +38,7 @@ def table():
     ]
     rows[0] |= {
         "headline": "<b>A title</b>",
-        "body": f"{HOSTILE} {rows[0]['body']}",
+        "body": f"{HOSTILE} electronic mail over smtp",  # unlike the others: points of copies are one
         "labels": "<i>slanted</i>",
     }
     out = io.StringIO()

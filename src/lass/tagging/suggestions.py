@@ -336,7 +336,7 @@ def next_items(
     ...     with lass.create(f"{folder}/programs", texts, n_neighbors=2) as programs:
     ...         for item, _, reason in next_items(programs, 2):
     ...             print(programs.get_items([item])[0].text, "-", reason)
-    mail and news - typical of 4 similar items, none tagged
+    reads mail - typical of 4 similar items, none tagged
     a chess game - typical of 2 similar items, none tagged
     """
     if top < 1:
