@@ -396,6 +396,7 @@ def neighbours() -> str:
     columns: dict[str, Callable[[Row], str]] = {
         "rows x columns": lambda row: row["rows"],
         "search": lambda row: row["search"],
+        "machine": lambda row: row.get("machine", ""),
         "seconds": lambda row: (
             number(row["seconds"]) if row["status"] == "found" else NOT_FOUND[row["status"]](row)
         ),
