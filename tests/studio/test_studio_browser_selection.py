@@ -1,5 +1,7 @@
 """Several items at once, conditions on tags, and tags that are clicked, misspelt, copied and pasted."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -38,6 +40,7 @@ def test_a_tag_in_the_list_asks_for_its_items_and_one_in_the_panel_opens_its_pag
     page.reload()  # the address holds it
     expect(page.get_by_test_id("tag-filter")).to_have_count(1)
     link = page.get_by_test_id("panel").get_by_test_id("annotations").get_by_role("link").first
+    expect(link).not_to_have_text(re.compile(r"^tag \d+$"))  # until the names of the tags are there
     opened = link.inner_text()
     link.click()
     expect(page.get_by_test_id("tag-page").get_by_role("heading", level=2)).to_have_text(opened)
