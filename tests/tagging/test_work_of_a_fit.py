@@ -9,8 +9,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 ITEMS, TAGS = 15_000, 300
 SCRIPT = """
 import json, resource, sys, tempfile
@@ -63,7 +61,6 @@ ARRAYS = 14
 WORK, CALLS = 3.3e10, 2900
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no module resource")
 def test_the_work_and_memory_of_a_fit_stay_what_they_were():
     command = [sys.executable, "-c", SCRIPT, str(ITEMS), str(TAGS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 
@@ -91,8 +90,8 @@ def safe_streams() -> Iterator[None]:
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             # as long as the program runs, so that no other file takes its number
-            mode = "r" if name == "stdin" else "w"
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nowhere, "r" if name == "stdin" else "w", encoding="utf-8"))
     before = sys.stdout, sys.stderr
     ours = sys.stdout, sys.stderr = _Results(sys.stdout), _Stream(sys.stderr)
     try:
