@@ -23,7 +23,7 @@ from benchmarks.common.results import RESULTS
 #: of the stamp, what must be equal, and the key of the stamp
 SAME, STAMP = ("commit", "hashes"), "machine"
 #: what is computed from all cells, and again by --redraw
-COMPUTED = ("summary",)
+COMPUTED = ("summary", "compared")
 
 
 class DifferentResultsError(ValueError):

@@ -92,4 +92,6 @@ def test_sets_are_compared_once_ours_and_another_method_were_measured(tmp_path, 
     merge_folders([tmp_path / "a", tmp_path / "b"], tmp_path / "a")
     few_labels.main()
     assert "5.5   5.5 = Poisson" in capsys.readouterr().out
+    kept = results.read(tmp_path / "a" / "few_labels_sets.json")["compared"]
+    assert kept["given the labels alone"]["usps"]["1"]["name"] == "Poisson"
     assert (tmp_path / "a" / "few_labels_sets.png").exists()
