@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import few_labels
 from benchmarks.common import results
-from benchmarks.common.merge import DifferentResultsError, merge, merge_folders
+from benchmarks.common.merge import COMPUTED, DifferentResultsError, merge, merge_folders
 
 
 def one(folder, name, set_name, cells, commit="abc"):
@@ -58,13 +58,14 @@ def test_other_code_or_another_outcome_is_refused_and_nothing_is_written(tmp_pat
 )  # fmt: skip
 def test_stored_results_come_together_again_when_they_are_cut_by_set(name, where):
     whole = results.read(results.RESULTS / f"{name}.json")
-    whole.pop("summary", None)
+    for key in COMPUTED:
+        whole.pop(key, None)
     keys = whole[where] if where else [key for key in whole if key != "machine"]
 
     def part(key):
         return whole | {where: {key: whole[where][key]}} if where else {k: whole[k] for k in (key, "machine")}
 
-    assert merge({key: part(key) | {"summary": key} for key in keys}) == whole
+    assert merge({key: part(key) | dict.fromkeys(COMPUTED, key) for key in keys}) == whole
 
 
 def test_the_command_merges_and_ends_with_one_line_where_it_cannot(tmp_path):
